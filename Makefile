@@ -1,0 +1,28 @@
+# The same commands on a laptop and in CI. Each one sets up .venv first; that takes no time when it is there.
+BIN := .venv/bin
+CODE := $(wildcard deployments grammar_service model_service router load_tests tests)
+
+.PHONY: serve test lint types bench setup clean
+
+serve: setup  ## start everything, show one extraction, serve until Ctrl-C (ONCE=1: stop after it; CONFIG=file: settings)
+	@exec $(BIN)/maskcast serve $(if $(CONFIG),--config '$(CONFIG)') $(if $(filter-out 0 no false,$(ONCE)),--once)
+
+test: setup  ## the whole test suite; TESTS='tests/unit -k spec' chooses
+	@exec $(BIN)/python -m pytest $(TESTS)
+
+lint: setup  ## style and the import contracts
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/lint-imports --no-logo
+
+types: setup  ## mypy --strict, tests included
+	@$(BIN)/mypy $(CODE)
+
+bench: setup  ## every benchmark there is
+	@$(BIN)/python -m model_service.embedded.evaluate
+
+setup:
+	@scripts/setup
+
+clean:  ## the environment and all caches
+	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

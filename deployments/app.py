@@ -1,0 +1,89 @@
+"""The Ray Serve application: `deployments.app:build`, for `serve run`, `serve deploy` and KubeRay's `serveConfigV2`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ray import serve
+from ray.serve.config import RequestRouterConfig
+from ray.serve.handle import DeploymentHandle
+
+from deployments.compiler import CompilerDeployment
+from deployments.config import Settings, load_settings, parse_settings
+from deployments.front import FrontDoor
+from deployments.health import COMPILER, MODEL
+from deployments.modelling import ModelDeployment
+from deployments.routes import ingress_class
+
+APPLICATION = "maskcast"
+CONSISTENT_HASH = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
+HEALTH_PERIOD_S = 2.0
+HEALTH_TIMEOUT_S = 30.0
+
+
+def build(args: Mapping[str, Any] | Settings) -> serve.Application:
+    """The application for settings that are given whole, as a mapping (`args` in a Serve configuration file), or in a file that
+    `{"config": PATH}` names.
+
+    Raises:
+        SettingsError: a setting is unknown or wrong.
+    """
+    settings = _settings(args)
+    compilers = _compilers(settings)
+    return _ingress(settings, compilers, _models(settings, compilers))
+
+
+def _settings(args: Mapping[str, Any] | Settings) -> Settings:
+    if isinstance(args, Settings):
+        return args
+    return load_settings(Path(args["config"])) if set(args) == {"config"} else parse_settings(args)
+
+
+def _compilers(settings: Settings) -> DeploymentHandle:
+    grammar = settings.grammar
+    deployment = serve.deployment(
+        CompilerDeployment,
+        name=COMPILER,
+        num_replicas=grammar.compile_replicas,
+        ray_actor_options={"num_cpus": grammar.cpus_per_compiler},
+        request_router_config=RequestRouterConfig(request_router_class=CONSISTENT_HASH),
+        max_ongoing_requests=grammar.max_ongoing_compiles,
+        max_queued_requests=grammar.max_queued_compiles,
+        health_check_period_s=HEALTH_PERIOD_S,
+        health_check_timeout_s=HEALTH_TIMEOUT_S,
+    )
+    return deployment.bind(settings)
+
+
+def _models(settings: Settings, compilers: DeploymentHandle) -> DeploymentHandle:
+    model = settings.model
+    worker = {"CPU": model.cpus_per_worker, **({"GPU": model.gpus_per_worker} if model.gpus_per_worker else {})}
+    deployment = serve.deployment(
+        ModelDeployment,
+        name=MODEL,
+        num_replicas=model.num_replicas,
+        # The replica itself only passes messages: its bundle is the first worker's, and the workers hold the others.
+        ray_actor_options={"num_cpus": 0},
+        placement_group_bundles=[worker] * model.tensor_parallel_size,
+        placement_group_strategy="PACK",
+        max_ongoing_requests=model.max_ongoing_requests,
+        max_queued_requests=model.max_queued_requests,
+        health_check_period_s=HEALTH_PERIOD_S,
+        health_check_timeout_s=HEALTH_TIMEOUT_S,
+        graceful_shutdown_timeout_s=30,
+    )
+    return deployment.bind(settings, compilers)
+
+
+def _ingress(settings: Settings, compilers: DeploymentHandle, models: DeploymentHandle) -> serve.Application:
+    deployment = serve.deployment(
+        ingress_class(FrontDoor, version("maskcast")),
+        name="Ingress",
+        num_replicas=settings.http.num_replicas,
+        ray_actor_options={"num_cpus": 0},
+        max_ongoing_requests=settings.http.max_ongoing_requests,
+    )
+    return deployment.bind(settings, APPLICATION, compilers, models)

@@ -1,0 +1,54 @@
+"""The application on a Ray cluster that somebody else runs (RAY_ADDRESS)."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+
+from deployments.config import Settings
+from deployments.ports import local_url
+from deployments.progress import Progress
+
+
+class AttachedCluster:
+    """Adds our application to the cluster and takes only that away again.
+
+    Starts no Redis: one on this machine would be out of reach of the cluster's nodes; set redis.url for a shared cache.
+    """
+
+    def __init__(self, settings: Settings, progress: Progress, address: str) -> None:
+        self._settings = settings
+        self._progress = progress
+        self._address = address
+        self._resources = ExitStack()
+
+    @property
+    def url(self) -> str:
+        return local_url(self._settings.http.host, self._settings.http.port)
+
+    def start(self) -> None:
+        import ray
+
+        from deployments.rollout import roll_out
+
+        with self._progress.step(f"connecting to Ray at {self._address}"):
+            self._resources.callback(ray.shutdown)
+            ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR)
+        self._resources.callback(self._delete_application)
+        roll_out(self._settings, self._progress, None)
+
+    def stop(self) -> None:
+        self._resources.close()
+
+    def fault(self) -> str | None:
+        import ray
+
+        return None if ray.is_initialized() else "the connection to Ray is lost"
+
+    def _delete_application(self) -> None:
+        from ray import serve
+
+        from deployments.app import APPLICATION
+
+        with self._progress.step("deleting the application"):
+            serve.delete(APPLICATION)

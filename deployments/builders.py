@@ -1,0 +1,62 @@
+"""From the settings tree to what the rooms below ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deployments.config import EMBEDDED, Settings
+from grammar_service.cache import MemoryCache, RedisCache, TieredCache
+from grammar_service.limits import Limits
+from model_service.settings import EngineSettings
+
+EMBEDDED_WEIGHTS = Path(__file__).resolve().parent.parent / "model_service" / "embedded" / "weights"
+
+
+def model_path(settings: Settings) -> str:
+    return str(EMBEDDED_WEIGHTS) if settings.model.path == EMBEDDED else settings.model.path
+
+
+def engine_settings(settings: Settings) -> EngineSettings:
+    model = settings.model
+    return EngineSettings(
+        model=model_path(settings),
+        served_name=model.served_name,
+        on_gpu=model.gpus_per_worker > 0,
+        tensor_parallel_size=model.tensor_parallel_size,
+        executor=model.executor,
+        dtype=model.dtype,
+        max_model_len=model.max_model_len,
+        max_num_seqs=model.max_num_seqs,
+        cpu_kv_cache_gib=model.cpu_kv_cache_gib,
+        gpu_memory_utilization=model.gpu_memory_utilization,
+        tool_call_parser=model.tool_call_parser,
+        engine_args=model.engine_args,
+    )
+
+
+def limits(settings: Settings) -> Limits:
+    grammar = settings.grammar
+    return Limits(grammar.max_constraint_bytes, grammar.max_nesting, grammar.max_choices)
+
+
+def secret(settings: Settings) -> bytes:
+    return settings.artifact_secret.get_secret_value().encode()
+
+
+def open_redis(settings: Settings) -> RedisCache | None:
+    """A client of the shared cache; it connects when it is first used."""
+    redis = settings.redis
+    if redis.url is None:
+        return None
+    return RedisCache(
+        url=redis.url,
+        password=redis.password.get_secret_value() if redis.password else None,
+        namespace=redis.namespace,
+        timeout_ms=redis.timeout_ms,
+        ttl_s=redis.ttl_s,
+        max_value_bytes=redis.max_value_mib << 20,
+    )
+
+
+def open_cache(settings: Settings) -> TieredCache:
+    return TieredCache(MemoryCache(settings.grammar.memory_cache_mib << 20), open_redis(settings))

@@ -1,0 +1,131 @@
+"""One typed settings tree, from a YAML file and the environment (`MASKCAST_MODEL__NUM_REPLICAS=2`); the file is overridden
+by the environment, and a key that is not known is refused."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from deployments.errors import SettingsError
+
+ENVIRONMENT_PREFIX = "MASKCAST_"
+EMBEDDED = "embedded"
+
+Whitespace = Literal["flexible", "standard", "compact", "indent:2", "indent:4"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class ModelSettings(_Section):
+    """The model and how its replicas run it."""
+
+    path: str = Field(EMBEDDED, description="'embedded', a folder, or a name on the Hugging Face hub")
+    served_name: str = Field("maskcast-embedded", description="what clients put in `model`")
+    num_replicas: int = Field(1, ge=1)
+    tensor_parallel_size: int = Field(1, ge=1)
+    executor: Literal["mp", "ray"] | None = Field(None, description="None lets vLLM choose; 'ray' needs GPUs")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    max_model_len: int = Field(2048, ge=16)
+    max_num_seqs: int = Field(64, ge=1, description="sequences that run together in one engine")
+    cpu_kv_cache_gib: float = Field(0.5, gt=0, description="KV cache of one worker on a CPU, GiB")
+    gpu_memory_utilization: float = Field(0.9, gt=0, le=1)
+    tool_call_parser: str = Field("hermes", description="vLLM's name for the model's tool call format")
+    cpus_per_worker: float = Field(0.5, ge=0, description="CPUs that Ray reserves for one worker")
+    gpus_per_worker: float = Field(0, ge=0, description="GPUs that Ray reserves for one worker; 0 on a CPU")
+    max_ongoing_requests: int = Field(256, ge=1, description="requests that one replica works on at a time")
+    max_queued_requests: int = Field(1024, ge=1, description="requests that wait per ingress; beyond it: 503")
+    engine_args: dict[str, Any] = Field(default_factory=dict, description="further vLLM engine arguments, as vLLM names them")
+
+
+class GrammarSettings(_Section):
+    """The compile pool and what a constraint may cost."""
+
+    compile_replicas: int = Field(2, ge=1)
+    cpus_per_compiler: float = Field(0.1, ge=0, description="CPUs that Ray reserves for one compile replica")
+    max_ongoing_compiles: int = Field(64, ge=1, description="requests that one compile replica takes at a time")
+    max_queued_compiles: int = Field(256, ge=1, description="requests that wait per caller for the pool; beyond it: 503")
+    compile_deadline_s: float = Field(5.0, gt=0, description="wall clock of one compile; over it: 400")
+    compile_memory_mib: int = Field(4096, ge=512, description="address space of one compile beyond the idle child's")
+    max_constraint_bytes: int = Field(512 * 1024, ge=1)
+    max_nesting: int = Field(64, ge=1, description="levels of objects and arrays in a schema or structural tag")
+    max_choices: int = Field(10_000, ge=1)
+    memory_cache_mib: int = Field(256, ge=1, description="artifacts kept in the memory of one process")
+    whitespace: Whitespace = Field("standard", description="for JSON constraints that do not choose")
+
+
+class RedisSettings(_Section):
+    """The shared grammar cache; without a URL every process compiles for itself."""
+
+    url: str | None = Field(None, description="redis://host:port/db; None: no shared cache")
+    password: SecretStr | None = None
+    namespace: str = "maskcast"
+    timeout_ms: int = Field(50, ge=1, description="an answer that takes longer is a miss")
+    ttl_s: int = Field(7 * 24 * 3600, ge=1)
+    max_value_mib: int = Field(16, ge=1)
+
+
+class HttpSettings(_Section):
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=0, le=65535)
+    api_keys: tuple[SecretStr, ...] = Field((), description="accepted bearer tokens; empty: no authentication")
+    max_body_mib: float = Field(4.0, gt=0)
+    max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time")
+    num_replicas: int = Field(1, ge=1)
+
+
+class Settings(_Section):
+    """Everything an operator can set; every default works on a laptop without a GPU."""
+
+    model: ModelSettings = ModelSettings()
+    grammar: GrammarSettings = GrammarSettings()
+    redis: RedisSettings = RedisSettings()
+    http: HttpSettings = HttpSettings()
+    artifact_secret: SecretStr = Field(SecretStr(""), description="key that authenticates cached artifacts (HMAC); set it in production")
+
+
+def load_settings(path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
+    """Settings from a YAML file (optional) under the environment.
+
+    Raises:
+        SettingsError: the file cannot be read, or a key or value is wrong; the message names it.
+    """
+    tree = _read_yaml(path) if path else {}
+    for name, value in (os.environ if environment is None else environment).items():
+        if name.startswith(ENVIRONMENT_PREFIX):
+            _insert(tree, name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), yaml.safe_load(value))
+    return parse_settings(tree)
+
+
+def parse_settings(tree: Mapping[str, Any]) -> Settings:
+    """Settings from a plain mapping, such as the `args` of a Serve configuration file."""
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise SettingsError(f"settings: {faults}") from None
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingsError(f"settings: cannot read {path}: {error}") from None
+    if not isinstance(tree, dict):
+        raise SettingsError(f"settings: {path} holds a {type(tree).__name__}, not a mapping")
+    return tree
+
+
+def _insert(tree: dict[str, Any], names: list[str], value: Any) -> None:
+    for name in names[:-1]:
+        child = tree.setdefault(name, {})
+        if not isinstance(child, dict):
+            raise SettingsError(f"settings: {name} is not a section")
+        tree = child
+    tree[names[-1]] = value

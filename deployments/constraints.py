@@ -1,0 +1,212 @@
+"""The constraint of a request: found among the forms that clients use, at most one, as a `GrammarSpec`.
+
+Forms: OpenAI's `response_format` and `tools`, vLLM's `structured_outputs`, and the `guided_*` fields of older clients. What is
+here is taken out of the body: the engine must not see a constraint that it might read in another way, or drop.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from deployments.errors import ApiError, bad_request
+from deployments.tools import Tool, auto_tag, chosen_tool, parse_tools, required_schema
+from grammar_service.spec import GrammarKind, GrammarSpec, indent_of
+
+FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
+OPTIONS = ("whitespace", "disable_any_whitespace")
+GUIDED = {"guided_json": "json", "guided_regex": "regex", "guided_choice": "choice", "guided_grammar": "grammar"}
+GUIDED_HINTS = ("guided_decoding_backend",)  # chose an engine, not a language: nothing is lost without it
+REFUSED = {
+    "guided_whitespace_pattern": "Use structured_outputs.whitespace: 'flexible', 'standard', 'compact' or 'indent:N'.",
+    "functions": "Use 'tools'.",
+    "function_call": "Use 'tool_choice'.",
+}
+
+
+@dataclass(frozen=True)
+class Requested:
+    """A constraint, and the field that it came in (for error messages)."""
+
+    spec: GrammarSpec
+    field: str
+
+
+def take_constraint(body: dict[str, Any], whitespace: str, tool_parser: str) -> Requested | None:
+    """Remove the constraint fields from `body` and say what they ask for.
+
+    Raises:
+        ApiError: a form is malformed, two constraints contradict, or a field is one that nobody would enforce.
+    """
+    for name, advice in REFUSED.items():
+        if body.get(name) is not None:
+            raise bad_request(f"'{name}' is not supported. {advice}", name, "unsupported_parameter")
+    found = [*_response_format(body, whitespace), *_structured_outputs(body, whitespace), *_guided(body, whitespace)]
+    tools = parse_tools(body)
+    if len(found) > 1:
+        raise _conflict(found)
+    return _with_tools(body, tools, found[0] if found else None, whitespace, tool_parser)
+
+
+def _conflict(found: Iterable[Requested]) -> ApiError:
+    fields = [requested.field for requested in found]
+    return bad_request(f"The request has more than one constraint: {', '.join(fields)}. Keep one.", fields[-1], "conflicting_constraints")
+
+
+def _response_format(body: dict[str, Any], whitespace: str) -> list[Requested]:
+    value = body.pop("response_format", None)
+    if value is None:
+        return []
+    kind = value.get("type") if isinstance(value, dict) else None
+    match kind:
+        case "text":
+            return []
+        case "json_object":
+            return [Requested(GrammarSpec(GrammarKind.JSON_OBJECT, "", whitespace), "response_format")]
+        case "json_schema":
+            return [_json_schema_format(value.get("json_schema"), whitespace)]
+        case "structural_tag":
+            return [Requested(GrammarSpec(GrammarKind.STRUCTURAL_TAG, json.dumps(value)), "response_format")]
+    raise bad_request("'response_format.type' must be 'text', 'json_object', 'json_schema' or 'structural_tag'.", "response_format.type")
+
+
+def _json_schema_format(value: Any, whitespace: str) -> Requested:
+    field = "response_format.json_schema.schema"
+    schema = value.get("schema") if isinstance(value, dict) else None
+    if not isinstance(schema, dict | bool):
+        raise bad_request("'response_format.json_schema.schema' must be a JSON Schema.", field)
+    return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), whitespace), field)
+
+
+def _structured_outputs(body: dict[str, Any], whitespace: str) -> list[Requested]:
+    value = body.pop("structured_outputs", None)
+    if value is None:
+        return []
+    if not isinstance(value, dict):
+        raise bad_request("'structured_outputs' must be an object.", "structured_outputs")
+    if unknown := set(value) - {*FIELDS, *OPTIONS}:
+        name = min(unknown)
+        raise bad_request(f"'structured_outputs.{name}' is not supported.", f"structured_outputs.{name}", "unsupported_parameter")
+    chosen = _whitespace(value, whitespace)
+    found = [
+        Requested(_SPECS[name](value[name], f"structured_outputs.{name}", chosen), f"structured_outputs.{name}")
+        for name in FIELDS
+        if value.get(name) is not None
+    ]
+    if not found:
+        raise bad_request(f"'structured_outputs' must have one of: {', '.join(FIELDS)}.", "structured_outputs")
+    return found
+
+
+def _whitespace(value: dict[str, Any], default: str) -> str:
+    asked = value.get("whitespace")
+    if asked is None:
+        return "compact" if value.get("disable_any_whitespace") is True else default
+    try:
+        indent_of(_text(asked, "structured_outputs.whitespace"))
+    except ValueError as error:
+        raise bad_request(str(error), "structured_outputs.whitespace") from None
+    return str(asked)
+
+
+def _guided(body: dict[str, Any], whitespace: str) -> list[Requested]:
+    for name in GUIDED_HINTS:
+        body.pop(name, None)
+    found = [
+        Requested(_SPECS[plain](value, name, whitespace), name)
+        for name, plain in GUIDED.items()
+        if (value := body.pop(name, None)) is not None
+    ]
+    if unknown := next((name for name in body if name.startswith("guided_")), None):
+        raise bad_request(f"'{unknown}' is not supported.", unknown, "unsupported_parameter")
+    return found
+
+
+def _json(value: Any, field: str, whitespace: str) -> GrammarSpec:
+    if not isinstance(value, dict | bool | str):
+        raise bad_request(f"'{field}' must be a JSON Schema, as an object or as text.", field)
+    return GrammarSpec(GrammarKind.JSON_SCHEMA, value if isinstance(value, str) else json.dumps(value), whitespace)
+
+
+def _json_object(value: Any, field: str, whitespace: str) -> GrammarSpec:
+    if value is not True:
+        raise bad_request(f"'{field}' must be true; leave it out for free text.", field)
+    return GrammarSpec(GrammarKind.JSON_OBJECT, "", whitespace)
+
+
+def _regex(value: Any, field: str, _: str) -> GrammarSpec:
+    return GrammarSpec(GrammarKind.REGEX, _text(value, field))
+
+
+def _choice(value: Any, field: str, _: str) -> GrammarSpec:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise bad_request(f"'{field}' must be an array of strings.", field)
+    return GrammarSpec(GrammarKind.CHOICE, json.dumps(value))
+
+
+def _grammar(value: Any, field: str, _: str) -> GrammarSpec:
+    text = _text(value, field)
+    # The two notations are told apart as vLLM does: only EBNF (GBNF) defines a rule with `::=`.
+    return GrammarSpec(GrammarKind.EBNF if "::=" in text else GrammarKind.LARK, text)
+
+
+def _structural_tag(value: Any, field: str, _: str) -> GrammarSpec:
+    if not isinstance(value, dict | str):
+        raise bad_request(f"'{field}' must be a structural tag, as an object or as text.", field)
+    return GrammarSpec(GrammarKind.STRUCTURAL_TAG, value if isinstance(value, str) else json.dumps(value))
+
+
+def _text(value: Any, field: str) -> str:
+    if not isinstance(value, str):
+        raise bad_request(f"'{field}' must be text.", field)
+    return value
+
+
+_SPECS: dict[str, Callable[[Any, str, str], GrammarSpec]] = {
+    "json": _json,
+    "json_object": _json_object,
+    "regex": _regex,
+    "choice": _choice,
+    "grammar": _grammar,
+    "structural_tag": _structural_tag,
+}
+
+
+def _with_tools(
+    body: dict[str, Any], tools: list[Tool], requested: Requested | None, whitespace: str, tool_parser: str
+) -> Requested | None:
+    choice = body.get("tool_choice")
+    if not tools:
+        if choice not in (None, "none", "auto"):
+            raise bad_request("'tool_choice' needs 'tools'.", "tool_choice")
+        return requested
+    match choice:
+        case "none":
+            return requested
+        case None | "auto":
+            return _auto(tools, requested, tool_parser)
+    if requested is not None:
+        raise _conflict([requested, Requested(requested.spec, "tool_choice")])
+    if choice == "required":
+        schema = required_schema(tools, body.get("parallel_tool_calls") is not False)
+    else:
+        schema = json.dumps(chosen_tool(tools, choice).schema)
+    return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, schema, whitespace), "tools")
+
+
+def _auto(tools: list[Tool], requested: Requested | None, tool_parser: str) -> Requested | None:
+    if requested is None:
+        return Requested(auto_tag(tools, None, tool_parser), "tools") if any(tool.strict for tool in tools) else None
+    if requested.spec.kind not in (GrammarKind.JSON_SCHEMA, GrammarKind.JSON_OBJECT):
+        raise bad_request(
+            f"'{requested.field}' with tools and tool_choice 'auto' is not supported; set tool_choice to 'none' or leave the tools out.",
+            "tool_choice",
+            "conflicting_constraints",
+        )
+    try:
+        schema = json.loads(requested.spec.text) if requested.spec.kind is GrammarKind.JSON_SCHEMA else {"type": "object"}
+    except ValueError as error:
+        raise bad_request(f"'{requested.field}' is not JSON: {error}", requested.field) from None
+    return Requested(auto_tag(tools, schema, tool_parser), requested.field)

@@ -1,0 +1,99 @@
+"""The deployments' own errors, and what a client sees of any error; the tree's root stands in `grammar_service.errors`."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, MaskcastError, PoolBusy, PoolUnavailable
+
+
+class SettingsError(MaskcastError):
+    """The operator's settings are wrong; the message names the key or the file."""
+
+
+class StartError(MaskcastError):
+    """The service cannot start on this machine as it is; the message says what to do."""
+
+
+class StatusError(MaskcastError):
+    """The service whose state was asked for does not tell it."""
+
+
+class ApiError(MaskcastError):
+    """An answer that is an error, in OpenAI's form.
+
+    `param` names the request's field, with the JSON pointer of the fault behind a `#` where there is one.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str,
+        param: str | None = None,
+        kind: str = "invalid_request_error",
+        retry_after_s: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.code = code
+        self.param = param
+        self.kind = kind
+        self.retry_after_s = retry_after_s
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.status, self.message, self.code, self.param, self.kind, self.retry_after_s)
+
+    def body(self) -> dict[str, Any]:
+        return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}}
+
+    def headers(self) -> dict[str, str]:
+        return {} if self.retry_after_s is None else {"Retry-After": str(self.retry_after_s)}
+
+
+class OutputTruncated(MaskcastError):
+    """An answer ended before its grammar did; a larger `max_tokens` may help."""
+
+
+def _restore(status: int, message: str, code: str, param: str | None, kind: str, retry_after_s: int | None) -> ApiError:
+    return ApiError(status, message, code=code, param=param, kind=kind, retry_after_s=retry_after_s)
+
+
+def bad_request(message: str, param: str | None = None, code: str = "invalid_request") -> ApiError:
+    return ApiError(HTTPStatus.BAD_REQUEST, message, code=code, param=param)
+
+
+def unavailable(message: str, code: str, retry_after_s: int = 1) -> ApiError:
+    return ApiError(
+        HTTPStatus.SERVICE_UNAVAILABLE, message, code=code, kind="service_unavailable_error", retry_after_s=retry_after_s
+    )
+
+
+ADVICE = {
+    CompileTimeout.code: "Make the grammar smaller, or ask the operator for a longer compile deadline.",
+    CompileFailed.code: "Make the grammar smaller.",
+}
+
+
+def refused(error: GrammarError, param: str) -> ApiError:
+    """The 400 for a constraint that came in the field `param`."""
+    message = " ".join(filter(None, [error.message.rstrip(), ADVICE.get(error.code)]))
+    return bad_request(message, f"{param}#{error.pointer}" if error.pointer is not None else param, error.code)
+
+
+def translated(error: MaskcastError, param: str | None = None) -> ApiError:
+    """What a client sees of an error of ours."""
+    match error:
+        case ApiError():
+            return error
+        case GrammarError():
+            return refused(error, param or "structured_outputs")
+        case PoolBusy():
+            return unavailable("The grammar compilers are busy; try again in a moment.", "compile_pool_busy")
+        case PoolUnavailable():
+            return unavailable("The grammar compilers are not available; try again in a moment.", "compile_pool_unavailable", 5)
+        case _:
+            return ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, str(error), code="internal_error", kind="server_error")

@@ -1,0 +1,95 @@
+"""What happens to one request behind the door, whether it came over HTTP or by a Ray handle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from ray.exceptions import RayActorError
+from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
+from ray.serve.handle import DeploymentHandle
+
+from deployments.errors import ApiError, translated, unavailable
+from deployments.prepared import PreparedGrammars
+from deployments.protocol import ParsedRequest, RequestReader
+from grammar_service.errors import GrammarError
+from grammar_service.messages import Refusal
+from grammar_service.resolve import ResolvedGrammar
+from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head
+
+ATTEMPTS = 2
+
+
+class Gateway:
+    """`models` is the handle of the model replicas."""
+
+    def __init__(self, reader: RequestReader, grammars: PreparedGrammars, models: DeploymentHandle) -> None:
+        self._reader = reader
+        self._grammars = grammars
+        self._models = models.options(stream=True, method_name="respond")
+
+    async def answer(
+        self, endpoint: Endpoint, body: Mapping[str, Any], trace_headers: dict[str, str] | None = None
+    ) -> AsyncGenerator[Head | str, None]:
+        """A head, then the body in pieces.
+
+        Raises:
+            ApiError: before the head, anything that keeps the request from being answered.
+        """
+        request = self._reader.read(endpoint, body)
+        call = Call(endpoint, request.request_id, request.body, await self._ready(request), trace_headers)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                async with aclosing(self._attempt(call, request)) as items:
+                    async for item in items:
+                        yield item
+                return
+            except _ReplicaLost as lost:
+                # Nothing has been sent yet, so that another replica can answer the same request.
+                if attempt == ATTEMPTS:
+                    raise unavailable("The model replica ended; try again in a moment.", ENGINE_DEAD, 5) from lost
+
+    async def _ready(self, request: ParsedRequest) -> ResolvedGrammar | None:
+        if request.requested is None:
+            return None
+        try:
+            return await self._grammars.ready(request.requested.spec)
+        except GrammarError as error:
+            raise translated(error, request.requested.field) from None
+
+    async def _attempt(self, call: Call, request: ParsedRequest) -> AsyncGenerator[Head | str, None]:
+        started = False
+        response = self._models.remote(call)
+        try:
+            async for item in response:
+                if isinstance(item, Failure):
+                    yield self._failed(item, request, started)
+                else:
+                    yield item
+                    started = True
+        except BackPressureError:
+            raise unavailable("All model replicas are busy; try again in a moment.", "model_busy") from None
+        except (RayActorError, DeploymentUnavailableError) as error:
+            if not started:
+                raise _ReplicaLost from error
+            yield _error_event(unavailable("The model replica ended in the middle of the answer.", ENGINE_DEAD, 5))
+        finally:
+            response.cancel()  # frees the sequence when the reader has left; nothing happens when the answer is complete
+
+    def _failed(self, failure: Failure, request: ParsedRequest, started: bool) -> str:
+        if failure.code == ENGINE_DEAD:
+            if not started:
+                raise _ReplicaLost
+            return _error_event(unavailable("The engine ended in the middle of the answer.", ENGINE_DEAD, 5))
+        field = request.requested.field if request.requested else None
+        raise translated(Refusal(failure.code, failure.message, failure.pointer).error(), field)
+
+
+class _ReplicaLost(Exception):
+    """The replica ended before the first byte."""
+
+
+def _error_event(error: ApiError) -> str:
+    return f"data: {json.dumps(error.body())}\n\n"

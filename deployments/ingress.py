@@ -1,0 +1,171 @@
+"""HTTP in front of the gateway: OpenAI endpoints, health, metrics; and the same as methods for Ray handles.
+
+`IngressService` is a plain class; `routes` binds it to FastAPI paths, and `deployments.app` makes the Serve deployment.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from deployments.errors import ApiError, translated
+from deployments.gateway import Gateway
+from deployments.health import HealthReader
+from deployments.protocol import parse_body
+from deployments.telemetry import MetricsPage, RequestMetrics
+from grammar_service.errors import MaskcastError
+from model_service.messages import Endpoint, Head
+
+EVENT_STREAM = "text/event-stream"
+JSON = "application/json"
+
+
+class IngressService:
+    """`api_keys` are the accepted bearer tokens; none means that everybody may call."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        health: HealthReader,
+        page: MetricsPage,
+        metrics: RequestMetrics,
+        *,
+        served_name: str,
+        api_keys: tuple[str, ...],
+        max_body_bytes: int,
+    ) -> None:
+        self._gateway = gateway
+        self._health = health
+        self._page = page
+        self._metrics = metrics
+        self._served_name = served_name
+        self._api_keys = [key.encode() for key in api_keys]
+        self._max_body_bytes = max_body_bytes
+        self._started = int(time.time())
+
+    async def serve_http(self, endpoint: Endpoint, request: Request) -> Response:
+        """Answer one HTTP request; every error becomes an OpenAI-shaped body."""
+        started = time.monotonic()
+        try:
+            self._authorize(request)
+            body = parse_body(await self._read(request))
+            items = self._gateway.answer(endpoint, body, _trace_headers(request))
+            head = await anext(items)
+        except MaskcastError as error:
+            api_error = translated(error)
+            self._metrics.finished(endpoint, api_error.status, time.monotonic() - started)
+            return error_response(api_error)
+        assert isinstance(head, Head)
+        if head.stream:
+            return StreamingResponse(self._counted(items, endpoint, head.status, started), media_type=EVENT_STREAM)
+        async with aclosing(items):
+            content = "".join([str(piece) async for piece in items])
+        self._metrics.finished(endpoint, head.status, time.monotonic() - started)
+        return Response(_openai_error(content) if head.status >= HTTPStatus.BAD_REQUEST else content, head.status, media_type=JSON)
+
+    async def call(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """For Ray handles: the response object of a request that does not stream. Raises ApiError."""
+        async with aclosing(self._gateway.answer(Endpoint(endpoint), {**body, "stream": False})) as items:
+            head = await anext(items)
+            content = "".join([str(piece) async for piece in items])
+        answer: dict[str, Any] = json.loads(content)
+        if isinstance(head, Head) and head.status >= HTTPStatus.BAD_REQUEST:
+            raise engine_error(head.status, answer)
+        return answer
+
+    async def stream(self, endpoint: str, body: Mapping[str, Any]) -> AsyncGenerator[str, None]:
+        """For Ray handles: the event stream of a request, in pieces of whole events. Raises ApiError."""
+        async with aclosing(self._gateway.answer(Endpoint(endpoint), {**body, "stream": True})) as items:
+            head = await anext(items)
+            async for piece in items:
+                if isinstance(head, Head) and head.status >= HTTPStatus.BAD_REQUEST:
+                    raise engine_error(head.status, json.loads(str(piece)))
+                yield str(piece)
+
+    def models(self) -> dict[str, Any]:
+        model = {"id": self._served_name, "object": "model", "created": self._started, "owned_by": "maskcast"}
+        return {"object": "list", "data": [model]}
+
+    def model(self, name: str) -> dict[str, Any]:
+        if name != self._served_name:
+            raise ApiError(HTTPStatus.NOT_FOUND, f"The model {name!r} does not exist.", code="model_not_found", param="model")
+        found: dict[str, Any] = self.models()["data"][0]
+        return found
+
+    async def ready(self) -> Response:
+        health = await self._health.read()
+        return JSONResponse(health.body(), HTTPStatus.OK if health.ready else HTTPStatus.SERVICE_UNAVAILABLE)
+
+    async def metrics(self) -> Response:
+        return Response(await self._page.read(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    def authorized(self, request: Request) -> None:
+        self._authorize(request)
+
+    def _authorize(self, request: Request) -> None:
+        if not self._api_keys:
+            return
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        # All keys are compared, in constant time, so that timing tells nothing about them.
+        matches = [hmac.compare_digest(token.strip().encode(), key) for key in self._api_keys]
+        if scheme.lower() != "bearer" or not any(matches):
+            raise ApiError(
+                HTTPStatus.UNAUTHORIZED,
+                "Incorrect API key. Send it as 'Authorization: Bearer KEY'.",
+                code="invalid_api_key",
+                kind="authentication_error",
+            )
+
+    async def _read(self, request: Request) -> bytes:
+        declared = request.headers.get("content-length", "")
+        if declared.isdigit() and int(declared) > self._max_body_bytes:
+            raise self._too_large()
+        received = bytearray()
+        async for chunk in request.stream():
+            received += chunk
+            if len(received) > self._max_body_bytes:
+                raise self._too_large()
+        return bytes(received)
+
+    def _too_large(self) -> ApiError:
+        limit = f"{self._max_body_bytes / 2**20:g} MiB"
+        return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request body is over the limit of {limit}.", code="body_too_large")
+
+    async def _counted(self, items: AsyncGenerator[Any, None], endpoint: Endpoint, status: int, started: float) -> AsyncGenerator[str, None]:
+        async with aclosing(items):
+            try:
+                async for piece in items:
+                    yield str(piece)
+            except MaskcastError as error:  # the status is sent; the client learns of it from an event
+                yield f"data: {json.dumps(translated(error).body())}\n\n"
+            finally:
+                self._metrics.finished(endpoint, status, time.monotonic() - started)
+
+
+def error_response(error: ApiError) -> Response:
+    return JSONResponse(error.body(), error.status, headers=error.headers())
+
+
+def engine_error(status: int, answer: Mapping[str, Any]) -> ApiError:
+    """An error that vLLM's serving classes have answered with."""
+    error = answer.get("error") or {}
+    kind = "invalid_request_error" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error"
+    code = "model_not_found" if status == HTTPStatus.NOT_FOUND else "invalid_request" if status < 500 else "internal_error"
+    return ApiError(status, str(error.get("message", "")), code=code, param=error.get("param"), kind=kind)
+
+
+def _openai_error(content: str) -> str:
+    return json.dumps(engine_error(json.loads(content)["error"].get("code") or 500, json.loads(content)).body())
+
+
+def _trace_headers(request: Request) -> dict[str, str] | None:
+    found = {name: value for name in ("traceparent", "tracestate") if (value := request.headers.get(name))}
+    return found or None

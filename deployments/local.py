@@ -1,0 +1,143 @@
+"""The whole service on this machine: a Ray cluster of its own, Redis, the application; nothing is left of it afterwards."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from deployments.config import Settings
+from deployments.environment import defaults, environment
+from deployments.ports import local_url
+from deployments.preflight import OBJECT_STORE_MIB, preflight
+from deployments.processes import ProcessTree
+from deployments.progress import Progress
+from deployments.redis_server import RedisServer
+
+# Ray opens UNIX sockets below its folder, and their paths must stay under 108 bytes.
+LONGEST_TEMPORARY_FOLDER = 32
+PATIENCE_S = 5.0
+
+
+class LocalCluster:
+    """`stop()` may be called at any point of a start that failed or was interrupted.
+
+    Signals must not raise while it stops. Use it in the main thread: Ray and Redis die with the thread that started them.
+    """
+
+    def __init__(self, settings: Settings, progress: Progress, after_ray: Callable[[], None] = lambda: None) -> None:
+        """`after_ray` is called once Ray is up, to take signal handlers back from it."""
+        self._settings = settings
+        self._progress = progress
+        self._after_ray = after_ray
+        self._tree = ProcessTree()
+        self._resources = ExitStack()
+
+    @property
+    def url(self) -> str:
+        return local_url(self._settings.http.host, self._settings.http.port)
+
+    def start(self) -> None:
+        """Returns when the application answers.
+
+        Raises:
+            StartError: the machine or a deployment is at fault; call `stop()` all the same.
+        """
+        own_redis = self._settings.redis.url is None
+        preflight(self._settings, own_redis=own_redis)
+        folder = self._make_folder()
+        self._resources.enter_context(environment(defaults(self._settings, Path.home()), {"TMPDIR": str(folder)}))
+        self._resources.callback(self._tree.end, PATIENCE_S)
+        self._tree.watch()
+        if own_redis:
+            self._start_redis()
+        with self._progress.step("starting Ray"):
+            logs = self._start_ray(folder)
+        from deployments.rollout import roll_out  # imports Ray, which reads the environment
+
+        roll_out(self._settings, self._progress, logs)
+
+    def stop(self) -> None:
+        """Returns when no process, port, shared memory or folder of the service is left."""
+        self._resources.close()
+
+    def fault(self) -> str | None:
+        """Why the service cannot go on, None while it can."""
+        names = {name for member in self._tree.members() if (name := _name(member.pid))}
+        dead = {"raylet", "gcs_server"} - names
+        return f"Ray has died ({', '.join(sorted(dead))})" if dead else None
+
+    def _make_folder(self) -> Path:
+        parent = tempfile.gettempdir()
+        if len(parent) > LONGEST_TEMPORARY_FOLDER:
+            parent = "/tmp"  # the short path is the point; mkdtemp makes the folder safely
+        folder = Path(tempfile.mkdtemp(prefix="mc-", dir=parent))
+        self._resources.callback(shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    def _start_redis(self) -> None:
+        redis = RedisServer()
+        self._resources.callback(redis.stop)
+        redis.start()
+        self._settings = self._settings.model_copy(
+            update={
+                "redis": self._settings.redis.model_copy(update={"url": redis.url, "password": redis.password}),
+                # The cache ends with this run, so its key can be this run's own.
+                "artifact_secret": self._settings.artifact_secret or SecretStr(secrets.token_hex(32)),
+            }
+        )
+
+    def _start_ray(self, folder: Path) -> Path:
+        import ray
+
+        self._resources.callback(self._stop_ray)
+        ray.init(
+            address="local",
+            num_cpus=max(os.cpu_count() or 1, cpus_needed(self._settings)),
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            object_store_memory=OBJECT_STORE_MIB * 2**20,
+            _temp_dir=str(folder),
+        )
+        self._after_ray()
+        return folder / "session_latest" / "logs"
+
+    def _stop_ray(self) -> None:
+        import ray
+        from ray import serve
+        from ray.exceptions import RayError
+
+        from deployments.app import APPLICATION
+
+        if not ray.is_initialized():
+            return
+        with self._progress.step("stopping"):
+            if self.fault() is None:
+                try:
+                    serve.delete(APPLICATION)  # lets the replicas close in order; `ray.shutdown` ends the rest
+                except RayError as error:
+                    self._progress.say(f"Serve did not stop by itself: {error}")
+            ray.shutdown()
+
+
+def cpus_needed(settings: Settings) -> int:
+    """CPUs that Ray must believe in for every replica to find its place."""
+    model, grammar = settings.model, settings.grammar
+    workers = model.num_replicas * model.tensor_parallel_size * model.cpus_per_worker
+    return math.ceil(workers + grammar.compile_replicas * grammar.cpus_per_compiler) + 1
+
+
+def _name(pid: int) -> str | None:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return None

@@ -1,0 +1,50 @@
+"""The model's deployment: a `ModelReplica` in Ray Serve's clothes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+from ray import serve
+from ray.serve.handle import DeploymentHandle
+
+from deployments.builders import engine_settings, limits, open_cache, secret
+from deployments.config import Settings
+from deployments.pool import CompilePool
+from deployments.telemetry import GrammarMetrics
+from grammar_service.source import GrammarSource
+from model_service.messages import Call, Failure, Head, ReplicaStatus
+from model_service.replica import ModelReplica
+
+
+class ModelDeployment:
+    """One model replica; ready when its engine has answered its warm-up."""
+
+    async def __init__(self, settings: Settings, compilers: DeploymentHandle) -> None:  # type: ignore[misc]  # Ray Serve awaits it
+        pool = CompilePool(compilers)
+        source = GrammarSource(
+            cache=open_cache(settings),
+            compile=pool.compile,
+            secret=secret(settings),
+            fingerprint=await pool.fingerprint(),
+            limits=limits(settings),
+        )
+        name = serve.get_replica_context().replica_id.unique_id
+        self._replica = ModelReplica(engine_settings(settings), source, name)
+        self._metrics = GrammarMetrics("model")
+        await self._replica.start()
+
+    async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
+        async for item in self._replica.respond(call):
+            yield item
+        self._metrics.update((await self._replica.status()).grammar)
+
+    async def status(self) -> ReplicaStatus:
+        return await self._replica.status()
+
+    async def check_health(self) -> None:
+        await self._replica.check_health()
+
+    async def __del__(self) -> None:
+        # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
+        if hasattr(self, "_replica"):
+            await self._replica.close()

@@ -1,0 +1,114 @@
+"""The processes below this one, and what they keep in shared memory; Linux only (prctl, /proc)."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import psutil
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+KILL_ROUNDS = 5
+SHARED_MEMORY = Path("/dev/shm")  # POSIX shared memory, not a temporary file of ours
+# Written by Python's multiprocessing, OpenMP runtimes and torch; a process that is killed cannot remove its own.
+KNOWN_PREFIXES = ("psm_", "sem.", "__KMP_REGISTERED_LIB_", "torch_", "maskcast")
+
+
+def die_with_parent() -> Callable[[], None]:
+    """For `Popen(preexec_fn=…)`: the kernel kills the child when the thread that starts it ends, however it ends."""
+    prctl, parent = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()
+
+    def set_up() -> None:
+        if prctl(PR_SET_PDEATHSIG, signal.SIGKILL) != 0 or os.getppid() != parent:
+            os._exit(1)
+
+    return set_up
+
+
+class ProcessTree:
+    """Everything that starts below this process from `watch()` on, orphans included."""
+
+    def __init__(self) -> None:
+        self._earlier: set[int] = set()
+        self._earlier_segments: set[str] = set()
+
+    def watch(self) -> None:
+        """From now on an orphaned descendant becomes our child instead of the init process's."""
+        _adopt_orphans(True)
+        self._earlier = {child.pid for child in psutil.Process().children(recursive=True)}
+        self._earlier_segments = _segments()
+
+    def members(self) -> list[psutil.Process]:
+        return [child for child in psutil.Process().children(recursive=True) if child.pid not in self._earlier]
+
+    def end(self, patience_s: float) -> None:
+        """End all members, kindly and then not, and unlink the shared memory that only they used."""
+        used = {name for member in self.members() for name in segments_of(member.pid)}
+        self._signal_all(psutil.Process.terminate, patience_s)
+        for _ in range(KILL_ROUNDS):  # a member may start another one while it is being killed
+            if not self._signal_all(psutil.Process.kill, patience_s):
+                break
+        _adopt_orphans(False)
+        used |= {name for name in _segments() if name.startswith(KNOWN_PREFIXES)}
+        self._unlink(used - self._earlier_segments)
+
+    def _signal_all(self, act: Callable[[psutil.Process], None], patience_s: float) -> bool:
+        members = self.members()
+        for member in members:
+            try:
+                act(member)
+            except psutil.NoSuchProcess:
+                continue
+        psutil.wait_procs(members, timeout=patience_s)
+        return bool(self.members())
+
+    @staticmethod
+    def _unlink(names: Iterable[str]) -> None:
+        wanted = set(names)
+        if not wanted:
+            return
+        in_use = {name for pid in psutil.pids() for name in segments_of(pid)}
+        for name in wanted - in_use:
+            path = SHARED_MEMORY / name
+            if path.exists() and path.stat().st_uid == os.getuid():
+                path.unlink(missing_ok=True)
+
+
+def segments_of(pid: int) -> set[str]:
+    """Names below /dev/shm that a process has mapped or open; empty when it is gone or not ours to see."""
+    return {name for target in (*_mapped(pid), *_open(pid)) if (name := _segment_name(target))}
+
+
+def _segments() -> set[str]:
+    return {path.name for path in SHARED_MEMORY.iterdir() if path.is_file()} if SHARED_MEMORY.is_dir() else set()
+
+
+def _segment_name(target: str) -> str | None:
+    root = f"{SHARED_MEMORY}/"
+    return target.removeprefix(root) if target.startswith(root) and not target.endswith(" (deleted)") else None
+
+
+def _mapped(pid: int) -> list[str]:
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    return [fields[5] for line in lines if len(fields := line.split(maxsplit=5)) == 6]
+
+
+def _open(pid: int) -> list[str]:
+    targets = []
+    try:
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            targets.append(str(link.readlink()))
+    except OSError:
+        return targets
+    return targets
+
+
+def _adopt_orphans(on: bool) -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, int(on))

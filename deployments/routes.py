@@ -1,0 +1,68 @@
+"""The HTTP paths, and the class behind them that Ray Serve deploys."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+from ray import serve
+
+from deployments.errors import ApiError
+from deployments.ingress import IngressService, error_response
+from model_service.messages import Endpoint
+
+
+def ingress_class(service: type[IngressService], version: str) -> type[Any]:
+    """A class for `serve.deployment`: `service` with HTTP paths."""
+    api = FastAPI(title="Maskcast", version=version, docs_url=None, redoc_url=None)
+
+    @api.exception_handler(ApiError)
+    async def answer_error(_: Request, error: ApiError) -> Response:
+        return error_response(error)
+
+    @api.exception_handler(404)
+    async def answer_unknown_path(request: Request, _: Exception) -> Response:
+        return error_response(ApiError(404, f"There is no {request.method} {request.url.path} here.", code="not_found"))
+
+    @serve.ingress(api)
+    class Ingress(service):  # type: ignore[misc, valid-type]  # the base is an argument
+        @api.post("/v1/chat/completions")
+        async def chat_completions(self, request: Request) -> Response:
+            return await self.serve_http(Endpoint.CHAT, request)
+
+        @api.post("/v1/completions")
+        async def completions(self, request: Request) -> Response:
+            return await self.serve_http(Endpoint.COMPLETION, request)
+
+        @api.get("/v1/models")
+        async def list_models(self, request: Request) -> dict[str, Any]:
+            self.authorized(request)
+            return self.models()
+
+        @api.get("/v1/models/{name:path}")
+        async def get_model(self, name: str, request: Request) -> dict[str, Any]:
+            self.authorized(request)
+            return self.model(name)
+
+        @api.get("/healthz")
+        async def healthz(self) -> Response:
+            return JSONResponse({"status": "ok"})
+
+        @api.get("/readyz")
+        async def readyz(self) -> Response:
+            return await self.ready()
+
+        @api.get("/metrics")
+        async def metrics_page(self) -> Response:
+            return await self.metrics()
+
+        async def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
+            return await self.call(endpoint, body)
+
+        async def generate_stream(self, endpoint: str, body: Mapping[str, Any]) -> AsyncGenerator[str, None]:
+            async for piece in self.stream(endpoint, body):
+                yield piece
+
+    return Ingress

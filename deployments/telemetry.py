@@ -1,0 +1,97 @@
+"""Metrics: counters of the ingress, and one Prometheus page for the whole cluster.
+
+Every process reports to the Ray agent of its node (Ray 2.60: `ray.util.metrics`), vLLM's engines included; the agents are what
+a Prometheus server scrapes on a cluster. `/metrics` merges the agents' pages and keeps what is about serving.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+import httpx
+import ray
+from prometheus_client.core import Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+from ray.util.metrics import Counter, Histogram
+
+from model_service.messages import Endpoint
+
+KEPT = ("ray_maskcast_", "ray_vllm_", "ray_serve_")
+SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+
+class RequestMetrics:
+    def __init__(self) -> None:
+        self._requests = Counter("maskcast_requests", "Requests answered, by endpoint and status.", ("endpoint", "status"))
+        self._seconds = Histogram("maskcast_request_seconds", "Seconds from the request to its last byte.", SECONDS, ("endpoint",))
+
+    def finished(self, endpoint: Endpoint, status: int, seconds: float) -> None:
+        self._requests.inc(1, {"endpoint": endpoint, "status": str(int(status))})
+        self._seconds.observe(seconds, {"endpoint": endpoint})
+
+
+class GrammarMetrics:
+    """Publishes the grammar counters of one process, which only grow, as one metric with their names as labels."""
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+        self._counter = Counter("maskcast_grammar_events", "Grammar cache and compile events.", ("component", "event"))
+        self._published: dict[str, int] = {}
+
+    def update(self, counters: Mapping[str, int]) -> None:
+        for event, value in counters.items():
+            if (grown := value - self._published.get(event, 0)) > 0:
+                self._counter.inc(grown, {"component": self._component, "event": event})
+                self._published[event] = value
+
+
+class MetricsPage:
+    """Reads the agents' pages anew each time; a node that does not answer within `timeout_s` is left out."""
+
+    def __init__(self, timeout_s: float = 2.0) -> None:
+        self._timeout_s = timeout_s
+
+    async def read(self) -> bytes:
+        addresses = await asyncio.to_thread(_agents)
+        async with httpx.AsyncClient(timeout=self._timeout_s, trust_env=False) as client:
+            pages = await asyncio.gather(*(_page(client, address) for address in addresses))
+        return generate_latest(_Fixed(merged(pages)))
+
+
+class _Fixed(Collector):
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
+
+
+def merged(pages: Iterable[str]) -> list[Metric]:
+    """The kept families of all pages, each once, without Ray's prefix on our own names."""
+    families: dict[str, Metric] = {}
+    for page in pages:
+        for family in text_string_to_metric_families(page):
+            if not family.name.startswith(KEPT):
+                continue
+            name = family.name.removeprefix("ray_")
+            kept = families.setdefault(name, Metric(name, family.documentation, family.type))
+            kept.samples += [sample._replace(name=sample.name.removeprefix("ray_")) for sample in family.samples]
+    return list(families.values())
+
+
+def _agents() -> list[str]:
+    return [
+        f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
+        for node in ray.nodes()
+        if node.get("Alive") and node.get("MetricsExportPort")
+    ]
+
+
+async def _page(client: httpx.AsyncClient, address: str) -> str:
+    try:
+        return (await client.get(address)).text
+    except httpx.HTTPError:
+        return ""

@@ -1,0 +1,139 @@
+"""Tool choices as grammars, in the formats that vLLM's parsers read back (vLLM 0.32: `parser/abstract_parser.py`).
+
+`required` is a JSON array of `{"name", "parameters"}` objects, a named tool is its bare arguments, and `auto` is free text
+with tool calls in the model's own format, of which Hermes' `<tool_call>` is known here.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from deployments.errors import bad_request
+from grammar_service.spec import GrammarKind, GrammarSpec
+
+HERMES = "hermes"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One function tool; `schema` constrains its arguments."""
+
+    name: str
+    schema: dict[str, Any]
+    strict: bool
+
+
+def parse_tools(body: dict[str, Any]) -> list[Tool]:
+    """Raises ApiError (400) that names the tool at fault."""
+    tools = body.get("tools")
+    if tools is None:
+        return []
+    if not isinstance(tools, list):
+        raise bad_request("'tools' must be an array.", "tools")
+    parsed = [_parse_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
+    names = [tool.name for tool in parsed]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise bad_request(f"Two tools are called {twice!r}; give each its own name.", "tools")
+    return parsed
+
+
+def _parse_tool(tool: Any, place: str) -> Tool:
+    function = tool.get("function") if isinstance(tool, dict) else None
+    if not isinstance(function, dict) or tool.get("type", "function") != "function":
+        raise bad_request("A tool must be an object of type 'function' with a 'function' object.", place)
+    name, schema = function.get("name"), function.get("parameters")
+    if not isinstance(name, str) or not name:
+        raise bad_request("A function must have a name.", f"{place}.function.name")
+    if not isinstance(schema, dict | None):
+        raise bad_request("'parameters' must be a JSON Schema object.", f"{place}.function.parameters")
+    return Tool(name, schema or {"type": "object", "properties": {}, "additionalProperties": False}, function.get("strict") is True)
+
+
+def chosen_tool(tools: list[Tool], choice: Any) -> Tool:
+    """The tool that a named `tool_choice` means."""
+    function = choice.get("function") if isinstance(choice, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    for tool in tools:
+        if tool.name == name:
+            return tool
+    raise bad_request(
+        f"'tool_choice' must be 'none', 'auto', 'required' or name one of the tools; {choice!r} does not.", "tool_choice"
+    )
+
+
+def required_schema(tools: list[Tool], parallel: bool) -> str:
+    """A JSON Schema for one call or more (`parallel`), or for exactly one.
+
+    Definitions that tools bring in their own `$defs` move to the root, under a name that no other tool shares.
+    """
+    definitions: dict[str, Any] = {}
+    calls = [_call_schema(tool, index, definitions) for index, tool in enumerate(tools)]
+    schema: dict[str, Any] = {"type": "array", "minItems": 1, "items": calls[0] if len(calls) == 1 else {"anyOf": calls}}
+    if not parallel:
+        schema["maxItems"] = 1
+    return json.dumps({**schema, "$defs": definitions} if definitions else schema)
+
+
+def _call_schema(tool: Tool, index: int, definitions: dict[str, Any]) -> dict[str, Any]:
+    arguments = _hoisted(tool.schema, f"tool{index}", definitions)
+    return {
+        "type": "object",
+        "properties": {"name": {"const": tool.name}, "parameters": arguments},
+        "required": ["name", "parameters"],
+        "additionalProperties": False,
+    }
+
+
+def _hoisted(schema: dict[str, Any], prefix: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schema with its references rebased: `#/$defs/X` moves to the root's `$defs`, `#` becomes a definition itself."""
+    def rebase(node: Any) -> Any:
+        if isinstance(node, list):
+            return [rebase(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        copied = {name: rebase(value) for name, value in node.items()}
+        reference = copied.get("$ref")
+        if isinstance(reference, str) and (reference == "#" or reference.startswith("#/")):
+            copied["$ref"] = f"#/$defs/{prefix}{reference[1:]}"
+        return copied
+
+    if not _refers(schema):
+        return schema
+    definitions[prefix] = rebase(schema)
+    return {"$ref": f"#/$defs/{prefix}"}
+
+
+def _refers(node: Any) -> bool:
+    if isinstance(node, dict):
+        return "$ref" in node or any(map(_refers, node.values()))
+    return isinstance(node, list) and any(map(_refers, node))
+
+
+def auto_tag(tools: list[Tool], answer_schema: Any | None, parser: str) -> GrammarSpec:
+    """Free text (or JSON of `answer_schema`) in which every tool call is one of the tools with valid arguments.
+
+    Raises:
+        ApiError: the model's tool call format is not known here, so that strictness could not be enforced.
+    """
+    if parser != HERMES:
+        raise bad_request(
+            f"Strict tools with tool_choice 'auto' are enforced for the '{HERMES}' tool call format; this model uses '{parser}'. "
+            "Use tool_choice 'required', or name the tool.",
+            "tools",
+        )
+    tags = [
+        {
+            "type": "tag",
+            "begin": f'<tool_call>\n{{"name": {json.dumps(tool.name)}, "arguments": ',
+            "content": {"type": "json_schema", "json_schema": tool.schema if tool.strict or answer_schema else {"type": "object"}},
+            "end": "}\n</tool_call>",
+        }
+        for tool in tools
+    ]
+    calls: dict[str, Any] = {"type": "triggered_tags", "triggers": ["<tool_call>"], "tags": tags}
+    if answer_schema is not None:
+        calls = {"type": "tags_with_separator", "tags": tags, "separator": "\n", "at_least_one": True}
+        calls = {"type": "or", "elements": [calls, {"type": "json_schema", "json_schema": answer_schema}]}
+    return GrammarSpec(GrammarKind.STRUCTURAL_TAG, json.dumps({"type": "structural_tag", "format": calls}))

@@ -1,0 +1,92 @@
+"""How the client's calls reach the service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+import httpx
+from ray.exceptions import RayTaskError
+from ray.serve.handle import DeploymentHandle
+
+from deployments.errors import ApiError
+
+PATHS = {"chat": "/v1/chat/completions", "completion": "/v1/completions"}
+DONE = "[DONE]"
+
+
+class Transport(Protocol):
+    """`endpoint` is "chat" or "completion". Both raise ApiError."""
+
+    def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    def stream(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]: ...
+
+
+class HttpTransport:
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+
+    def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        response = self._client.post(PATHS[endpoint], json=dict(body))
+        _raise_for(response)
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def stream(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        with self._client.stream("POST", PATHS[endpoint], json={**body, "stream": True}) as response:
+            if response.is_error:
+                response.read()
+            _raise_for(response)
+            yield from parse_events(response.iter_lines())
+
+
+class HandleTransport:
+    def __init__(self, handle: DeploymentHandle) -> None:
+        self._handle = handle
+
+    def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            answer: dict[str, Any] = self._handle.generate.remote(endpoint, dict(body)).result()
+        except RayTaskError as error:
+            raise _cause(error) from None
+        return answer
+
+    def stream(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        pieces = self._handle.options(stream=True).generate_stream.remote(endpoint, dict(body))
+        try:
+            yield from parse_events(line for piece in pieces for line in piece.splitlines())
+        except RayTaskError as error:
+            raise _cause(error) from None
+
+
+def parse_events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a server-sent event stream, up to its end mark."""
+    for line in lines:
+        if not line.startswith("data:"):
+            continue
+        data = line.removeprefix("data:").strip()
+        if data == DONE:
+            return
+        yield json.loads(data)
+
+
+def _raise_for(response: httpx.Response) -> None:
+    if not response.is_error:
+        return
+    try:
+        error = response.json()["error"]
+    except (ValueError, KeyError, TypeError):
+        error = {"message": response.text}
+    raise ApiError(
+        response.status_code,
+        str(error.get("message")),
+        code=str(error.get("code")),
+        param=error.get("param"),
+        kind=str(error.get("type")),
+    )
+
+
+def _cause(error: RayTaskError) -> BaseException:
+    return error.cause if isinstance(error.cause, ApiError) else error

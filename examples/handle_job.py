@@ -1,0 +1,27 @@
+"""A separate Ray job that talks to Maskcast by handle: `RAY_ADDRESS=auto python examples/handle_job.py`."""
+
+from __future__ import annotations
+
+import ray
+from pydantic import BaseModel
+from ray import serve
+
+from deployments.client import StructuredClient
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+    city: str
+
+
+def main() -> None:
+    ray.init(address="auto", namespace="serve", log_to_driver=False)
+    client = StructuredClient.over_handle(serve.get_app_handle("maskcast"))
+    question = "Extract name, age, city as JSON.\n\nMeet Clara Novak. Lives in Lisbon. The person is 34 years old."
+    print(client.parse(Person, question, temperature=0, max_tokens=64))
+    print("".join(client.stream(question, regex=r"[A-Z][a-z]+ [A-Z][a-z]+", temperature=0, max_tokens=16)))
+
+
+if __name__ == "__main__":
+    main()

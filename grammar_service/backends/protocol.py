@@ -1,0 +1,73 @@
+"""What every backend and every matcher promises, whichever library stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+
+from grammar_service.fault import Fault
+from grammar_service.spec import GrammarSpec
+from grammar_service.tokenizer import GrammarTokenizer
+
+__all__ = ["Backend", "CompiledGrammar", "Fault", "Matcher"]
+
+
+class Matcher(Protocol):
+    """The cursor of one request in a compiled grammar. V is the tokenizer's `vocab_size`.
+
+    A stop token is accepted exactly where the text so far is complete; then `is_terminated()` is True and nothing more is accepted.
+    Where the text is complete and nothing can follow, only stop tokens are allowed.
+    """
+
+    def accept(self, token: int) -> bool:
+        """Advance by one token; False (state unchanged) where the grammar forbids it."""
+
+    def validate(self, tokens: list[int]) -> int:
+        """How many of the tokens would be accepted one after another; state unchanged."""
+
+    def rollback(self, n: int) -> None:
+        """Take back the last n accepted tokens, a stop token included. Raises ValueError: fewer were accepted."""
+
+    def fill(self, bitmask: torch.Tensor, row: int) -> None:
+        """Write the allowed tokens to a row of an int32 tensor [rows, ceil(V/32)], bit set = allowed; all clear once terminated."""
+
+    def is_terminated(self) -> bool:
+        """A stop token has been accepted."""
+
+    def reset(self) -> None:
+        """Back to the state before the first token."""
+
+
+class CompiledGrammar(Protocol):
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory it holds."""
+
+    def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
+        """A cursor at the start. `stop_token_ids` None takes the tokenizer's; `max_rollback_tokens` is the least that it can take back."""
+
+
+class Backend(Protocol):
+    """Turns specs into payloads (bytes that travel) and payloads into grammars. Stateless, unless a compiler is kept warm."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str:
+        """Package and serialization version: payloads of another version are not read."""
+
+    def unsupported(self, spec: GrammarSpec) -> list[Fault]:
+        """What it would not enforce exactly; [] means that it enforces all. Pure Python, linear time.
+
+        Raises:
+            InvalidGrammar, GrammarTooLarge, UnsupportedGrammar: the spec is at fault whatever the backend.
+        """
+
+    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> bytes:
+        """The payload. Native code: run it in the sandbox. Raises GrammarError."""
+
+    def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
+        """The grammar of an authentic payload. Raises ArtifactError."""

@@ -1,0 +1,44 @@
+"""Which backend serves a spec: the first that enforces all of it exactly. Pure: the same in every process."""
+
+from __future__ import annotations
+
+from grammar_service.backends.llguidance_backend import LlguidanceBackend
+from grammar_service.backends.protocol import Backend, Fault
+from grammar_service.backends.xgrammar_backend import XgrammarBackend
+from grammar_service.errors import UnsupportedGrammar
+from grammar_service.spec import COMPACT, JSON_KINDS, GrammarKind, GrammarSpec
+
+
+def backend_named(name: str) -> Backend:
+    """A fresh backend. Raises UnsupportedGrammar: there is none of that name."""
+    for backend in _backends():
+        if backend.name == name:
+            return backend
+    raise UnsupportedGrammar(f"there is no backend named {name[:40]!r}")
+
+
+def select_backend(spec: GrammarSpec) -> Backend:
+    """The backend for a spec: for Lark and compact JSON llguidance, for other JSON xgrammar or else llguidance, else xgrammar.
+
+    Raises:
+        UnsupportedGrammar: no backend enforces all of it; pointer and message name the first keyword at fault.
+        InvalidGrammar, GrammarTooLarge: the spec itself is at fault.
+    """
+    faults: list[Fault] = []
+    for backend in _candidates(spec):
+        faults = backend.unsupported(spec)
+        if not faults:
+            return backend
+    named = "; ".join(f"{fault.pointer or ''} {fault.message}".strip() for fault in faults[:5])
+    raise UnsupportedGrammar(f"no backend enforces the whole constraint: {named}", faults[0].pointer)
+
+
+def _candidates(spec: GrammarSpec) -> list[Backend]:
+    xgrammar, llguidance = _backends()
+    if spec.kind is GrammarKind.LARK or (spec.kind in JSON_KINDS and spec.whitespace == COMPACT):
+        return [llguidance]
+    return [xgrammar, llguidance] if spec.kind in JSON_KINDS else [xgrammar]
+
+
+def _backends() -> tuple[Backend, Backend]:
+    return XgrammarBackend(), LlguidanceBackend()

@@ -1,0 +1,180 @@
+"""xgrammar: compiled ahead, transported as its own JSON serialization; the payload is those bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import torch
+import xgrammar
+
+from grammar_service.backends.choice import choice_grammar, choices_of
+from grammar_service.backends.protocol import CompiledGrammar, Fault, Matcher
+from grammar_service.errors import ArtifactError, CompileFailed, GrammarError, InvalidGrammar
+from grammar_service.json_schema import parse_schema
+from grammar_service.json_text import parse_json, text_of
+from grammar_service.regex import Dialect, Regex, parse_regex
+from grammar_service.schema.rewriting import with_patterns
+from grammar_service.schema.xgrammar_support import xgrammar_faults
+from grammar_service.spec import COMPACT, FLEXIBLE, JSON_KINDS, GrammarKind, GrammarSpec, indent_of
+from grammar_service.tokenizer import GrammarTokenizer
+
+_NATIVE_PREFIX = re.compile(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ")
+
+
+class XgrammarBackend:
+    """Keeps one warm compiler per vocabulary: its rule cache is what makes similar schemas cheap.
+
+    JSON objects are closed as `schema.normal` says, by the schema itself, so the library's strict mode stays off.
+    """
+
+    def __init__(self, threads: int = 1, cache_bytes: int = 256 * 1024 * 1024) -> None:
+        self._threads = threads
+        self._cache_bytes = cache_bytes
+        self._compilers: dict[str, xgrammar.GrammarCompiler] = {}
+
+    @property
+    def name(self) -> str:
+        return "xgrammar"
+
+    @property
+    def version(self) -> str:
+        return f"{version('xgrammar')}/{xgrammar.get_serialization_version()}"
+
+    def unsupported(self, spec: GrammarSpec) -> list[Fault]:
+        if spec.kind in JSON_KINDS and spec.whitespace == COMPACT:
+            return [Fault(None, "compact whitespace: version 0.2.8 writes spaces after commas all the same")]
+        if spec.kind is GrammarKind.JSON_SCHEMA:
+            return list(xgrammar_faults(parse_schema(spec.text).normal))
+        if spec.kind is GrammarKind.REGEX:
+            parse_regex(spec.text, Dialect.PYTHON_ASCII)
+        elif spec.kind is GrammarKind.CHOICE:
+            choices_of(spec.text)
+        elif spec.kind is GrammarKind.STRUCTURAL_TAG:
+            parse_json(spec.text, "the structural tag")
+        elif spec.kind is GrammarKind.LARK:
+            return [Fault(None, "Lark grammars are not supported")]
+        return []
+
+    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> bytes:
+        try:
+            compiled = self._compiled(spec, self._compiler(tokenizer))
+            return compiled.serialize_json().encode("utf-8")
+        except GrammarError:
+            raise
+        except MemoryError:
+            raise CompileFailed("compiling the grammar took more memory than it may") from None
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise _translated(error) from None
+
+    def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
+        try:
+            return XgrammarGrammar(xgrammar.CompiledGrammar.deserialize_json(payload.decode("utf-8"), tokenizer.xgrammar))
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise ArtifactError(f"xgrammar cannot read the payload: {_message(error)}") from None
+
+    def _compiler(self, tokenizer: GrammarTokenizer) -> xgrammar.GrammarCompiler:
+        compiler = self._compilers.get(tokenizer.fingerprint)
+        if compiler is None:
+            compiler = xgrammar.GrammarCompiler(tokenizer.xgrammar, max_threads=self._threads, cache_limit_bytes=self._cache_bytes)
+            self._compilers[tokenizer.fingerprint] = compiler
+        return compiler
+
+    def _compiled(self, spec: GrammarSpec, compiler: xgrammar.GrammarCompiler) -> xgrammar.CompiledGrammar:
+        match spec.kind:
+            case GrammarKind.JSON_SCHEMA | GrammarKind.JSON_OBJECT:
+                return _json(spec, compiler)
+            case GrammarKind.REGEX:
+                return compiler.compile_regex(parse_regex(spec.text, Dialect.PYTHON_ASCII).full_match())
+            case GrammarKind.CHOICE:
+                return compiler.compile_grammar(choice_grammar(choices_of(spec.text)))
+            case GrammarKind.EBNF:
+                return compiler.compile_grammar(spec.text)
+            case GrammarKind.STRUCTURAL_TAG:
+                return compiler.compile_structural_tag(text_of(parse_json(spec.text, "the structural tag")))
+            case GrammarKind.LARK:
+                raise InvalidGrammar("Lark grammars are not for this backend")
+
+
+def _json(spec: GrammarSpec, compiler: xgrammar.GrammarCompiler) -> xgrammar.CompiledGrammar:
+    schema = '{"type": "object"}'
+    if spec.kind is GrammarKind.JSON_SCHEMA:
+        schema = text_of(with_patterns(parse_schema(spec.text).normal, Regex.search))
+    indent = indent_of(spec.whitespace)
+    return compiler.compile_json_schema(
+        schema,
+        any_whitespace=spec.whitespace == FLEXIBLE,
+        indent=indent,
+        separators=(", ", ": ") if indent is None else (",", ": "),
+        strict_mode=False,
+    )
+
+
+def _translated(error: Exception) -> GrammarError:
+    message = _message(error)
+    if "bad_alloc" in message or "memory" in message.lower():
+        return CompileFailed("compiling the grammar took more memory than it may")
+    return InvalidGrammar(f"the grammar does not compile: {message}")
+
+
+def _message(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return _NATIVE_PREFIX.sub("", lines[0])[:500] if lines else type(error).__name__
+
+
+class XgrammarGrammar:
+    def __init__(self, compiled: xgrammar.CompiledGrammar) -> None:
+        self._compiled = compiled
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self._compiled.memory_size_bytes)
+
+    def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
+        stops = list(stop_token_ids) if stop_token_ids is not None else None
+        return XgrammarMatcher(xgrammar.GrammarMatcher(self._compiled, override_stop_tokens=stops))
+
+
+class XgrammarMatcher:
+    """Takes back any number of tokens: the library keeps the whole history."""
+
+    def __init__(self, matcher: xgrammar.GrammarMatcher) -> None:
+        self._matcher = matcher
+        self._accepted = 0
+
+    def accept(self, token: int) -> bool:
+        if self._matcher.is_terminated() or not self._matcher.accept_token(token):
+            return False
+        self._accepted += 1
+        return True
+
+    def validate(self, tokens: list[int]) -> int:
+        length = 0
+        for token in tokens:
+            if self._matcher.is_terminated() or not self._matcher.accept_token(token):
+                break
+            length += 1
+        if length:
+            self._matcher.rollback(length)
+        return length
+
+    def rollback(self, n: int) -> None:
+        if not 0 <= n <= self._accepted:
+            raise ValueError(f"cannot take back {n} of {self._accepted} tokens")
+        if n:
+            self._matcher.rollback(n)
+            self._accepted -= n
+
+    def fill(self, bitmask: torch.Tensor, row: int) -> None:
+        if self._matcher.is_terminated():
+            bitmask[row].zero_()
+        else:
+            self._matcher.fill_next_token_bitmask(bitmask, row)
+
+    def is_terminated(self) -> bool:
+        return bool(self._matcher.is_terminated())
+
+    def reset(self) -> None:
+        self._matcher.reset()
+        self._accepted = 0

@@ -1,0 +1,69 @@
+"""Every error of the project descends from `MaskcastError`.
+
+MaskcastError
+├── GrammarError            the constraint is at fault: a 400 with a field and, for JSON, a pointer
+│   ├── InvalidGrammar      it is not a schema, regex, grammar, … at all
+│   ├── UnsupportedGrammar  no backend enforces all of it
+│   ├── GrammarTooLarge     over a configured limit
+│   ├── CompileTimeout      over its compile deadline
+│   └── CompileFailed       the compiler ran out of memory or crashed on it
+├── PoolBusy                the compile pool's queue is full: a 503 with Retry-After
+├── PoolUnavailable         no compile child could be started
+├── ArtifactError           bytes that are not an intact artifact of ours: a cache miss, never a user's error
+└── SettingsError           (deployments) the operator's settings are wrong
+"""
+
+from __future__ import annotations
+
+
+class MaskcastError(Exception):
+    """The root of all errors that the project raises on purpose."""
+
+
+class GrammarError(MaskcastError):
+    """The constraint is at fault.
+
+    `pointer` is the JSON pointer (RFC 6901) of the fault inside the constraint, None where there is no such place.
+    """
+
+    code = "invalid_grammar"
+
+    def __init__(self, message: str, pointer: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.pointer = pointer
+
+    def __reduce__(self) -> tuple[type[GrammarError], tuple[str, str | None]]:
+        return type(self), (self.message, self.pointer)
+
+
+class InvalidGrammar(GrammarError):
+    code = "invalid_grammar"
+
+
+class UnsupportedGrammar(GrammarError):
+    code = "unsupported_grammar"
+
+
+class GrammarTooLarge(GrammarError):
+    code = "grammar_too_large"
+
+
+class CompileTimeout(GrammarError):
+    code = "grammar_compile_timeout"
+
+
+class CompileFailed(GrammarError):
+    code = "grammar_compile_failed"
+
+
+class PoolBusy(MaskcastError):
+    """The compile pool takes no more work now."""
+
+
+class PoolUnavailable(MaskcastError):
+    """The compile pool cannot work at all now."""
+
+
+class ArtifactError(MaskcastError):
+    """Bytes that are not an intact artifact for this vocabulary and these versions."""

@@ -1,0 +1,54 @@
+"""The grammar key: one name for all specs that mean the same grammar."""
+
+from __future__ import annotations
+
+import hashlib
+
+from grammar_service.json_text import Json, parse_json, text_of
+from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, TEXT_ANNOTATIONS
+from grammar_service.spec import JSON_KINDS, GrammarKind, GrammarSpec
+
+KEY_VERSION = 1
+
+
+def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerprint: str) -> str:
+    """Hex BLAKE2b-256 of the canonical spec, the backend with its version, and the tokenizer's fingerprint.
+
+    The order of properties is meaning; insignificant JSON whitespace and a schema's title, description, $comment and examples are
+    not. Costs time linear in the text. Raises InvalidGrammar or GrammarTooLarge as `parse_json` does.
+    """
+    digest = hashlib.blake2b(digest_size=32)
+    whitespace = spec.whitespace if spec.kind in JSON_KINDS else ""
+    for part in (str(KEY_VERSION), spec.kind.value, canonical_text(spec), whitespace, backend, backend_version, fingerprint):
+        data = part.encode("utf-8")
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def canonical_text(spec: GrammarSpec) -> str:
+    """The text that all specs of the same meaning share."""
+    if spec.kind is GrammarKind.JSON_OBJECT:
+        return ""
+    if spec.kind is GrammarKind.JSON_SCHEMA:
+        return text_of(_without_annotations(parse_json(spec.text, "the schema")))
+    if spec.kind in (GrammarKind.CHOICE, GrammarKind.STRUCTURAL_TAG):
+        return text_of(parse_json(spec.text, "the constraint"))
+    return spec.text
+
+
+def _without_annotations(schema: Json) -> Json:
+    """A schema without text annotations; names of properties and the data of const, enum and default are left alone."""
+    if not isinstance(schema, dict):
+        return schema
+    return {keyword: _inner(keyword, value) for keyword, value in schema.items() if keyword not in TEXT_ANNOTATIONS}
+
+
+def _inner(keyword: str, value: Json) -> Json:
+    if keyword in ONE_SUBSCHEMA:
+        return _without_annotations(value)
+    if keyword in LIST_OF_SUBSCHEMAS and isinstance(value, list):
+        return [_without_annotations(item) for item in value]
+    if keyword in MAP_OF_SUBSCHEMAS and isinstance(value, dict):
+        return {name: _without_annotations(member) for name, member in value.items()}
+    return value

@@ -1,0 +1,90 @@
+"""What a constraint may cost before anybody compiles it: linear-time checks that are safe against hostile text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from grammar_service.errors import GrammarTooLarge, InvalidGrammar
+from grammar_service.json_text import Json, json_nesting, parse_json
+from grammar_service.spec import GrammarKind, GrammarSpec, indent_of
+
+_JSON_TEXT = frozenset({GrammarKind.JSON_SCHEMA, GrammarKind.CHOICE, GrammarKind.STRUCTURAL_TAG})
+
+_QUOTED = r'"(?:[^"\\\n]|\\.)*+"?'
+_CLASS = r"\[\^?\]?(?:[^\]\\\n]|\\.)*+\]?"
+_GROUPS = {
+    GrammarKind.REGEX: re.compile(rf"\\.|{_CLASS}|[()]", re.DOTALL),
+    GrammarKind.EBNF: re.compile(rf"{_QUOTED}|#[^\n]*+|{_CLASS}|[()]", re.DOTALL),
+    GrammarKind.LARK: re.compile(rf"{_QUOTED}|//[^\n]*+|#[^\n]*+|/(?:[^/\\\n]|\\.)*+/?|[()]", re.DOTALL),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on one constraint: bytes of its text (UTF-8), levels of nesting (objects and arrays, or parentheses), choices."""
+
+    max_constraint_bytes: int = 512 * 1024
+    max_nesting: int = 64
+    max_choices: int = 10_000
+
+
+def check_limits(spec: GrammarSpec, limits: Limits) -> None:
+    """Refuse what is too large, or is no text of its kind at all; costs time linear in the text.
+
+    Raises:
+        GrammarTooLarge: over a limit; the message names it.
+        InvalidGrammar: a NUL, text that is not Unicode, an empty constraint, not JSON where JSON is due, unknown whitespace.
+    """
+    try:
+        size = len(spec.text.encode("utf-8"))
+        indent_of(spec.whitespace)
+    except UnicodeEncodeError:
+        raise InvalidGrammar("the constraint holds a lone surrogate, which is not Unicode text") from None
+    except ValueError as error:
+        raise InvalidGrammar(str(error)) from None
+    if size > limits.max_constraint_bytes:
+        raise GrammarTooLarge(f"the constraint has {size} bytes, the limit is {limits.max_constraint_bytes}")
+    if "\0" in spec.text:
+        raise InvalidGrammar("the constraint holds a NUL character")
+    if spec.kind is not GrammarKind.JSON_OBJECT and not spec.text.strip():
+        raise InvalidGrammar("the constraint is empty")
+    _check_nesting(spec, limits)
+    if spec.kind in _JSON_TEXT:
+        value = parse_json(spec.text, "the constraint")
+        if spec.kind is GrammarKind.CHOICE:
+            _check_choices(value, limits)
+
+
+def _check_nesting(spec: GrammarSpec, limits: Limits) -> None:
+    if spec.kind in _JSON_TEXT:
+        depth = json_nesting(spec.text)
+    elif pattern := _GROUPS.get(spec.kind):
+        depth = _group_nesting(pattern, spec.text)
+    else:
+        return
+    if depth > limits.max_nesting:
+        raise GrammarTooLarge(f"the constraint is nested {depth} levels deep, the limit is {limits.max_nesting}")
+
+
+def _group_nesting(pattern: re.Pattern[str], text: str) -> int:
+    deepest = depth = 0
+    for match in pattern.finditer(text):
+        if match.group() == "(":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif match.group() == ")":
+            depth = max(depth - 1, 0)
+    return deepest
+
+
+def _check_choices(value: Json, limits: Limits) -> None:
+    if not isinstance(value, list) or not all(isinstance(choice, str) for choice in value):
+        raise InvalidGrammar("choices must be a JSON array of strings")
+    if not value:
+        raise InvalidGrammar("the list of choices is empty")
+    if len(value) > limits.max_choices:
+        raise GrammarTooLarge(f"there are {len(value)} choices, the limit is {limits.max_choices}")
+    for index, choice in enumerate(value):
+        if not choice or "\0" in str(choice):
+            raise InvalidGrammar("a choice is empty or holds a NUL character", f"/{index}")

@@ -1,0 +1,69 @@
+"""What crosses between the ingress, the model replicas and the compile pool; immutable and picklable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from grammar_service.errors import (
+    CompileFailed,
+    CompileTimeout,
+    GrammarError,
+    GrammarTooLarge,
+    InvalidGrammar,
+    MaskcastError,
+    PoolBusy,
+    PoolUnavailable,
+    UnsupportedGrammar,
+)
+from grammar_service.spec import GrammarSpec
+
+Source = Literal["memory", "redis", "compiled"]
+
+_GRAMMAR_ERRORS: dict[str, type[GrammarError]] = {
+    kind.code: kind for kind in (InvalidGrammar, UnsupportedGrammar, GrammarTooLarge, CompileTimeout, CompileFailed)
+}
+_POOL_ERRORS: dict[str, type[MaskcastError]] = {"pool_busy": PoolBusy, "pool_unavailable": PoolUnavailable}
+
+
+@dataclass(frozen=True, slots=True)
+class CompileRequest:
+    """Make the artifact of `key` ready. `deadline_s` None means the pool's own deadline; a longer one is cut to it."""
+
+    spec: GrammarSpec
+    key: str
+    backend: str
+    deadline_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The artifact of `key`, encoded; where it came from; milliseconds that the answer took."""
+
+    key: str
+    blob: bytes
+    source: Source
+    cost_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no artifact: the code of an error of `grammar_service.errors`, its message, its JSON pointer."""
+
+    code: str
+    message: str
+    pointer: str | None = None
+
+    @classmethod
+    def of(cls, error: MaskcastError) -> Refusal:
+        """The refusal that tells of a grammar's fault, a busy pool or an unavailable one."""
+        if isinstance(error, GrammarError):
+            return cls(error.code, error.message, error.pointer)
+        code = next((code for code, kind in _POOL_ERRORS.items() if isinstance(error, kind)), "pool_unavailable")
+        return cls(code, str(error))
+
+    def error(self) -> MaskcastError:
+        """The error to raise where the refusal arrives: a GrammarError, PoolBusy or PoolUnavailable."""
+        if self.code in _GRAMMAR_ERRORS:
+            return _GRAMMAR_ERRORS[self.code](self.message, self.pointer)
+        return _POOL_ERRORS.get(self.code, PoolUnavailable)(self.message)

@@ -1,0 +1,107 @@
+"""The vocabulary of JSON Schema 2020-12: where subschemas are, which keywords assert nothing, which belong to which type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grammar_service.json_text import Json
+from grammar_service.pointer import join
+
+Schema = dict[str, Json]
+
+ONE_SUBSCHEMA = frozenset(
+    {
+        "additionalProperties",
+        "propertyNames",
+        "items",
+        "contains",
+        "not",
+        "if",
+        "then",
+        "else",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "contentSchema",
+    }
+)
+LIST_OF_SUBSCHEMAS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+MAP_OF_SUBSCHEMAS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+
+TEXT_ANNOTATIONS = frozenset({"title", "description", "$comment", "examples"})
+"""Annotations that no grammar depends on and that a grammar key ignores."""
+
+ASSERTS_NOTHING = TEXT_ANNOTATIONS | {
+    "$schema",
+    "default",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "discriminator",
+    "example",
+    "externalDocs",
+    "xml",
+    "enumNames",
+    "enumDescriptions",
+    "markdownDescription",
+}
+"""Keywords that by JSON Schema 2020-12, or by OpenAPI, only describe. Names that begin with `x-` are alike."""
+
+BY_TYPE: dict[str, frozenset[str]] = {
+    "string": frozenset({"minLength", "maxLength", "pattern", "format"}),
+    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
+    "array": frozenset(
+        {"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "unevaluatedItems"}
+    ),
+    "object": frozenset(
+        {
+            "properties",
+            "required",
+            "additionalProperties",
+            "patternProperties",
+            "propertyNames",
+            "minProperties",
+            "maxProperties",
+            "dependentRequired",
+            "dependentSchemas",
+            "unevaluatedProperties",
+        }
+    ),
+}
+"""Keywords that assert only about values of one type; integers go by "number"."""
+
+IN_PLACE = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+"""Applicators that are about the same value as the schema they stand in."""
+
+ANY_TYPE = frozenset({"type", "enum", "const", "$ref", "$defs", "definitions", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"})
+IDENTIFIERS = frozenset({"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$vocabulary", "$recursiveRef", "$recursiveAnchor"})
+KNOWN = ANY_TYPE | IDENTIFIERS | frozenset().union(*BY_TYPE.values())
+
+
+def is_annotation(keyword: str) -> bool:
+    return keyword in ASSERTS_NOTHING or keyword.startswith("x-")
+
+
+def subschemas(pointer: str, schema: Schema) -> Iterator[tuple[str, Json]]:
+    """The direct subschemas of a schema with their pointers."""
+    for keyword, value in schema.items():
+        if keyword in ONE_SUBSCHEMA:
+            yield join(pointer, keyword), value
+        elif keyword in LIST_OF_SUBSCHEMAS and isinstance(value, list):
+            for index, item in enumerate(value):
+                yield join(pointer, keyword, index), item
+        elif keyword in MAP_OF_SUBSCHEMAS and isinstance(value, dict):
+            for name, member in value.items():
+                yield join(pointer, keyword, name), member
+
+
+def walk(document: Json) -> Iterator[tuple[str, Json]]:
+    """Every schema of a document with its pointer, parents first; no recursion."""
+    waiting: list[tuple[str, Json]] = [("", document)]
+    while waiting:
+        pointer, schema = waiting.pop()
+        yield pointer, schema
+        if isinstance(schema, dict):
+            waiting.extend(reversed(list(subschemas(pointer, schema))))

@@ -1,0 +1,146 @@
+"""The one form of a schema that backends are handed: no annotations, explicit types, explicit closure.
+
+Each step only narrows: what the normal form allows, the user's schema allows.
+
+* `oneOf` whose branches cannot overlap becomes `anyOf`.
+* A schema that names no type but constrains values of exactly one type is read as of that type.
+* `enum` and `const` lose the values that `type` excludes, and `type` goes.
+* An object with `properties` or `patternProperties` and without `additionalProperties` is closed, an array with `prefixItems` and
+  without `items` too: a model shall not invent. JSON Schema would leave them open, and so do we where schemas are composed
+  (`allOf`, or `$ref`, `anyOf`, `oneOf` beside other keywords), since closing the parts would empty the whole.
+"""
+
+from __future__ import annotations
+
+from grammar_service.errors import InvalidGrammar
+from grammar_service.json_text import Json
+from grammar_service.pointer import join
+from grammar_service.schema.disjoint import are_disjoint, type_of
+from grammar_service.schema.formats import EXACT_PATTERNS
+from grammar_service.schema.keywords import (
+    BY_TYPE,
+    IN_PLACE,
+    LIST_OF_SUBSCHEMAS,
+    MAP_OF_SUBSCHEMAS,
+    ONE_SUBSCHEMA,
+    Schema,
+    is_annotation,
+)
+from grammar_service.schema.references import References, asserting
+
+
+class Normaliser:
+    """Writes one document in normal form; recursion is bounded by the nesting that `parse_json` admits."""
+
+    def __init__(self, references: References) -> None:
+        self._references = references
+        self._open = any(_composes(schema) for schema in references.schemas.values())
+        self._rename = not any("/oneOf/" in target for target in references.targets)
+
+    def normal(self, schema: Json, pointer: str = "") -> Json:
+        """Raises InvalidGrammar with the pointer of a schema that nothing can match."""
+        if not isinstance(schema, dict):
+            return schema
+        written = {name: value for name, value in schema.items() if not is_annotation(name) and name != "$id"}
+        self._choose_branches(written)
+        _read_type(written)
+        _filter_values(written, pointer)
+        _simplify(written)
+        if not self._open:
+            _close(written)
+        for keyword, value in written.items():
+            written[keyword] = self._inner(keyword, value, join(pointer, keyword))
+        return written
+
+    def _inner(self, keyword: str, value: Json, pointer: str) -> Json:
+        if keyword in ONE_SUBSCHEMA:
+            return self.normal(value, pointer)
+        if keyword in LIST_OF_SUBSCHEMAS and isinstance(value, list):
+            return [self.normal(item, join(pointer, index)) for index, item in enumerate(value)]
+        if keyword in MAP_OF_SUBSCHEMAS and isinstance(value, dict):
+            return {name: self.normal(member, join(pointer, name)) for name, member in value.items()}
+        return value
+
+    def _choose_branches(self, schema: Schema) -> None:
+        branches = schema.get("oneOf")
+        if self._rename and isinstance(branches, list) and "anyOf" not in schema and are_disjoint(branches, self._references):
+            schema["anyOf"] = schema.pop("oneOf")
+
+
+def _composes(schema: Json) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    said = {name for name in schema if not is_annotation(name)} - {"$id", "$defs", "definitions", "discriminator"}
+    branches = schema.get("allOf")
+    return (isinstance(branches, list) and len(branches) > 1) or (bool(said & IN_PLACE) and len(said) > 1)
+
+
+def _read_type(schema: Schema) -> None:
+    named = schema.get("type")
+    if isinstance(named, list) and len(named) == 1:
+        schema["type"] = named[0]
+    if "type" not in schema and "enum" not in schema and "const" not in schema:
+        said = [kind for kind, keywords in BY_TYPE.items() if keywords & schema.keys()]
+        if len(said) == 1 and not asserting(schema) & (IN_PLACE | {"not", "if"}):
+            schema["type"] = said[0]
+    types = types_of(schema)
+    for kind, keywords in BY_TYPE.items():
+        if types and kind not in types and not (kind == "number" and "integer" in types):
+            for keyword in keywords & schema.keys():
+                del schema[keyword]
+
+
+def types_of(schema: Schema) -> list[str]:
+    """The types that a schema names, [] where it names none."""
+    named = schema.get("type")
+    return [str(name) for name in named] if isinstance(named, list) else [named] if isinstance(named, str) else []
+
+
+def _filter_values(schema: Schema, pointer: str) -> None:
+    types = types_of(schema)
+    if not types:
+        return
+    if "const" in schema and not _is_of(schema["const"], types):
+        raise InvalidGrammar("`const` is not of the schema's `type`: nothing matches", join(pointer, "const"))
+    values = schema.get("enum")
+    if isinstance(values, list):
+        kept = [value for value in values if _is_of(value, types)]
+        if not kept:
+            raise InvalidGrammar("no value of `enum` is of the schema's `type`: nothing matches", join(pointer, "enum"))
+        schema["enum"] = kept
+    if "const" in schema or "enum" in schema:
+        del schema["type"]
+
+
+def _is_of(value: Json, types: list[str]) -> bool:
+    kind = type_of(value)
+    whole = kind == "number" and isinstance(value, (int, float)) and float(value).is_integer()
+    return kind in types or (whole and "integer" in types)
+
+
+def _simplify(schema: Schema) -> None:
+    """Drop what is always true, and give formats that backends only approximate as exact patterns."""
+    for keyword in ("minLength", "minItems", "minProperties"):
+        if schema.get(keyword) == 0:
+            del schema[keyword]
+    required, fewest = schema.get("required"), schema.get("minProperties")
+    if isinstance(required, list) and isinstance(fewest, (int, float)) and fewest <= len(required):
+        del schema["minProperties"]
+    if required == []:
+        del schema["required"]
+    if schema.get("uniqueItems") is False:
+        del schema["uniqueItems"]
+    for keyword in ("minLength", "maxLength", "minItems", "maxItems", "maxProperties"):
+        if isinstance(count := schema.get(keyword), float):
+            schema[keyword] = int(count)
+    if "pattern" not in schema and (exact := EXACT_PATTERNS.get(str(schema.get("format")))):
+        schema["pattern"] = exact
+        del schema["format"]
+
+
+def _close(schema: Schema) -> None:
+    if ("properties" in schema or "patternProperties" in schema) and not {"additionalProperties", "unevaluatedProperties"} & schema.keys():
+        schema["additionalProperties"] = False
+    prefix, fewest = schema.get("prefixItems"), schema.get("minItems", 0)
+    if isinstance(prefix, list) and "items" not in schema and isinstance(fewest, (int, float)) and fewest <= len(prefix):
+        schema["items"] = False

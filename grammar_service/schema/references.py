@@ -1,0 +1,91 @@
+"""References inside one schema document; nothing is ever fetched."""
+
+from __future__ import annotations
+
+from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
+from grammar_service.json_text import Json
+from grammar_service.pointer import join, of_fragment
+from grammar_service.schema.keywords import IN_PLACE, Schema, walk
+
+_MAX_CHAIN = 64
+
+
+class References:
+    """All schemas of a document by pointer, and where each `$ref` leads.
+
+    Raises:
+        InvalidGrammar: a reference points nowhere, or a schema refers to itself without consuming anything.
+        UnsupportedGrammar: a reference outside the document, or by anything but a JSON pointer.
+    """
+
+    def __init__(self, document: Json) -> None:
+        self.schemas: dict[str, Json] = dict(walk(document))
+        self._targets = {pointer: self._target(pointer, schema) for pointer, schema in self.schemas.items() if _refers(schema)}
+        self._refuse_empty_cycles()
+
+    @property
+    def targets(self) -> list[str]:
+        """The pointers that references lead to."""
+        return list(self._targets.values())
+
+    def resolved(self, schema: Json) -> Json:
+        """The schema that a chain of bare references ends in."""
+        for _ in range(_MAX_CHAIN):
+            if not (isinstance(schema, dict) and isinstance(reference := schema.get("$ref"), str)):
+                break
+            schema = self.schemas[of_fragment(reference[1:])]
+        return schema
+
+    def _target(self, pointer: str, schema: Json) -> str:
+        where = join(pointer, "$ref")
+        reference = schema["$ref"] if isinstance(schema, dict) else None
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            raise UnsupportedGrammar("`$ref` must stay inside the schema (`#/…`): nothing is fetched", where)
+        try:
+            target = of_fragment(reference[1:])
+        except UnicodeDecodeError:
+            raise InvalidGrammar("`$ref` is not a valid URI fragment", where) from None
+        if target and not target.startswith("/"):
+            raise UnsupportedGrammar("`$ref` must be a JSON pointer (`#/…`); anchors are not supported", where)
+        if target not in self.schemas:
+            raise InvalidGrammar(f"`$ref` points to {reference[:80]!r}, where there is no schema", where)
+        return target
+
+    def _refuse_empty_cycles(self) -> None:
+        """A depth-first search along the applicators that stay at the same value."""
+        done: set[str] = set()
+        for start in self.schemas:
+            path: set[str] = set()
+            stack = [(start, False)]
+            while stack:
+                pointer, leaving = stack.pop()
+                if leaving:
+                    path.discard(pointer)
+                    done.add(pointer)
+                    continue
+                if pointer in path:
+                    raise InvalidGrammar("the schema refers to itself without end", pointer or None)
+                if pointer in done:
+                    continue
+                path.add(pointer)
+                stack.append((pointer, True))
+                stack.extend((step, False) for step in self._same_value(pointer))
+
+    def _same_value(self, pointer: str) -> list[str]:
+        schema = self.schemas[pointer]
+        if not isinstance(schema, dict):
+            return []
+        steps = [self._targets[pointer]] if pointer in self._targets else []
+        for keyword in IN_PLACE - {"$ref"}:
+            branches = schema.get(keyword)
+            steps += [join(pointer, keyword, index) for index in range(len(branches))] if isinstance(branches, list) else []
+        return steps
+
+
+def _refers(schema: Json) -> bool:
+    return isinstance(schema, dict) and "$ref" in schema
+
+
+def asserting(schema: Schema, *ignored: str) -> set[str]:
+    """Keywords of a normalised schema that say something about the value, without definitions and the ones named."""
+    return set(schema) - {"$defs", "definitions", *ignored}

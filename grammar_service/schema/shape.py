@@ -1,0 +1,107 @@
+"""Is it a JSON Schema at all? The meta-schema's rules in linear time, since a generic validator takes seconds on hostile input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from grammar_service.errors import InvalidGrammar
+from grammar_service.json_text import Json, equality_text
+from grammar_service.pointer import join
+from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, Schema, walk
+
+TYPES = frozenset({"null", "boolean", "object", "array", "number", "string", "integer"})
+
+
+def check_shape(document: Json) -> None:
+    """Raise InvalidGrammar with the JSON pointer of the first keyword whose value has a wrong form."""
+    for pointer, schema in walk(document):
+        if isinstance(schema, bool):
+            continue
+        if not isinstance(schema, dict):
+            raise InvalidGrammar(f"a schema must be an object or a boolean, not {_name(schema)}", pointer)
+        for keyword, value in schema.items():
+            _check_keyword(keyword, value, join(pointer, keyword))
+        _check_bounds(schema, pointer)
+
+
+def _check_keyword(keyword: str, value: Json, pointer: str) -> None:
+    if keyword in ONE_SUBSCHEMA:
+        wanted, holds = "an object or a boolean", isinstance(value, (dict, bool))
+    elif keyword in LIST_OF_SUBSCHEMAS:
+        wanted, holds = "a non-empty array of schemas", isinstance(value, list) and bool(value)
+    elif keyword in MAP_OF_SUBSCHEMAS:
+        wanted, holds = "an object of schemas", isinstance(value, dict)
+    elif keyword in _FORMS:
+        wanted, test = _FORMS[keyword]
+        holds = test(value)
+    else:
+        return
+    if not holds:
+        raise InvalidGrammar(f"`{keyword}` must be {wanted}", pointer)
+
+
+def _check_bounds(schema: Schema, pointer: str) -> None:
+    for low, high in (("minLength", "maxLength"), ("minItems", "maxItems"), ("minProperties", "maxProperties"), ("minimum", "maximum")):
+        least, most = schema.get(low), schema.get(high)
+        if isinstance(least, (int, float)) and isinstance(most, (int, float)) and least > most:
+            raise InvalidGrammar(f"`{low}` is greater than `{high}`: nothing matches", join(pointer, low))
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_count(value: Json) -> bool:
+    return _is_number(value) and float(str(value)).is_integer() and float(str(value)) >= 0
+
+
+def _is_names(value: Json) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value) and len({str(item) for item in value}) == len(value)
+
+
+def _is_type(value: Json) -> bool:
+    if isinstance(value, str):
+        return value in TYPES
+    return _is_names(value) and bool(value) and isinstance(value, list) and all(item in TYPES for item in value)
+
+
+def _is_enum(value: Json) -> bool:
+    return isinstance(value, list) and bool(value) and len({equality_text(item) for item in value}) == len(value)
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: Json) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_names_by_name(value: Json) -> bool:
+    return isinstance(value, dict) and all(_is_names(names) for names in value.values())
+
+
+def _name(value: Json) -> str:
+    return {list: "an array", str: "a string", type(None): "null"}.get(type(value), "a number")
+
+
+_Form = tuple[str, Callable[[Json], bool]]
+_COUNT: _Form = ("a non-negative integer", _is_count)
+_NUMBER: _Form = ("a number", _is_number)
+_TEXT: _Form = ("a string", _is_text)
+_FLAG: _Form = ("a boolean", _is_flag)
+_NAMES: _Form = ("an array of different strings", _is_names)
+_FORMS: dict[str, _Form] = {
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), _COUNT),
+    **dict.fromkeys(("minContains", "maxContains"), _COUNT),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _NUMBER),
+    **dict.fromkeys(("pattern", "format", "$ref", "$id", "$schema", "$anchor", "$dynamicRef", "$dynamicAnchor", "$comment"), _TEXT),
+    **dict.fromkeys(("title", "description", "contentEncoding", "contentMediaType"), _TEXT),
+    **dict.fromkeys(("uniqueItems", "deprecated", "readOnly", "writeOnly"), _FLAG),
+    "examples": ("an array", lambda value: isinstance(value, list)),
+    "multipleOf": ("a number above 0", lambda value: _is_number(value) and float(str(value)) > 0),
+    "required": _NAMES,
+    "dependentRequired": ("an object of arrays of different strings", _is_names_by_name),
+    "type": ("a JSON type or a non-empty array of different ones", _is_type),
+    "enum": ("a non-empty array of different values", _is_enum),
+}

@@ -1,0 +1,114 @@
+"""What xgrammar 0.2.8 enforces exactly of a schema in normal form: an allow-list, each entry tried on valid and invalid instances.
+
+It ignores, without an error, whatever stands beside `$ref`, `anyOf`, `allOf`, `enum` or `const`, all branches of an `allOf` after
+the first, length bounds beside `pattern` or `format`, names that are required but not declared, and most of `patternProperties`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from grammar_service.errors import GrammarError
+from grammar_service.fault import Fault
+from grammar_service.json_text import Json
+from grammar_service.pointer import join
+from grammar_service.regex import Dialect, parse_regex
+from grammar_service.schema.formats import XGRAMMAR_FORMATS
+from grammar_service.schema.keywords import BY_TYPE, Schema, walk
+from grammar_service.schema.normal import types_of
+from grammar_service.schema.references import asserting
+
+_ALONE = ("$ref", "anyOf", "allOf", "enum", "const")
+_ALLOWED = {
+    "string": frozenset({"minLength", "maxLength", "pattern", "format"}),
+    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}),
+    "array": frozenset({"items", "prefixItems", "minItems", "maxItems"}),
+    "object": frozenset({"properties", "required", "additionalProperties", "maxProperties"}),
+}
+_ALL_ALLOWED = frozenset({"type", *_ALONE}).union(*_ALLOWED.values())
+_PLAIN_REFERENCE = re.compile(r"#(?:/[A-Za-z_$][\w.$\-]*)+", re.ASCII)
+_MAX_EXACT = 10**9
+"""Bounds beyond this are refused: the library computes with machine integers."""
+
+
+def xgrammar_faults(document: Schema) -> Iterator[Fault]:
+    """The keywords of a normal-form document that xgrammar would weaken or fail on, with their pointers."""
+    for pointer, schema in walk(document):
+        if isinstance(schema, dict):
+            yield from _faults(schema, pointer)
+        elif schema is False and pointer.rpartition("/")[2] not in ("additionalProperties", "items"):
+            yield Fault(pointer, "the schema `false` is not supported here")
+
+
+def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
+    said = asserting(schema)
+    for keyword in sorted(said - _ALL_ALLOWED):
+        yield Fault(join(pointer, keyword), f"`{keyword}` is not enforced")
+    for keyword in _ALONE:
+        if keyword in said and len(said) > 1:
+            yield Fault(join(pointer, keyword), f"`{keyword}` beside other keywords is not enforced")
+    if said and not said & {"type", *_ALONE}:
+        yield Fault(pointer or "", "a `type` is needed beside these keywords")
+    for keyword, check in (("$ref", _reference), ("allOf", _all_of), ("required", _required)):
+        if keyword in said and (message := check(schema)):
+            yield Fault(join(pointer, keyword), message)
+    if said & BY_TYPE["string"]:
+        yield from _string(schema, pointer)
+    if said & BY_TYPE["number"]:
+        yield from _number(schema, pointer)
+    yield from _array(schema, pointer)
+
+
+def _reference(schema: Schema) -> str | None:
+    text = str(schema["$ref"])
+    return None if text == "#" or _PLAIN_REFERENCE.fullmatch(text) else "only plain references into objects are followed"
+
+
+def _all_of(schema: Schema) -> str | None:
+    branches = schema["allOf"]
+    return "only one branch of `allOf` is enforced" if isinstance(branches, list) and len(branches) > 1 else None
+
+
+def _required(schema: Schema) -> str | None:
+    required, properties = schema["required"], schema.get("properties", {})
+    declared = isinstance(required, list) and isinstance(properties, dict) and all(name in properties for name in required)
+    return None if declared else "a required name that is not in `properties` is not enforced"
+
+
+def _pattern(pattern: str) -> str | None:
+    try:
+        regex = parse_regex(pattern, Dialect.ECMA)
+    except GrammarError as error:
+        return error.message
+    return "a pattern with characters that JSON escapes is not enforced" if regex.escapes else None
+
+
+def _string(schema: Schema, pointer: str) -> Iterator[Fault]:
+    shapes = {"pattern", "format"} & schema.keys()
+    if len(shapes) > 1 or (shapes and {"minLength", "maxLength"} & schema.keys()):
+        yield Fault(join(pointer, sorted(shapes)[0]), "`pattern`, `format` and length bounds are not enforced together")
+    if "pattern" in schema and (message := _pattern(str(schema["pattern"]))):
+        yield Fault(join(pointer, "pattern"), message)
+    if "format" in schema and schema["format"] not in XGRAMMAR_FORMATS:
+        yield Fault(join(pointer, "format"), f"format {str(schema['format'])[:40]!r} is not enforced")
+
+
+def _number(schema: Schema, pointer: str) -> Iterator[Fault]:
+    whole = "integer" in types_of(schema)
+    for keyword in sorted(_ALLOWED["number"] & schema.keys()):
+        bound = schema[keyword]
+        if not _is_exact(bound) or (whole and isinstance(bound, float)):
+            yield Fault(join(pointer, keyword), f"`{keyword}` with this bound is not enforced")
+
+
+def _is_exact(bound: Json) -> bool:
+    if not isinstance(bound, (int, float)) or abs(bound) > _MAX_EXACT:
+        return False
+    return isinstance(bound, int) or float(round(bound, 6)) == bound
+
+
+def _array(schema: Schema, pointer: str) -> Iterator[Fault]:
+    prefix, most = schema.get("prefixItems"), schema.get("maxItems")
+    if isinstance(prefix, list) and isinstance(most, (int, float)) and most < len(prefix):
+        yield Fault(join(pointer, "maxItems"), "`maxItems` below the number of `prefixItems` is not supported")

@@ -1,0 +1,82 @@
+"""Where a model replica gets artifacts from: its memory, Redis, or the compile pool."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from grammar_service.artifact import Artifact, authenticate, decode
+from grammar_service.cache.tiered import TieredCache
+from grammar_service.errors import ArtifactError, PoolUnavailable
+from grammar_service.limits import Limits
+from grammar_service.messages import Compiled, CompileRequest, Refusal
+from grammar_service.resolve import ResolvedGrammar, resolve
+from grammar_service.single_flight import SingleFlight
+from grammar_service.spec import GrammarSpec
+
+
+class GrammarSource:
+    """Hands out intact encoded artifacts; `compile` asks the pool, and may raise PoolBusy or PoolUnavailable itself."""
+
+    def __init__(
+        self,
+        cache: TieredCache,
+        compile: Callable[[CompileRequest], Awaitable[Compiled | Refusal]],  # noqa: A002
+        secret: bytes,
+        fingerprint: str,
+        limits: Limits,
+    ) -> None:
+        self._cache = cache
+        self._compile = compile
+        self._secret = secret
+        self._fingerprint = fingerprint
+        self._limits = limits
+        self._flights: SingleFlight[bytes] = SingleFlight()
+        self._pool_calls = 0
+        self._corrupt = 0
+
+    def resolve(self, spec: GrammarSpec) -> ResolvedGrammar:
+        """The spec with its backend and key. Raises GrammarError."""
+        return resolve(spec, self._limits, self._fingerprint)
+
+    async def get(self, grammar: ResolvedGrammar) -> bytes:
+        """The encoded artifact; its MAC, key and vocabulary have been checked.
+
+        Raises:
+            GrammarError: it cannot be compiled.
+            PoolBusy, PoolUnavailable: it cannot be compiled now.
+        """
+        return await self._flights.run(grammar.key, lambda: self._get(grammar))
+
+    def decode(self, blob: bytes, key: str) -> Artifact:
+        """The artifact in a blob that `get` returned. Raises ArtifactError."""
+        return decode(blob, self._secret, key=key, fingerprint=self._fingerprint)
+
+    def counters(self) -> dict[str, int]:
+        """memory_hits, redis_hits, pool_calls, corrupt, and the cache's other counters; they only grow."""
+        counters = self._cache.counters()
+        return {**counters, "pool_calls": self._pool_calls, "corrupt": counters["corrupt"] + self._corrupt}
+
+    async def close(self) -> None:
+        await self._flights.close()
+        await self._cache.close()
+
+    async def _get(self, grammar: ResolvedGrammar) -> bytes:
+        found = await self._cache.get(grammar.key, lambda blob: self._is_intact(blob, grammar.key))
+        if found is not None:
+            return found.blob
+        self._pool_calls += 1
+        answer = await self._compile(CompileRequest(grammar.spec, grammar.key, grammar.backend))
+        if isinstance(answer, Refusal):
+            raise answer.error()
+        if not self._is_intact(answer.blob, grammar.key):
+            self._corrupt += 1
+            raise PoolUnavailable("the compile pool's artifact is not intact: do all nodes have the same secret and model?")
+        self._cache.keep(grammar.key, answer.blob)
+        return answer.blob
+
+    def _is_intact(self, blob: bytes, key: str) -> bool:
+        try:
+            authenticate(blob, self._secret, key=key, fingerprint=self._fingerprint)
+        except ArtifactError:
+            return False
+        return True

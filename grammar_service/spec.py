@@ -1,0 +1,54 @@
+"""What a user asks for: one constraint, before any backend has looked at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+FLEXIBLE = "flexible"
+STANDARD = "standard"
+COMPACT = "compact"
+INDENT_PREFIX = "indent:"
+MAX_INDENT = 16
+
+
+class GrammarKind(StrEnum):
+    JSON_SCHEMA = "json_schema"
+    JSON_OBJECT = "json_object"
+    REGEX = "regex"
+    CHOICE = "choice"
+    EBNF = "ebnf"
+    LARK = "lark"
+    STRUCTURAL_TAG = "structural_tag"
+
+
+JSON_KINDS = frozenset({GrammarKind.JSON_SCHEMA, GrammarKind.JSON_OBJECT})
+"""Kinds whose output is a JSON text, so that `whitespace` means something."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarSpec:
+    """One constraint as the user wrote it.
+
+    `text` is JSON for json_schema, choice (an array of strings) and structural_tag; the source for regex, ebnf and lark; empty
+    for json_object. `whitespace` matters only for the JSON kinds: "flexible" (any JSON whitespace), "standard" (as `json.dumps`:
+    ", " and ": "), "compact" (none), "indent:N" (as `json.dumps(indent=N)`).
+    """
+
+    kind: GrammarKind
+    text: str
+    whitespace: str = STANDARD
+
+
+def indent_of(whitespace: str) -> int | None:
+    """N of "indent:N", None for the other whitespace options.
+
+    Raises:
+        ValueError: it is none of the options.
+    """
+    if whitespace in (FLEXIBLE, STANDARD, COMPACT):
+        return None
+    digits = whitespace.removeprefix(INDENT_PREFIX)
+    if digits == whitespace or not digits.isascii() or not digits.isdigit() or len(digits) > 2 or int(digits) > MAX_INDENT:
+        raise ValueError(f"whitespace must be flexible, standard, compact or indent:0 to indent:{MAX_INDENT}, not {whitespace[:40]!r}")
+    return int(digits)

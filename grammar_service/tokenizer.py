@@ -1,0 +1,83 @@
+"""The vocabulary as grammars see it, and the fingerprint that binds an artifact to it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import llguidance
+import llguidance.hf
+import xgrammar
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+
+class GrammarTokenizer:
+    """One vocabulary of `vocab_size` token ids (the width of a bitmask row in bits).
+
+    Special tokens stand for no text: a grammar can only ever stop at one of them, never match its spelling, since decoding drops
+    them from the output. Ids that the model has and the tokenizer lacks are never allowed.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast, vocab_size: int, stop_token_ids: Sequence[int]) -> None:
+        self._tokenizer = tokenizer
+        self.vocab_size = vocab_size
+        self.stop_token_ids: tuple[int, ...] = tuple(sorted(set(stop_token_ids)))
+        self.xgrammar: xgrammar.TokenizerInfo = _tokenizer_info(tokenizer, vocab_size, self.stop_token_ids)
+
+    @classmethod
+    def load(cls, path: str | Path, vocab_size: int | None = None) -> GrammarTokenizer:
+        """From a model's folder or hub name; `vocab_size` None reads it from the model's configuration."""
+        if vocab_size is None:
+            vocab_size = int(AutoConfig.from_pretrained(path).get_text_config().vocab_size)
+        return cls.from_huggingface(AutoTokenizer.from_pretrained(path), vocab_size)
+
+    @classmethod
+    def from_huggingface(cls, tokenizer: PreTrainedTokenizerBase, vocab_size: int | None = None) -> GrammarTokenizer:
+        """From a loaded fast tokenizer; `vocab_size` None takes the tokenizer's own.
+
+        Raises:
+            ValueError: not a fast tokenizer, or one without an end-of-sequence token.
+        """
+        if not isinstance(tokenizer, PreTrainedTokenizerFast):
+            raise ValueError(f"grammars need a fast tokenizer, not {type(tokenizer).__name__}")
+        if tokenizer.eos_token_id is None:
+            raise ValueError("grammars need a tokenizer with an end-of-sequence token")
+        size = vocab_size if vocab_size is not None else max(tokenizer.get_vocab().values()) + 1
+        return cls(tokenizer, size, [int(tokenizer.eos_token_id)])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hex digest of the ordered vocabulary bytes, stop ids, vocabulary size and type, and the prefix-space rule."""
+        digest = hashlib.blake2b(digest_size=32)
+        info = self.xgrammar
+        header = (self.vocab_size, self.stop_token_ids, info.vocab_type.name, bool(info.add_prefix_space))
+        digest.update(repr(header).encode())
+        for token in info.decoded_vocab:
+            digest.update(len(token).to_bytes(4, "little"))
+            digest.update(token)
+        return digest.hexdigest()
+
+    @cached_property
+    def llguidance(self) -> llguidance.LLTokenizer:
+        """The same vocabulary for llguidance, made on first use (up to a second for a large one)."""
+        return llguidance.hf.from_tokenizer(self._tokenizer, n_vocab=self.vocab_size, eos_token=list(self.stop_token_ids))
+
+
+def _tokenizer_info(tokenizer: PreTrainedTokenizerFast, vocab_size: int, stop_token_ids: Sequence[int]) -> xgrammar.TokenizerInfo:
+    detected = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab_size, stop_token_ids=list(stop_token_ids))
+    vocabulary = [""] * vocab_size
+    for token, index in tokenizer.get_vocab().items():
+        if index < vocab_size:
+            vocabulary[index] = token
+    for index, added in tokenizer.added_tokens_decoder.items():
+        if added.special and index < vocab_size:
+            vocabulary[index] = ""
+    return xgrammar.TokenizerInfo(
+        vocabulary,
+        detected.vocab_type,
+        vocab_size=vocab_size,
+        stop_token_ids=list(stop_token_ids),
+        add_prefix_space=detected.add_prefix_space,
+    )

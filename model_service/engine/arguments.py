@@ -1,0 +1,68 @@
+"""From our settings to vLLM's command line arguments (vLLM 0.32: `entrypoints/launchers/cli_args.py`)."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from typing import Any
+
+from vllm.entrypoints.launchers.cli_args import make_arg_parser
+from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+from model_service.engine.scheduler import CHANNEL, MaskcastAsyncScheduler, MaskcastScheduler
+from model_service.errors import EngineSettingsError
+from model_service.settings import EngineSettings
+
+
+def parse_arguments(settings: EngineSettings, channel: str) -> Namespace:
+    """vLLM's own argument object, so that its checks and defaults apply.
+
+    Raises:
+        EngineSettingsError: vLLM refuses an argument.
+    """
+    try:
+        parser = make_arg_parser(_Parser())
+        return parser.parse_args(_flags(_values(settings, channel)))
+    except (ValueError, TypeError) as error:
+        raise EngineSettingsError(f"engine arguments: {error}") from error
+
+
+class _Parser(FlexibleArgumentParser):
+    def error(self, message: str) -> Any:
+        raise ValueError(message)
+
+
+def _values(settings: EngineSettings, channel: str) -> dict[str, Any]:
+    named = {
+        "model": settings.model,
+        "served_model_name": [settings.served_name],
+        "tensor_parallel_size": settings.tensor_parallel_size,
+        "distributed_executor_backend": settings.executor,
+        "dtype": settings.dtype,
+        "max_model_len": settings.max_model_len,
+        "max_num_seqs": settings.max_num_seqs,
+        "gpu_memory_utilization": settings.gpu_memory_utilization,
+        "tool_call_parser": settings.tool_call_parser,
+        "enable_auto_tool_choice": True,
+        "enable_prompt_tokens_details": True,
+        "structured_outputs_config": {"backend": "xgrammar"},
+    }
+    on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
+    scheduler = MaskcastAsyncScheduler if settings.on_gpu else MaskcastScheduler
+    ours = {"scheduler_cls": f"{scheduler.__module__}.{scheduler.__qualname__}", "additional_config": {CHANNEL: channel}}
+    return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args, **ours}
+
+
+def _flags(values: dict[str, Any]) -> list[str]:
+    flags: list[str] = []
+    for name, value in values.items():
+        flag = f"--{name.replace('_', '-')}"
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            flags.append(flag if value else f"--no-{flag[2:]}")
+        elif isinstance(value, list):
+            flags += [flag, *map(str, value)]
+        else:
+            flags += [flag, json.dumps(value) if isinstance(value, dict) else str(value)]
+    return flags

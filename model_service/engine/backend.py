@@ -1,0 +1,98 @@
+"""Our structured-output backend inside vLLM's engine core (vLLM 0.32: `v1/structured_output/backend_types.py`).
+
+vLLM hands `compile_grammar` a string; ours is a grammar key. The compiled grammar is loaded from the artifact that the
+replica offers, never compiled here.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+import torch
+from vllm.v1.structured_output.backend_types import (
+    StructuredOutputBackend,
+    StructuredOutputGrammar,
+    StructuredOutputOptions,
+)
+
+from grammar_service.backends import CompiledGrammar, Matcher, backend_named
+from grammar_service.tokenizer import GrammarTokenizer
+from model_service.artifact_channel import fetch
+
+LOADED_BYTES = 512 << 20
+
+
+class KeyedGrammar(StructuredOutputGrammar):
+    """One request's matcher, in vLLM's clothes."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
+
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        # What follows termination (a stop token that vLLM appends) is not the grammar's concern.
+        return all(self._matcher.is_terminated() or self._matcher.accept(token) for token in tokens)
+
+    def validate_tokens(self, tokens: list[int]) -> list[int]:
+        return tokens[: self._matcher.validate(tokens)]
+
+    def rollback(self, num_tokens: int) -> None:
+        self._matcher.rollback(num_tokens)
+
+    def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
+        self._matcher.fill(bitmask, batch_index)
+
+    def is_terminated(self) -> bool:
+        return self._matcher.is_terminated()
+
+    def reset(self) -> None:
+        self._matcher.reset()
+
+
+class LoadedGrammars:
+    """Compiled grammars of one engine core, least recently used out first; called from several threads."""
+
+    def __init__(self, tokenizer: GrammarTokenizer, channel: str, max_bytes: int = LOADED_BYTES) -> None:
+        self._tokenizer = tokenizer
+        self._channel = channel
+        self._max_bytes = max_bytes
+        self._held: OrderedDict[str, CompiledGrammar] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: str) -> CompiledGrammar:
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key]
+        payload = fetch(self._channel, key)
+        grammar = backend_named(payload.backend).load(payload.data, self._tokenizer)
+        with self._lock:
+            self._held[key] = grammar
+            while len(self._held) > 1 and sum(g.size_bytes for g in self._held.values()) > self._max_bytes:
+                self._held.popitem(last=False)
+        return grammar
+
+
+class ArtifactBackend(StructuredOutputBackend):
+    """Serves every structured request of an engine, whichever of our backends compiled its grammar."""
+
+    def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int, channel: str, max_rollback_tokens: int) -> None:
+        super().__init__(vllm_config=vllm_config, tokenizer=tokenizer, vocab_size=vocab_size)
+        self._grammars = LoadedGrammars(GrammarTokenizer.from_huggingface(tokenizer, vocab_size), channel)
+        self._max_rollback_tokens = max_rollback_tokens
+
+    def compile_grammar(
+        self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
+    ) -> KeyedGrammar:
+        """A matcher for the artifact whose key stands in `grammar_spec`."""
+        stops: Sequence[int] | None = sorted(stop_token_ids) if stop_token_ids else None
+        return KeyedGrammar(self._grammars.get(grammar_spec).matcher(stops, self._max_rollback_tokens))
+
+    def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
+        """All tokens allowed: int32 `[max_num_seqs, ceil(vocab_size / 32)]`."""
+        return torch.full((max_num_seqs, (self.vocab_size + 31) // 32), -1, dtype=torch.int32)
+
+    def destroy(self) -> None:
+        """Nothing outlives the engine core."""

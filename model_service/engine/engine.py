@@ -1,0 +1,98 @@
+"""vLLM's engine and its OpenAI serving classes behind one small interface (vLLM 0.32: `entrypoints/launchers/api_server`)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from http import HTTPStatus
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.datastructures import State
+from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.entrypoints.launchers.api_server.app_state import init_app_state
+from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+from vllm.entrypoints.openai.completion.protocol import CompletionRequest
+from vllm.entrypoints.serve.engine.protocol import ErrorResponse
+from vllm.entrypoints.serve.exception_handling.error_response import create_error_response
+from vllm.v1.engine.exceptions import EngineDeadError
+from vllm.v1.executor import Executor
+from vllm.v1.metrics.ray_wrappers import RayPrometheusStatLogger
+
+from model_service.engine.arguments import parse_arguments
+from model_service.engine.keyed import KeyedEngine
+from model_service.errors import EngineDead, EngineSettingsError
+from model_service.messages import KEY_ARGUMENT, Call, Endpoint, Head
+from model_service.settings import EngineSettings
+
+
+class Engine:
+    """One vLLM engine. `start` blocks the event loop while the engine loads; nothing is served before that anyway."""
+
+    def __init__(self, settings: EngineSettings, channel: str) -> None:
+        self._settings = settings
+        self._channel = channel
+        self._state = State()
+        self._engine: KeyedEngine | None = None
+
+    async def start(self) -> None:
+        """Raises EngineSettingsError when vLLM refuses the arguments."""
+        arguments = parse_arguments(self._settings, self._channel)
+        try:
+            config = AsyncEngineArgs.from_cli_args(arguments).create_engine_config()
+        except (ValueError, ValidationError) as error:
+            raise EngineSettingsError(f"engine arguments: {error}") from error
+        engine = KeyedEngine(config, Executor.get_class(config), log_stats=True, stat_loggers=[RayPrometheusStatLogger], log_requests=False)
+        self._engine = engine
+        await init_app_state(engine, self._state, arguments, await engine.get_supported_tasks())
+
+    @property
+    def running(self) -> int:
+        """Requests that the engine has accepted and not yet finished."""
+        return self._engine.get_num_unfinished_requests() if self._engine else 0
+
+    async def check_health(self) -> None:
+        """Raises EngineDead when the engine core or one of its workers is gone."""
+        try:
+            if self._engine is not None:
+                await self._engine.check_health()
+        except EngineDeadError as error:
+            raise EngineDead("the engine process has ended") from error
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.shutdown()
+
+    async def respond(self, call: Call) -> AsyncGenerator[Head | str, None]:
+        """A head, then one JSON body or the pieces of an event stream.
+
+        Raises:
+            EngineDead: the engine ended before or while it answered.
+        """
+        try:
+            answer = await self._serve(call)
+        except EngineDeadError as error:
+            raise EngineDead("the engine process has ended") from error
+        except Exception as error:  # vLLM's front end raises what its web server's handlers would map
+            answer = create_error_response(error)
+        if isinstance(answer, ErrorResponse):
+            yield Head(answer.error.code or HTTPStatus.INTERNAL_SERVER_ERROR, stream=False)
+            yield answer.model_dump_json()
+        elif isinstance(answer, AsyncGenerator):
+            yield Head(HTTPStatus.OK, stream=True)
+            async with aclosing(answer) as events:  # a reader that leaves must free its sequence now, not at collection
+                async for event in events:
+                    yield event
+        else:
+            yield Head(HTTPStatus.OK, stream=False)
+            yield answer.model_dump_json()
+
+    async def _serve(self, call: Call) -> Any:
+        body = dict(call.body)
+        if call.constraint is not None:
+            body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), KEY_ARGUMENT: call.constraint.key}
+        body["request_id"] = call.request_id
+        if call.endpoint is Endpoint.CHAT:
+            return await self._state.openai_serving_chat.create_chat_completion(ChatCompletionRequest.model_validate(body))
+        return await self._state.openai_serving_completion.create_completion(CompletionRequest.model_validate(body))
+

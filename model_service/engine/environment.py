@@ -1,0 +1,40 @@
+"""What vLLM 0.32 reads from the environment when it is imported; set once, before the import."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import MutableMapping, Sequence
+
+from model_service.settings import EngineSettings
+
+
+def prepare_environment(settings: EngineSettings, environment: MutableMapping[str, str] = os.environ) -> None:
+    """Set what the operator has not set."""
+    for name, value in _wanted(settings).items():
+        environment.setdefault(name, value)
+
+
+def _wanted(settings: EngineSettings) -> dict[str, str]:
+    wanted = {
+        # Otherwise vLLM writes structural tags of its own for tools; our ingress has already made the constraint.
+        "VLLM_ENFORCE_STRICT_TOOL_CALLING": "0",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_LOGGING_LEVEL": "WARNING",
+        "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+    }
+    if not settings.on_gpu:
+        # vLLM's own choice is one NUMA node a worker, which small machines do not have.
+        if settings.eager:
+            # A few helpers are compiled all the same, at the first request that needs them: half a minute for nothing.
+            wanted["TORCHDYNAMO_DISABLE"] = "1"
+        wanted["VLLM_CPU_OMP_THREADS_BIND"] = bind_threads(sorted(os.sched_getaffinity(0)), settings.tensor_parallel_size)
+    return wanted
+
+
+def bind_threads(cpus: Sequence[int], workers: int) -> str:
+    """vLLM's notation for a fair split of the CPUs: `0,1|2,3`; with fewer CPUs than workers some share one."""
+    if len(cpus) < workers:
+        return "|".join(str(cpus[rank % len(cpus)]) for rank in range(workers))
+    share, extra = divmod(len(cpus), workers)
+    starts = [rank * share + min(rank, extra) for rank in range(workers + 1)]
+    return "|".join(",".join(map(str, cpus[low:high])) for low, high in zip(starts, starts[1:], strict=False))

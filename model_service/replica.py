@@ -1,0 +1,101 @@
+"""One model replica: an engine, the grammars it needs, and how the two meet.
+
+A plain class; `deployments.app` makes a Ray Serve deployment of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import ExitStack, aclosing
+from itertools import count
+from typing import TYPE_CHECKING
+
+from grammar_service.errors import GrammarError, MaskcastError, PoolBusy, PoolUnavailable
+from grammar_service.messages import Refusal
+from grammar_service.resolve import ResolvedGrammar
+from grammar_service.source import GrammarSource
+from model_service.artifact_channel import ArtifactServer, Payload
+from model_service.coalesce import coalesced
+from model_service.engine.environment import prepare_environment
+from model_service.errors import EngineDead
+from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head, ReplicaStatus
+from model_service.settings import EngineSettings
+from model_service.warm_up import SPEC, bodies
+
+if TYPE_CHECKING:
+    from model_service.engine.engine import Engine
+
+logger = logging.getLogger(__name__)
+
+
+class ModelReplica:
+    """`source` finds artifacts; `name` tells replicas apart in status and logs."""
+
+    def __init__(self, settings: EngineSettings, source: GrammarSource, name: str) -> None:
+        self._settings = settings
+        self._source = source
+        self._name = name
+        self._artifacts = ArtifactServer(f"maskcast-{os.getpid()}-{name}")
+        self._engine: Engine | None = None
+
+    async def start(self) -> None:
+        """Load the engine and warm it up; takes from half a minute to minutes."""
+        prepare_environment(self._settings)
+        from model_service.engine.engine import Engine  # vLLM reads the environment when it is imported
+
+        await self._artifacts.start()
+        self._engine = Engine(self._settings, self._artifacts.name)
+        await self._engine.start()
+        await self._warm_up()
+
+    async def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+        await self._artifacts.close()
+        await self._source.close()
+
+    async def check_health(self) -> None:
+        """Raises EngineDead, on which the replica is to be replaced."""
+        if self._engine is not None:
+            await self._engine.check_health()
+
+    async def status(self) -> ReplicaStatus:
+        running = self._engine.running if self._engine else 0
+        return ReplicaStatus(self._name, running, self._source.counters())
+
+    async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
+        """A head and the body, or a failure in place of the head. Every call is answered."""
+        assert self._engine is not None, "start() comes first"
+        try:
+            with ExitStack() as held:
+                if call.constraint is not None:
+                    held.enter_context(self._artifacts.offered(call.constraint.key, await self._payload(call.constraint)))
+                async with aclosing(self._engine.respond(call)) as items:
+                    yield await anext(items)
+                    async with aclosing(coalesced(items)) as pieces:
+                        async for piece in pieces:
+                            yield piece
+        except (GrammarError, PoolBusy, PoolUnavailable) as error:
+            refusal = Refusal.of(error)
+            yield Failure(refusal.code, refusal.message, refusal.pointer)
+        except EngineDead as error:
+            yield Failure(ENGINE_DEAD, str(error))
+
+    async def _payload(self, grammar: ResolvedGrammar) -> Callable[[], Payload]:
+        blob = await self._source.get(grammar)
+
+        def decode() -> Payload:
+            artifact = self._source.decode(blob, grammar.key)
+            return Payload(artifact.header.backend, artifact.payload)
+
+        return decode  # the engine core mostly has the grammar already; only a fetch pays for decoding
+
+    async def _warm_up(self) -> None:
+        constraint = self._source.resolve(SPEC)
+        for number, (body, constrained) in zip(count(), bodies(self._settings.served_name), strict=False):
+            call = Call(Endpoint.CHAT, f"warm-up-{number}", body, constraint if constrained else None)
+            async for item in self.respond(call):
+                if isinstance(item, Failure) or (isinstance(item, Head) and item.status != 200):
+                    raise MaskcastError(f"the engine failed its warm-up: {item}")

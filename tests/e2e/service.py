@@ -1,0 +1,85 @@
+"""The one real service that the end-to-end tests share, and what they ask of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+import psutil
+from openai import OpenAI
+from prometheus_client.parser import text_string_to_metric_families
+
+from deployments.local import LocalCluster
+
+MODEL = "maskcast-embedded"
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Service:
+    url: str
+    cluster: LocalCluster
+
+    def client(self) -> OpenAI:
+        return OpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0, timeout=120)
+
+    def post(self, path: str, body: Any, **options: Any) -> httpx.Response:
+        return httpx.post(f"{self.url}{path}", json=body, timeout=120, **options)
+
+    def chat(self, question: str, **fields: Any) -> httpx.Response:
+        messages = [{"role": "user", "content": question}]
+        return self.post("/v1/chat/completions", {"model": MODEL, "messages": messages, "max_tokens": 128, **fields})
+
+    def text(self, question: str, **fields: Any) -> str:
+        """The answer's text, which must be complete."""
+        response = self.chat(question, **fields)
+        assert response.status_code == 200, response.text
+        choice = response.json()["choices"][0]
+        assert choice["finish_reason"] == "stop", choice
+        return str(choice["message"]["content"])
+
+    def ready(self) -> dict[str, Any]:
+        body: dict[str, Any] = httpx.get(f"{self.url}/readyz", timeout=30).json()
+        return body
+
+    def events(self, component: str) -> dict[str, float]:
+        """Sums of the grammar counters of a component over all its processes, dead ones included."""
+        sums: dict[str, float] = {}
+        for family in text_string_to_metric_families(httpx.get(f"{self.url}/metrics", timeout=30).text):
+            for sample in family.samples:
+                if sample.name == "maskcast_grammar_events_total" and sample.labels["component"] == component:
+                    sums[sample.labels["event"]] = sums.get(sample.labels["event"], 0) + sample.value
+        return sums
+
+    def processes(self, mark: str) -> list[psutil.Process]:
+        """Processes below this one whose title or command line holds `mark`."""
+        return list(_marked(psutil.Process().children(recursive=True), mark))
+
+    def wait_until_ready(self, seconds: float = 180) -> None:
+        wait_for(lambda: self.ready()["status"] == "ready", seconds, "the service to be ready")
+
+
+def _marked(processes: list[psutil.Process], mark: str) -> Iterator[psutil.Process]:
+    for process in processes:
+        try:
+            if mark in " ".join([process.name(), *process.cmdline()]):
+                yield process
+        except psutil.NoSuchProcess:
+            continue
+
+
+def wait_for(condition: Callable[[], Found], seconds: float, what: str) -> Found:
+    """Poll until the condition holds (is truthy); a service that restarts may refuse connections meanwhile."""
+    deadline = time.monotonic() + seconds
+    last: object = None
+    while time.monotonic() < deadline:
+        try:
+            if found := condition():
+                return found
+        except (httpx.HTTPError, KeyError, ValueError) as error:
+            last = error
+        time.sleep(0.2)  # the poll's interval; nothing is assumed to be done after it
+    raise AssertionError(f"waited {seconds} s in vain for {what}; last: {last!r}")

@@ -1,0 +1,108 @@
+"""Every fault of a request is a clear error of OpenAI's shape, and disturbs nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.e2e.service import MODEL, Service
+
+MESSAGES = [{"role": "user", "content": "Say something."}]
+
+
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "integer"}
+    for _ in range(levels):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"structured_outputs": {"json": {"type": "objec"}}}, "structured_outputs.json#/type"),
+    ({"structured_outputs": {"json": {"type": "array", "items": [{"type": "integer"}]}}}, "structured_outputs.json#/items"),
+    ({"structured_outputs": {"json": {"properties": {"a": {"$ref": "https://example.com/x"}}}}}, "structured_outputs.json#/properties/a/$ref"),
+    ({"structured_outputs": {"json": {"not": {"type": "string"}}}}, "structured_outputs.json#/not"),
+    ({"structured_outputs": {"json": nested(100)}}, "structured_outputs.json"),
+    ({"structured_outputs": {"choice": []}}, "structured_outputs.choice"),
+    ({"structured_outputs": {"regex": "foo**("}}, "structured_outputs.regex"),
+    ({"structured_outputs": {"regex": "a\x00b"}}, "structured_outputs.regex"),
+    ({"structured_outputs": {"regex": r"(a)\1"}}, "structured_outputs.regex"),
+    ({"structured_outputs": {"grammar": "root ::= ("}}, "structured_outputs.grammar"),
+    ({"structured_outputs": {"grammar": "start: nothing"}}, "structured_outputs.grammar"),
+    ({"structured_outputs": {"structural_tag": {"type": "structural_tag"}}}, "structured_outputs.structural_tag"),
+    ({"structured_outputs": {"regex": "a" * 600_000}}, "structured_outputs.regex"),
+    ({"guided_json": {}, "guided_regex": "a"}, "guided_regex"),
+    ({"max_tokens": "many"}, "max_tokens"),
+]
+
+
+def same_field(param: str | None, field: str) -> bool:
+    return param is not None and (param == field or param.startswith(f"{field}#") or field.startswith(f"{param}#"))
+
+
+@pytest.mark.parametrize(("fields", "field"), BAD, ids=[field for _, field in BAD])
+def test_a_fault_is_a_400_that_names_its_field(service: Service, fields: dict[str, Any], field: str) -> None:
+    response = service.post("/v1/chat/completions", {"model": MODEL, "messages": MESSAGES, "max_tokens": 4, **fields})
+    assert response.status_code == 400, response.text
+    error = response.json()["error"]
+    assert error["type"] == "invalid_request_error"
+    assert error["message"]
+    assert error["code"]
+    if "#" in field:
+        assert error["param"] == field
+    elif field != "max_tokens":
+        assert same_field(error["param"], field), error
+
+
+def test_a_grammar_over_its_deadline_is_a_400_and_the_pool_goes_on(service: Service) -> None:
+    heavy = "root ::= " + " | ".join(f"r{i}" for i in range(2000)) + "\n"
+    heavy += "\n".join(f"r{i} ::= ([a-z]{{1,{200 + i}}} r{(i * 7) % 2000}){{0,300}}" for i in range(2000))
+    response = service.post(
+        "/v1/chat/completions", {"model": MODEL, "messages": MESSAGES, "max_tokens": 4, "structured_outputs": {"grammar": heavy}}
+    )
+    assert response.status_code == 400, response.text
+    assert response.json()["error"]["code"] in ("grammar_compile_timeout", "grammar_compile_failed")
+    assert service.text("Say yes.", structured_outputs={"regex": "y[a-f]s"})
+
+
+def test_what_is_not_json_or_too_large_or_unknown_has_its_own_status(service: Service) -> None:
+    url = f"{service.url}/v1/chat/completions"
+    assert httpx.post(url, content=b"{", timeout=30).json()["error"]["code"] == "invalid_json"
+    large = httpx.post(url, content=b'{"x": "' + b"a" * 2_000_000 + b'"}', timeout=30)
+    assert (large.status_code, large.json()["error"]["code"]) == (413, "body_too_large")
+    unknown = service.post("/v1/chat/completions", {"model": "other", "messages": MESSAGES})
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "model_not_found")
+    nowhere = httpx.get(f"{service.url}/v1/nowhere", timeout=30)
+    assert (nowhere.status_code, nowhere.json()["error"]["code"]) == (404, "not_found")
+
+
+def test_a_prompt_longer_than_the_context_is_a_400(service: Service) -> None:
+    response = service.chat("word " * 5000)
+    assert response.status_code == 400
+    assert "error" in response.json()
+
+
+async def test_bad_requests_do_not_disturb_their_neighbours(service: Service) -> None:
+    """32 at once, a third of them bad: each good one is valid, each bad one is told why."""
+
+    async def ask(client: httpx.AsyncClient, number: int) -> tuple[bool, httpx.Response]:
+        bad = number % 3 == 0
+        fields = BAD[number // 3 % len(BAD)][0] if bad else {"structured_outputs": {"json": good_schema(number)}}
+        body = {"model": MODEL, "messages": MESSAGES, "max_tokens": 64, "temperature": 1, "seed": number, **fields}
+        return bad, await client.post(f"{service.url}/v1/chat/completions", json=body)
+
+    async with httpx.AsyncClient(timeout=180) as client:
+        answers = await asyncio.gather(*(ask(client, number) for number in range(32)))
+    for number, (bad, response) in enumerate(answers):
+        assert response.status_code == (400 if bad else 200), response.text
+        if not bad:
+            assert json.loads(response.json()["choices"][0]["message"]["content"])[f"f{number % 5}"] in (1, 2, 3)
+
+
+def good_schema(number: int) -> dict[str, Any]:
+    name = f"f{number % 5}"
+    return {"type": "object", "properties": {name: {"enum": [1, 2, 3]}}, "required": [name], "additionalProperties": False}

@@ -1,0 +1,61 @@
+"""Bodies are read or refused with the field at fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deployments.errors import ApiError
+from deployments.protocol import RequestReader, parse_body
+from model_service.messages import KEY_ARGUMENT, Endpoint
+
+READER = RequestReader("tiny", "standard", "hermes")
+MESSAGES = [{"role": "user", "content": "hello"}]
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"{", b"[]", b'"text"', b"\xff{}", b'{"x": NaN}', b'{"x": "\\ud800"}', b"[" * 100_000, b'{"a":' * 500 + b"1" + b"}" * 500]
+)
+def test_what_is_no_json_object_is_a_400(raw: bytes) -> None:
+    with pytest.raises(ApiError) as caught:
+        parse_body(raw)
+    assert caught.value.status == 400
+
+
+def test_brackets_inside_strings_are_no_nesting() -> None:
+    assert parse_body(b'{"x": "' + b"[" * 1000 + b'"}') == {"x": "[" * 1000}
+
+
+def test_the_model_may_be_left_out_but_not_be_another() -> None:
+    assert READER.read(Endpoint.CHAT, {"messages": MESSAGES}).body["model"] == "tiny"
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, {"model": "other", "messages": MESSAGES})
+    assert (caught.value.status, caught.value.code, caught.value.param) == (404, "model_not_found", "model")
+
+
+def test_the_clients_body_is_not_changed() -> None:
+    body: dict[str, Any] = {"messages": MESSAGES, "guided_regex": "a"}
+    assert READER.read(Endpoint.CHAT, body).requested is not None
+    assert body == {"messages": MESSAGES, "guided_regex": "a"}
+
+
+@pytest.mark.parametrize("field", ["use_beam_search", "ignore_eos", "min_tokens"])
+def test_what_would_loosen_a_constraint_is_refused_with_one(field: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, {"messages": MESSAGES, "guided_regex": "a", field: 5})
+    assert caught.value.param == field
+    READER.read(Endpoint.CHAT, {"messages": MESSAGES, field: 5})
+
+
+@pytest.mark.parametrize(("endpoint", "field"), [(Endpoint.CHAT, "chat_template"), (Endpoint.COMPLETION, "suffix"), (Endpoint.COMPLETION, "tools")])
+def test_fields_that_reach_into_the_engine_are_refused(endpoint: Endpoint, field: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        READER.read(endpoint, {"messages": MESSAGES, field: "x"})
+    assert (caught.value.param, caught.value.code) == (field, "unsupported_parameter")
+
+
+def test_a_client_cannot_name_a_grammar_key_itself() -> None:
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, {"messages": MESSAGES, "vllm_xargs": {KEY_ARGUMENT: "0" * 64}})
+    assert caught.value.param == "vllm_xargs"

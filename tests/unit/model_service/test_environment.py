@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from model_service.engine.environment import bind_threads, prepare_environment
+from model_service.settings import EngineSettings
+
+
+@pytest.mark.parametrize(
+    ("cpus", "workers", "expected"), [([0, 1], 1, "0,1"), ([0, 1], 2, "0|1"), ([0, 1, 2], 2, "0,1|2"), ([5], 2, "5|5"), ([0, 1, 2, 3], 4, "0|1|2|3")]
+)
+def test_cpus_are_split_fairly(cpus: list[int], workers: int, expected: str) -> None:
+    assert bind_threads(cpus, workers) == expected
+
+
+def test_what_the_operator_has_set_stays() -> None:
+    environment = {"VLLM_LOGGING_LEVEL": "DEBUG"}
+    prepare_environment(EngineSettings("m", "m"), environment)
+    assert environment["VLLM_LOGGING_LEVEL"] == "DEBUG"
+    assert environment["VLLM_ENFORCE_STRICT_TOOL_CALLING"] == "0"
+
+
+def test_threads_are_bound_on_a_cpu_only() -> None:
+    environment: dict[str, str] = {}
+    prepare_environment(EngineSettings("m", "m", on_gpu=True), environment)
+    assert "VLLM_CPU_OMP_THREADS_BIND" not in environment
