@@ -16,6 +16,7 @@ from deployments.config import Settings, load_settings, parse_settings
 from deployments.front import FrontDoor
 from deployments.health import COMPILER, MODEL
 from deployments.modelling import ModelDeployment
+from deployments.placement import place
 from deployments.routes import ingress_class
 
 APPLICATION = "maskcast"
@@ -60,14 +61,13 @@ def _compilers(settings: Settings) -> DeploymentHandle:
 
 def _models(settings: Settings, compilers: DeploymentHandle) -> DeploymentHandle:
     model = settings.model
-    worker = {"CPU": model.cpus_per_worker, **({"GPU": model.gpus_per_worker} if model.gpus_per_worker else {})}
+    placement = place(model)
     deployment = serve.deployment(
         ModelDeployment,
         name=MODEL,
         num_replicas=model.num_replicas,
-        # The replica itself only passes messages: its bundle is the first worker's, and the workers hold the others.
-        ray_actor_options={"num_cpus": 0},
-        placement_group_bundles=[worker] * model.tensor_parallel_size,
+        ray_actor_options=placement.actor,
+        placement_group_bundles=placement.bundles,
         placement_group_strategy="PACK",
         max_ongoing_requests=model.max_ongoing_requests,
         max_queued_requests=model.max_queued_requests,

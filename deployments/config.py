@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from deployments.errors import SettingsError
 
@@ -20,7 +20,7 @@ Whitespace = Literal["flexible", "standard", "compact", "indent:2", "indent:4"]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), coerce_numbers_to_str=True)
 
 
 class ModelSettings(_Section):
@@ -87,7 +87,14 @@ class Settings(_Section):
     grammar: GrammarSettings = GrammarSettings()
     redis: RedisSettings = RedisSettings()
     http: HttpSettings = HttpSettings()
-    artifact_secret: SecretStr = Field(SecretStr(""), description="key that authenticates cached artifacts (HMAC); set it in production")
+    artifact_secret: SecretStr = Field(SecretStr(""), description="key that authenticates cached artifacts (HMAC)")
+
+    @model_validator(mode="after")
+    def _shared_cache_needs_a_secret(self) -> Self:
+        # Artifacts are native data structures: who can write to Redis must not be able to feed them to an engine.
+        if self.redis.url is not None and not self.artifact_secret.get_secret_value():
+            raise ValueError("artifact_secret must be set where redis.url is, to the same value on all nodes")
+        return self
 
 
 def load_settings(path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
@@ -108,7 +115,7 @@ def parse_settings(tree: Mapping[str, Any]) -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'all'}: {e['msg']}" for e in error.errors())
         raise SettingsError(f"settings: {faults}") from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ray.serve.handle import DeploymentHandle
 
+from deployments.api_keys import ApiKeys
 from deployments.builders import limits, open_redis
 from deployments.config import Settings
 from deployments.gateway import Gateway
@@ -35,6 +36,6 @@ class FrontDoor(IngressService):
             MetricsPage(),
             RequestMetrics(),
             served_name=model.served_name,
-            api_keys=tuple(key.get_secret_value() for key in http.api_keys),
+            api_keys=ApiKeys(key.get_secret_value() for key in http.api_keys),
             max_body_bytes=int(http.max_body_mib * 2**20),
         )

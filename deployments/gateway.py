@@ -30,16 +30,14 @@ class Gateway:
         self._grammars = grammars
         self._models = models.options(stream=True, method_name="respond")
 
-    async def answer(
-        self, endpoint: Endpoint, body: Mapping[str, Any], trace_headers: dict[str, str] | None = None
-    ) -> AsyncGenerator[Head | str, None]:
+    async def answer(self, endpoint: Endpoint, body: Mapping[str, Any]) -> AsyncGenerator[Head | str, None]:
         """A head, then the body in pieces.
 
         Raises:
             ApiError: before the head, anything that keeps the request from being answered.
         """
         request = self._reader.read(endpoint, body)
-        call = Call(endpoint, request.request_id, request.body, await self._ready(request), trace_headers)
+        call = Call(endpoint, request.request_id, request.body, await self._ready(request))
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 async with aclosing(self._attempt(call, request)) as items:

@@ -9,12 +9,13 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from pydantic import SecretStr
 
 from deployments.config import Settings
+from deployments.deadline import finishes
 from deployments.environment import defaults, environment
 from deployments.ports import local_url
 from deployments.preflight import OBJECT_STORE_MIB, preflight
@@ -23,8 +24,10 @@ from deployments.progress import Progress
 from deployments.redis_server import RedisServer
 
 # Ray opens UNIX sockets below its folder, and their paths must stay under 108 bytes.
-LONGEST_TEMPORARY_FOLDER = 32
+LONGEST_TEMPORARY_FOLDER = 24
 PATIENCE_S = 5.0
+DELETE_TIMEOUT_S = 45.0
+SHUTDOWN_TIMEOUT_S = 20.0
 
 
 class LocalCluster:
@@ -39,6 +42,7 @@ class LocalCluster:
         self._progress = progress
         self._after_ray = after_ray
         self._tree = ProcessTree()
+        self._redis: RedisServer | None = None
         self._resources = ExitStack()
 
     @property
@@ -58,7 +62,7 @@ class LocalCluster:
         self._resources.callback(self._tree.end, PATIENCE_S)
         self._tree.watch()
         if own_redis:
-            self._start_redis()
+            self._start_redis(folder)
         with self._progress.step("starting Ray"):
             logs = self._start_ray(folder)
         from deployments.rollout import roll_out  # imports Ray, which reads the environment
@@ -71,9 +75,15 @@ class LocalCluster:
 
     def fault(self) -> str | None:
         """Why the service cannot go on, None while it can."""
-        names = {name for member in self._tree.members() if (name := _name(member.pid))}
-        dead = {"raylet", "gcs_server"} - names
+        dead = {"raylet", "gcs_server"} - self._tree.running()
         return f"Ray has died ({', '.join(sorted(dead))})" if dead else None
+
+    def restart_redis(self) -> None:
+        """Replaces our Redis, dead or alive, by an empty one at the same address with the same password."""
+        if self._redis is None:
+            raise RuntimeError("this cluster does not run a Redis of its own")
+        self._redis.stop()
+        self._redis.start()
 
     def _make_folder(self) -> Path:
         parent = tempfile.gettempdir()
@@ -83,8 +93,8 @@ class LocalCluster:
         self._resources.callback(shutil.rmtree, folder, ignore_errors=True)
         return folder
 
-    def _start_redis(self) -> None:
-        redis = RedisServer()
+    def _start_redis(self, folder: Path) -> None:
+        redis = self._redis = RedisServer(parent=folder)
         self._resources.callback(redis.stop)
         redis.start()
         self._settings = self._settings.model_copy(
@@ -99,6 +109,7 @@ class LocalCluster:
         import ray
 
         self._resources.callback(self._stop_ray)
+        ray_folder = folder / "ray"  # below ours, because Ray opens its own to all users
         ray.init(
             address="local",
             num_cpus=max(os.cpu_count() or 1, cpus_needed(self._settings)),
@@ -106,27 +117,32 @@ class LocalCluster:
             log_to_driver=False,
             logging_level=logging.ERROR,
             object_store_memory=OBJECT_STORE_MIB * 2**20,
-            _temp_dir=str(folder),
+            _temp_dir=str(ray_folder),
         )
         self._after_ray()
-        return folder / "session_latest" / "logs"
+        return ray_folder / "session_latest" / "logs"
 
     def _stop_ray(self) -> None:
         import ray
-        from ray import serve
-        from ray.exceptions import RayError
-
-        from deployments.app import APPLICATION
 
         if not ray.is_initialized():
             return
         with self._progress.step("stopping"):
-            if self.fault() is None:
-                try:
-                    serve.delete(APPLICATION)  # lets the replicas close in order; `ray.shutdown` ends the rest
-                except RayError as error:
-                    self._progress.say(f"Serve did not stop by itself: {error}")
-            ray.shutdown()
+            # The replicas close in order; `ray.shutdown` ends the rest; whatever neither has ended, the process tree will.
+            if self.fault() is None and not finishes(_delete_application, DELETE_TIMEOUT_S):
+                self._progress.say("the application does not stop by itself: ending it")
+            finishes(ray.shutdown, SHUTDOWN_TIMEOUT_S)
+
+
+def _delete_application() -> None:
+    from ray import serve
+    from ray.exceptions import RayError
+    from ray.serve.exceptions import RayServeException
+
+    from deployments.app import APPLICATION
+
+    with suppress(RayError, RayServeException):  # it may be dying already
+        serve.delete(APPLICATION)
 
 
 def cpus_needed(settings: Settings) -> int:
@@ -134,10 +150,3 @@ def cpus_needed(settings: Settings) -> int:
     model, grammar = settings.model, settings.grammar
     workers = model.num_replicas * model.tensor_parallel_size * model.cpus_per_worker
     return math.ceil(workers + grammar.compile_replicas * grammar.cpus_per_compiler) + 1
-
-
-def _name(pid: int) -> str | None:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
-    except OSError:
-        return None

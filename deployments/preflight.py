@@ -15,12 +15,12 @@ from deployments.errors import StartError
 from deployments.ports import port_fault
 
 GIB = 2**30
-# Measured on a CPU: Ray's and Serve's own processes, the HTTP proxy and the ingress; a compile replica with its child; a
-# replica's own process with its engine core; a worker without its KV cache.
-BASE_GIB = 1.6
+# Measured on a CPU, with a margin (the defaults take 4.4 GiB in all): Ray's and Serve's own processes, the proxy and the ingress;
+# a compile replica with its child; a replica's own process with its engine core; a worker without its KV cache.
+BASE_GIB = 1.4
 COMPILE_REPLICA_GIB = 0.7
-MODEL_REPLICA_GIB = 1.5
-WORKER_GIB = 1.2
+MODEL_REPLICA_GIB = 1.1
+WORKER_GIB = 1.1
 # Ray's object store, and what a replica and each of its workers exchange.
 OBJECT_STORE_MIB = 256
 REPLICA_SHARED_MIB = 64

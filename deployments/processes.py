@@ -6,12 +6,14 @@ import ctypes
 import os
 import signal
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+PR_GET_CHILD_SUBREAPER = 37
 KILL_ROUNDS = 5
 SHARED_MEMORY = Path("/dev/shm")  # POSIX shared memory, not a temporary file of ours
 # Written by Python's multiprocessing, OpenMP runtimes and torch; a process that is killed cannot remove its own.
@@ -35,15 +37,26 @@ class ProcessTree:
     def __init__(self) -> None:
         self._earlier: set[int] = set()
         self._earlier_segments: set[str] = set()
+        self._adopted_earlier = False
 
     def watch(self) -> None:
         """From now on an orphaned descendant becomes our child instead of the init process's."""
+        self._adopted_earlier = _adopts_orphans()
         _adopt_orphans(True)
         self._earlier = {child.pid for child in psutil.Process().children(recursive=True)}
         self._earlier_segments = _segments()
 
     def members(self) -> list[psutil.Process]:
         return [child for child in psutil.Process().children(recursive=True) if child.pid not in self._earlier]
+
+    def running(self) -> set[str]:
+        """The names of the members that have not ended; an ended one stays a member until its parent takes note."""
+        names = set()
+        for member in self.members():
+            with suppress(psutil.NoSuchProcess):
+                if member.status() != psutil.STATUS_ZOMBIE:
+                    names.add(member.name())
+        return names
 
     def end(self, patience_s: float) -> None:
         """End all members, kindly and then not, and unlink the shared memory that only they used."""
@@ -52,17 +65,15 @@ class ProcessTree:
         for _ in range(KILL_ROUNDS):  # a member may start another one while it is being killed
             if not self._signal_all(psutil.Process.kill, patience_s):
                 break
-        _adopt_orphans(False)
+        _adopt_orphans(self._adopted_earlier)
         used |= {name for name in _segments() if name.startswith(KNOWN_PREFIXES)}
         self._unlink(used - self._earlier_segments)
 
     def _signal_all(self, act: Callable[[psutil.Process], None], patience_s: float) -> bool:
         members = self.members()
         for member in members:
-            try:
+            with suppress(psutil.NoSuchProcess):
                 act(member)
-            except psutil.NoSuchProcess:
-                continue
         psutil.wait_procs(members, timeout=patience_s)
         return bool(self.members())
 
@@ -112,3 +123,9 @@ def _open(pid: int) -> list[str]:
 
 def _adopt_orphans(on: bool) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, int(on))
+
+
+def _adopts_orphans() -> bool:
+    flag = ctypes.c_int()
+    ctypes.CDLL(None, use_errno=True).prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(flag))
+    return bool(flag.value)

@@ -44,12 +44,16 @@ class RedisServer:
     the server shall: the kernel ends the server with the thread that started it.
     """
 
-    def __init__(self, port: int | None = None, program: str = "redis-server", max_memory_mib: int = 256) -> None:
+    def __init__(
+        self, port: int | None = None, program: str = "redis-server", max_memory_mib: int = 256, parent: Path | None = None
+    ) -> None:
+        """`parent` is where its folder is made, the system's temporary folder by default."""
         self.password = SecretStr(secrets.token_urlsafe(24))
         self._wanted_port = port
         self._port = port
         self._program = program
         self._max_memory_mib = max_memory_mib
+        self._parent = parent
         self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -82,6 +86,7 @@ class RedisServer:
             self._port = self._port or free_port(HOST)
             try:
                 self._launch(self._port)
+                self._wanted_port = self._port  # from now on others know it
                 return
             except StartError:
                 self.stop()
@@ -107,7 +112,7 @@ class RedisServer:
         self.stop()
 
     def _launch(self, port: int) -> None:
-        folder = self._folder = Path(tempfile.mkdtemp(prefix="maskcast-redis-"))
+        folder = self._folder = Path(tempfile.mkdtemp(prefix="maskcast-redis-", dir=self._parent))
         configuration = self._write_configuration(folder, port)
         try:
             # A session of its own, so that Ctrl-C in the terminal reaches us, and we end it in order.

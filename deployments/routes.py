@@ -38,12 +38,12 @@ def ingress_class(service: type[IngressService], version: str) -> type[Any]:
 
         @api.get("/v1/models")
         async def list_models(self, request: Request) -> dict[str, Any]:
-            self.authorized(request)
+            self.authorize(request)
             return self.models()
 
         @api.get("/v1/models/{name:path}")
         async def get_model(self, name: str, request: Request) -> dict[str, Any]:
-            self.authorized(request)
+            self.authorize(request)
             return self.model(name)
 
         @api.get("/healthz")

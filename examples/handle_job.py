@@ -1,6 +1,11 @@
-"""A separate Ray job that talks to Maskcast by handle: `RAY_ADDRESS=auto python examples/handle_job.py`."""
+"""A separate Ray job that talks to Maskcast by handle: `python examples/handle_job.py`, on a machine of the cluster.
+
+It joins the cluster that runs on this machine, or the one that RAY_ADDRESS names.
+"""
 
 from __future__ import annotations
+
+import os
 
 import ray
 from pydantic import BaseModel
@@ -16,7 +21,7 @@ class Person(BaseModel):
 
 
 def main() -> None:
-    ray.init(address="auto", namespace="serve", log_to_driver=False)
+    ray.init(address=os.environ.get("RAY_ADDRESS", "auto"), log_to_driver=False)
     client = StructuredClient.over_handle(serve.get_app_handle("maskcast"))
     question = "Extract name, age, city as JSON.\n\nMeet Clara Novak. Lives in Lisbon. The person is 34 years old."
     print(client.parse(Person, question, temperature=0, max_tokens=64))

@@ -15,7 +15,6 @@ from grammar_service.regex_classes import (
     ASCII_SPACE,
     DIGIT,
     ECMA_SPACE,
-    JSON_ESCAPED,
     NOT_LINE_TERMINATOR,
     NOT_NEWLINE,
     WORD,
@@ -51,22 +50,16 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """A parsed regex. `escapes` tells whether it needs characters that a JSON string must escape."""
+    """A parsed regex, ready to be written again."""
 
     alternatives: tuple[Alternative, ...]
-    escapes: bool
 
     def full_match(self) -> str:
         """The language of `re.fullmatch`, without anchors."""
         return "|".join(alternative.body for alternative in self.alternatives)
 
-    def search(self) -> str:
-        """The language of a search inside one-line text, written as a full match without anchors."""
-        branches = (f"{'' if a.start else '.*'}(?:{a.body}){'' if a.end else '.*'}" for a in self.alternatives)
-        return "|".join(branches)
-
     def anchored(self) -> str:
-        """The same search with its anchors, for a backend that knows them."""
+        """The language of a search, with anchors only where the pattern has them."""
         return "|".join(f"{'^' if a.start else ''}(?:{a.body}){'$' if a.end else ''}" for a in self.alternatives)
 
 
@@ -96,7 +89,6 @@ class _Parser:
         self._branches: list[Alternative] = []
         self._start = self._end = False
         self._quantifiable = False
-        self._escapes = False
 
     def parse(self) -> Regex:
         if "\0" in self._text:
@@ -106,7 +98,7 @@ class _Parser:
         if self._depth:
             raise InvalidGrammar("the regex has an unclosed parenthesis")
         self._finish_branch()
-        return Regex(tuple(self._branches), self._escapes)
+        return Regex(tuple(self._branches))
 
     def _step(self, char: str) -> None:
         if self._end and char != "|":
@@ -139,9 +131,6 @@ class _Parser:
         shown = what.minus_surrogates()
         if not shown.ranges or shown.ranges == ((0, 0),):
             raise InvalidGrammar("the regex has a character class that matches nothing, or only NUL")
-        # A negated class or dot loses nothing when a backend leaves out the characters that JSON escapes.
-        narrow = len(shown.ranges) and shown.ranges[-1][1] < 0x10FFFF
-        self._escapes |= bool(narrow and any(shown.has(p) for low, high in JSON_ESCAPED.ranges for p in range(low, high + 1)))
         self._out.append(render(shown))
         self._quantifiable = True
 
@@ -267,6 +256,11 @@ def _reason(char: str) -> str:
     if char.isdigit() or char == "k":
         return "a back-reference"
     return {"b": "a word boundary", "B": "a word boundary", "p": "a Unicode property", "P": "a Unicode property"}.get(char, "this escape")
+
+
+def literal(text: str) -> str:
+    """A regex that matches exactly a text."""
+    return "".join(_character(ord(char)) for char in text)
 
 
 def render(what: CodePoints) -> str:

@@ -36,9 +36,6 @@ class CodePoints:
             gaps.append((start, LAST))
         return CodePoints(tuple(gaps))
 
-    def has(self, point: int) -> bool:
-        return any(low <= point <= high for low, high in self.ranges)
-
     def minus_surrogates(self) -> CodePoints:
         """Without U+D800 to U+DFFF, which no UTF-8 text holds."""
         kept: list[Range] = []
@@ -62,5 +59,3 @@ ECMA_SPACE = CodePoints.of([*ASCII_SPACE.ranges, *points("\u00a0\u1680\u2028\u20
 NOT_NEWLINE = points("\n").complement()
 NOT_LINE_TERMINATOR = points("\n\r\u2028\u2029").complement()
 """ECMA-262's dot."""
-JSON_ESCAPED = CodePoints.of([(0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)])
-"""Characters that a JSON string can hold only as an escape."""

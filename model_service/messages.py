@@ -25,7 +25,6 @@ class Call:
     request_id: str
     body: dict[str, Any]
     constraint: ResolvedGrammar | None
-    trace_headers: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,14 +47,15 @@ def sample(grammar: CompiledGrammar, tokenizer: GrammarTokenizer, seed: int, mos
     """A random text of the grammar, None if it did not end within `most` tokens."""
     choose = random.Random(seed)
     matcher = grammar.matcher(None, 0)
+    vocabulary = tokenizer.xgrammar.decoded_vocab
     text = b""
     for step in range(most):
         options = sorted(allowed(matcher, tokenizer.vocab_size))
-        plain = [token for token in options if token == STOP_ID or tokenizer.xgrammar.decoded_vocab[token].isascii()]
-        closing = [token for token in plain if tokenizer.xgrammar.decoded_vocab[token] in (b'"', b"}", b"]", b'"}')]
-        token = STOP_ID if STOP_ID in options and choose.random() < 0.5 else choose.choice((step > 40 and closing) or plain or options)
+        plain = [token for token in options if vocabulary[token].isascii()]
+        closing = [token for token in plain if vocabulary[token] in (b'"', b"}", b"]", b'"}')]
+        token = STOP_ID if STOP_ID in options and choose.random() < 0.5 else choose.choice((step > 30 and closing) or plain or options)
         assert matcher.accept(token)
         if token == STOP_ID:
             return text.decode("utf-8")
-        text += tokenizer.xgrammar.decoded_vocab[token]
+        text += vocabulary[token]
     return None

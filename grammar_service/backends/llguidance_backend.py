@@ -14,7 +14,7 @@ from grammar_service.backends.protocol import CompiledGrammar, Fault, Matcher
 from grammar_service.errors import ArtifactError, GrammarError, InvalidGrammar, UnsupportedGrammar
 from grammar_service.json_schema import parse_schema
 from grammar_service.json_text import Json, text_of
-from grammar_service.regex import Dialect, Regex, parse_regex
+from grammar_service.regex import Dialect, Regex, literal, parse_regex
 from grammar_service.schema.llguidance_support import llguidance_faults
 from grammar_service.schema.rewriting import with_patterns
 from grammar_service.spec import COMPACT, FLEXIBLE, JSON_KINDS, GrammarKind, GrammarSpec, indent_of
@@ -80,7 +80,7 @@ def _grammar(spec: GrammarSpec) -> str:
         case GrammarKind.REGEX:
             return llguidance.LLMatcher.grammar_from_regex(parse_regex(spec.text, Dialect.PYTHON_ASCII).full_match())
         case GrammarKind.CHOICE:
-            return llguidance.LLMatcher.grammar_from_lark("start: " + " | ".join(text_of(choice) for choice in choices_of(spec.text)))
+            return llguidance.LLMatcher.grammar_from_regex("|".join(literal(choice) for choice in choices_of(spec.text)))
         case GrammarKind.EBNF | GrammarKind.STRUCTURAL_TAG:
             raise InvalidGrammar(f"{spec.kind} is not for this backend")
 

@@ -18,26 +18,30 @@ def backend_named(name: str) -> Backend:
 
 
 def select_backend(spec: GrammarSpec) -> Backend:
-    """The backend for a spec: for Lark and compact JSON llguidance, for other JSON xgrammar or else llguidance, else xgrammar.
+    """The backend for a spec: for Lark and compact JSON llguidance, for other JSON and choices xgrammar or else llguidance, else
+    xgrammar.
 
     Raises:
         UnsupportedGrammar: no backend enforces all of it; pointer and message name the first keyword at fault.
         InvalidGrammar, GrammarTooLarge: the spec itself is at fault.
     """
-    faults: list[Fault] = []
+    refused: list[Fault] = []
     for backend in _candidates(spec):
         faults = backend.unsupported(spec)
         if not faults:
             return backend
-    named = "; ".join(f"{fault.pointer or ''} {fault.message}".strip() for fault in faults[:5])
-    raise UnsupportedGrammar(f"no backend enforces the whole constraint: {named}", faults[0].pointer)
+        # The last candidate's faults come first: it enforces the most, and so names the keyword that is really in the way.
+        refused = [*faults, *refused]
+    refused.sort(key=lambda fault: fault.pointer is None)
+    named = "; ".join(f"{fault.pointer or ''} {fault.message}".strip() for fault in refused[:5])
+    raise UnsupportedGrammar(f"no backend enforces the whole constraint: {named}", refused[0].pointer)
 
 
 def _candidates(spec: GrammarSpec) -> list[Backend]:
     xgrammar, llguidance = _backends()
     if spec.kind is GrammarKind.LARK or (spec.kind in JSON_KINDS and spec.whitespace == COMPACT):
         return [llguidance]
-    return [xgrammar, llguidance] if spec.kind in JSON_KINDS else [xgrammar]
+    return [xgrammar, llguidance] if spec.kind in JSON_KINDS or spec.kind is GrammarKind.CHOICE else [xgrammar]
 
 
 def _backends() -> tuple[Backend, Backend]:

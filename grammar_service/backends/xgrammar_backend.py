@@ -14,9 +14,9 @@ from grammar_service.backends.protocol import CompiledGrammar, Fault, Matcher
 from grammar_service.errors import ArtifactError, CompileFailed, GrammarError, InvalidGrammar
 from grammar_service.json_schema import parse_schema
 from grammar_service.json_text import parse_json, text_of
-from grammar_service.regex import Dialect, Regex, parse_regex
-from grammar_service.schema.rewriting import with_patterns
-from grammar_service.schema.xgrammar_support import xgrammar_faults
+from grammar_service.regex import Dialect, parse_regex
+from grammar_service.schema.rewriting import with_length_patterns
+from grammar_service.schema.xgrammar_support import MANY_VALUES, xgrammar_faults
 from grammar_service.spec import COMPACT, FLEXIBLE, JSON_KINDS, GrammarKind, GrammarSpec, indent_of
 from grammar_service.tokenizer import GrammarTokenizer
 
@@ -50,7 +50,8 @@ class XgrammarBackend:
         if spec.kind is GrammarKind.REGEX:
             parse_regex(spec.text, Dialect.PYTHON_ASCII)
         elif spec.kind is GrammarKind.CHOICE:
-            choices_of(spec.text)
+            if len(choices_of(spec.text)) > MANY_VALUES:
+                return [Fault(None, f"more than {MANY_VALUES} choices take too long to compile")]
         elif spec.kind is GrammarKind.STRUCTURAL_TAG:
             parse_json(spec.text, "the structural tag")
         elif spec.kind is GrammarKind.LARK:
@@ -70,7 +71,8 @@ class XgrammarBackend:
 
     def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
         try:
-            return XgrammarGrammar(xgrammar.CompiledGrammar.deserialize_json(payload.decode("utf-8"), tokenizer.xgrammar))
+            compiled = xgrammar.CompiledGrammar.deserialize_json(payload.decode("utf-8"), tokenizer.xgrammar)
+            return XgrammarGrammar(compiled, tokenizer)
         except (RuntimeError, ValueError, TypeError) as error:
             raise ArtifactError(f"xgrammar cannot read the payload: {_message(error)}") from None
 
@@ -100,13 +102,13 @@ class XgrammarBackend:
 def _json(spec: GrammarSpec, compiler: xgrammar.GrammarCompiler) -> xgrammar.CompiledGrammar:
     schema = '{"type": "object"}'
     if spec.kind is GrammarKind.JSON_SCHEMA:
-        schema = text_of(with_patterns(parse_schema(spec.text).normal, Regex.search))
+        schema = text_of(with_length_patterns(parse_schema(spec.text).normal))
     indent = indent_of(spec.whitespace)
     return compiler.compile_json_schema(
         schema,
         any_whitespace=spec.whitespace == FLEXIBLE,
         indent=indent,
-        separators=(", ", ": ") if indent is None else (",", ": "),
+        separators=None if spec.whitespace == FLEXIBLE or indent is not None else (", ", ": "),
         strict_mode=False,
     )
 
@@ -124,8 +126,9 @@ def _message(error: Exception) -> str:
 
 
 class XgrammarGrammar:
-    def __init__(self, compiled: xgrammar.CompiledGrammar) -> None:
+    def __init__(self, compiled: xgrammar.CompiledGrammar, tokenizer: GrammarTokenizer) -> None:
         self._compiled = compiled
+        self._tokenizer = tokenizer
 
     @property
     def size_bytes(self) -> int:
@@ -133,18 +136,24 @@ class XgrammarGrammar:
 
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
         stops = list(stop_token_ids) if stop_token_ids is not None else None
-        return XgrammarMatcher(xgrammar.GrammarMatcher(self._compiled, override_stop_tokens=stops))
+        matcher = xgrammar.GrammarMatcher(self._compiled, override_stop_tokens=stops)
+        own = self._tokenizer.stop_token_ids
+        return XgrammarMatcher(matcher, frozenset(own) - frozenset(own if stops is None else stops), self._tokenizer.vocab_size)
 
 
 class XgrammarMatcher:
-    """Takes back any number of tokens: the library keeps the whole history."""
+    """Takes back any number of tokens: the library keeps the whole history. `refused` are the tokenizer's stop tokens that do not
+    stop this request: they have no text, and the library would accept them anywhere."""
 
-    def __init__(self, matcher: xgrammar.GrammarMatcher) -> None:
+    def __init__(self, matcher: xgrammar.GrammarMatcher, refused: frozenset[int], vocab_size: int) -> None:
         self._matcher = matcher
+        self._refused = refused
+        self._last_word, used = divmod(vocab_size, 32)
+        self._last_bits = (1 << used) - 1
         self._accepted = 0
 
     def accept(self, token: int) -> bool:
-        if self._matcher.is_terminated() or not self._matcher.accept_token(token):
+        if not self._advance(token):
             return False
         self._accepted += 1
         return True
@@ -152,7 +161,7 @@ class XgrammarMatcher:
     def validate(self, tokens: list[int]) -> int:
         length = 0
         for token in tokens:
-            if self._matcher.is_terminated() or not self._matcher.accept_token(token):
+            if not self._advance(token):
                 break
             length += 1
         if length:
@@ -169,8 +178,11 @@ class XgrammarMatcher:
     def fill(self, bitmask: torch.Tensor, row: int) -> None:
         if self._matcher.is_terminated():
             bitmask[row].zero_()
-        else:
-            self._matcher.fill_next_token_bitmask(bitmask, row)
+            return
+        self._matcher.fill_next_token_bitmask(bitmask, row)
+        if self._last_bits:
+            # The library leaves the bits past the vocabulary set.
+            bitmask[row, self._last_word] &= self._last_bits
 
     def is_terminated(self) -> bool:
         return bool(self._matcher.is_terminated())
@@ -178,3 +190,6 @@ class XgrammarMatcher:
     def reset(self) -> None:
         self._matcher.reset()
         self._accepted = 0
+
+    def _advance(self, token: int) -> bool:
+        return not self._matcher.is_terminated() and token not in self._refused and bool(self._matcher.accept_token(token))

@@ -14,6 +14,8 @@ from grammar_service.schema.formats import LLGUIDANCE_FORMATS
 from grammar_service.schema.keywords import Schema, walk
 from grammar_service.schema.references import asserting
 
+MAX_COUNT = 100_000
+"""The library expands counts of items when it loads a grammar, outside of any sandbox: a billion of them takes gigabytes."""
 _ALLOWED = frozenset(
     {
         "type",
@@ -54,6 +56,9 @@ def llguidance_faults(document: Schema) -> Iterator[Fault]:
 def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
     for keyword in sorted(asserting(schema) - _ALLOWED):
         yield Fault(join(pointer, keyword), f"`{keyword}` is not enforced")
+    for keyword in ("minItems", "maxItems", "maxProperties"):
+        if isinstance(count := schema.get(keyword), int) and count > MAX_COUNT:
+            yield Fault(join(pointer, keyword), f"`{keyword}` above {MAX_COUNT} is not supported")
     for where, pattern in _patterns(schema, pointer):
         try:
             parse_regex(pattern, Dialect.ECMA)

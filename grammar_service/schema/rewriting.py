@@ -8,6 +8,8 @@ from grammar_service.json_text import Json
 from grammar_service.regex import Dialect, Regex, parse_regex
 from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA
 
+PLAIN_CHARACTER = r'[^"\\\x00-\x1f]'
+"""A character that a JSON string holds as it is."""
 Writer = Callable[[Regex], str]
 
 
@@ -18,14 +20,35 @@ def with_patterns(schema: Json, write: Writer) -> Json:
     return {keyword: _written(keyword, value, write) for keyword, value in schema.items()}
 
 
+def with_length_patterns(schema: Json) -> Json:
+    """A copy whose `minLength` and `maxLength` are patterns: for a backend that lets control characters into bounded strings.
+
+    Only for schemas that have no `pattern` and no `format` beside the bounds.
+    """
+    if not isinstance(schema, dict):
+        return schema
+    least, most = schema.get("minLength"), schema.get("maxLength")
+    copy = {keyword: _inside(keyword, value, with_length_patterns) for keyword, value in schema.items()}
+    if least is None and most is None:
+        return copy
+    counts = f"{least or 0},{'' if most is None else most}"
+    rest = {keyword: value for keyword, value in copy.items() if keyword not in ("minLength", "maxLength")}
+    return {**rest, "pattern": f"{PLAIN_CHARACTER}{{{counts}}}"}
+
+
 def _written(keyword: str, value: Json, write: Writer) -> Json:
     if keyword == "pattern" and isinstance(value, str):
         return write(parse_regex(value, Dialect.ECMA))
+    if keyword == "patternProperties" and isinstance(value, dict):
+        return {write(parse_regex(name, Dialect.ECMA)): with_patterns(member, write) for name, member in value.items()}
+    return _inside(keyword, value, lambda schema: with_patterns(schema, write))
+
+
+def _inside(keyword: str, value: Json, rewrite: Callable[[Json], Json]) -> Json:
     if keyword in ONE_SUBSCHEMA:
-        return with_patterns(value, write)
+        return rewrite(value)
     if keyword in LIST_OF_SUBSCHEMAS and isinstance(value, list):
-        return [with_patterns(item, write) for item in value]
+        return [rewrite(item) for item in value]
     if keyword in MAP_OF_SUBSCHEMAS and isinstance(value, dict):
-        rename = keyword == "patternProperties"
-        return {write(parse_regex(name, Dialect.ECMA)) if rename else name: with_patterns(member, write) for name, member in value.items()}
+        return {name: rewrite(member) for name, member in value.items()}
     return value

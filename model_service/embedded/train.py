@@ -1,7 +1,7 @@
 """Trains the embedded model from nothing: `python -m model_service.embedded.train --out DIR`.
 
 A small Llama learns to copy the facts that a question asks for into JSON. The loss is on the answers only. Matrices are
-trained with Muon (Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"), the rest with AdamW.
+trained with Muon, the rest with AdamW.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from model_service.embedded.muon import Muon
 from model_service.embedded.tasks import Exercise, exercises
 from model_service.embedded.tokenizer import train_tokenizer
 
@@ -89,7 +90,7 @@ def optimizers(model: LlamaForCausalLM, rate: float) -> list[torch.optim.Optimiz
     matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     rest = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
     return [
-        torch.optim.Muon(matrices, lr=rate, weight_decay=0.01, momentum=0.95, adjust_lr_fn="match_rms_adamw"),
+        Muon(matrices, lr=rate),
         torch.optim.AdamW(rest, lr=rate, betas=(0.9, 0.98), weight_decay=0.0),
     ]
 
@@ -132,10 +133,10 @@ def save(model: LlamaForCausalLM, out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=64)
     parser.add_argument("--rate", type=float, default=4e-3)
-    parser.add_argument("--save-every", type=int, default=250)
+    parser.add_argument("--save-every", type=int, default=200)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     given = parser.parse_args()
     train(given.out, steps=given.steps, rows=given.rows, rate=given.rate, save_every=given.save_every, device=given.device)

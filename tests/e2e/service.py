@@ -11,8 +11,12 @@ import httpx
 import psutil
 from openai import OpenAI
 from prometheus_client.parser import text_string_to_metric_families
+from ray import serve
+from ray.exceptions import RayError
+from ray.serve.exceptions import RayServeException
 
 from deployments.local import LocalCluster
+from model_service.messages import ReplicaStatus
 
 MODEL = "maskcast-embedded"
 Found = TypeVar("Found")
@@ -54,6 +58,11 @@ class Service:
                     sums[sample.labels["event"]] = sums.get(sample.labels["event"], 0) + sample.value
         return sums
 
+    def status(self) -> ReplicaStatus:
+        """Of the one model replica, asked by handle."""
+        status: ReplicaStatus = serve.get_deployment_handle("ModelReplica", "maskcast").status.remote().result(timeout_s=60)
+        return status
+
     def processes(self, mark: str) -> list[psutil.Process]:
         """Processes below this one whose title or command line holds `mark`."""
         return list(_marked(psutil.Process().children(recursive=True), mark))
@@ -79,7 +88,7 @@ def wait_for(condition: Callable[[], Found], seconds: float, what: str) -> Found
         try:
             if found := condition():
                 return found
-        except (httpx.HTTPError, KeyError, ValueError) as error:
+        except (httpx.HTTPError, RayError, RayServeException, KeyError, ValueError, TimeoutError) as error:
             last = error
         time.sleep(0.2)  # the poll's interval; nothing is assumed to be done after it
     raise AssertionError(f"waited {seconds} s in vain for {what}; last: {last!r}")

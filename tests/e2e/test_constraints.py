@@ -28,7 +28,7 @@ SCHEMA = {
 ARITHMETIC = """root ::= term (" + " term){1,3}
 term ::= [0-9] | "(" [0-9] " * " [0-9] ")"
 """
-PATH = r"""start: "/" NAME ("/" NAME)~1..2
+PATH = r"""start: "/" NAME "/" NAME ("/" NAME)?
 NAME: /[a-z]{1,4}/
 """
 TAG = {
@@ -56,7 +56,7 @@ def test_json_object_is_an_object(service: Service, temperature: float) -> None:
 
 
 @temperatures
-@pytest.mark.parametrize("pattern", [r"[A-Z][a-z]{2,8}-\d{3}", r"(true|false)( and (true|false)){0,2}", r"\w+@\w+\.(com|org)"])
+@pytest.mark.parametrize("pattern", [r"[A-Z][a-z]{2,8}-\d{3}", r"(true|false)( and (true|false)){0,2}", r"\w{1,8}@\w{1,8}\.(com|org)"])
 def test_text_matches_its_regex(service: Service, temperature: float, pattern: str) -> None:
     text = service.text(QUESTION, structured_outputs={"regex": pattern}, temperature=temperature, seed=7, max_tokens=300)
     assert re.fullmatch(pattern, text)

@@ -1,0 +1,31 @@
+"""Who may call."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+from http import HTTPStatus
+
+from deployments.errors import ApiError
+
+
+class ApiKeys:
+    """The accepted bearer tokens; none means that everybody may call."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._keys = [key.encode() for key in keys]
+
+    def check(self, authorization: str | None) -> None:
+        """`authorization` is the header's value. Raises ApiError (401)."""
+        if not self._keys:
+            return
+        scheme, _, token = (authorization or "").partition(" ")
+        # All keys are compared, in constant time, so that timing tells nothing about them.
+        matches = [hmac.compare_digest(token.strip().encode(), key) for key in self._keys]
+        if scheme.lower() != "bearer" or not any(matches):
+            raise ApiError(
+                HTTPStatus.UNAUTHORIZED,
+                "Incorrect API key. Send it as 'Authorization: Bearer KEY'.",
+                code="invalid_api_key",
+                kind="authentication_error",
+            )

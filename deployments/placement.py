@@ -1,0 +1,29 @@
+"""What Ray reserves for one model replica: a pure function of the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deployments.config import ModelSettings
+
+
+@dataclass(frozen=True)
+class Placement:
+    """`actor` is what the replica's own process takes of the first bundle; resources are counts of CPUs and GPUs."""
+
+    actor: dict[str, float]
+    bundles: list[dict[str, float]]
+
+
+def place(model: ModelSettings) -> Placement:
+    """One bundle a worker for vLLM's `ray` executor, whose workers are Ray actors that may stand on several nodes; otherwise one
+    bundle for all, since the workers are then children of the replica and see the devices that it was given."""
+    cpus, gpus = model.cpus_per_worker, model.gpus_per_worker
+    if model.executor == "ray":
+        return Placement({"num_cpus": 0, "num_gpus": 0}, [_bundle(cpus, gpus)] * model.tensor_parallel_size)
+    cpus, gpus = cpus * model.tensor_parallel_size, gpus * model.tensor_parallel_size
+    return Placement({"num_cpus": cpus, "num_gpus": gpus}, [_bundle(cpus, gpus)])
+
+
+def _bundle(cpus: float, gpus: float) -> dict[str, float]:
+    return {"CPU": cpus, "GPU": gpus} if gpus else {"CPU": cpus}

@@ -1,0 +1,111 @@
+"""`maskcast serve`, as a user runs it: what it prints, what it answers, and that nothing is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import psutil
+import pytest
+
+from deployments.ports import free_port
+from tests.e2e.service import wait_for
+
+ROOT = Path(__file__).parents[2]
+MASKCAST = Path(sys.executable).parent / "maskcast"
+START_S = 400.0
+
+
+def shared_memory() -> set[str]:
+    return {path.name for path in Path("/dev/shm").iterdir()}
+
+
+def marked(mark: str) -> list[psutil.Process]:
+    """Processes with this mark in their environment: all that a command has started, orphans too."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if process.environ().get("MARK") == mark:
+                found.append(process)
+    return found
+
+
+@contextmanager
+def command(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """The command in a temporary folder of its own; afterwards nothing of it may be left."""
+    mark, earlier = uuid4().hex, shared_memory()
+    temporary = Path("/tmp") / f"mct-{mark[:8]}"  # Ray's sockets need a short path
+    temporary.mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    with (folder / "out").open("w") as out, (folder / "err").open("w") as err:
+        process = subprocess.Popen(
+            [str(MASKCAST), *arguments],
+            cwd=ROOT,
+            env={**environment, "MARK": mark, "TMPDIR": str(temporary)},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            process.wait(120)
+    wait_for(lambda: not marked(mark), 20, "the command's processes to be gone")
+    assert list(temporary.iterdir()) == []
+    temporary.rmdir()
+    assert shared_memory() <= earlier
+
+
+def test_serve_answers_until_it_is_interrupted_and_leaves_nothing(tmp_path: Path) -> None:
+    port = free_port("127.0.0.1")
+    with command(tmp_path, "serve", "--port", str(port)) as process:
+        wait_for(lambda: "Serving at" in (tmp_path / "out").read_text() or process.poll() is not None, START_S, "the service")
+        assert process.poll() is None, (tmp_path / "err").read_text()
+        status = subprocess.run(
+            [str(MASKCAST), "status", "--url", f"http://127.0.0.1:{port}"], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert status.returncode == 0, status.stdout + status.stderr
+        assert "ModelReplica" in status.stdout
+        process.send_signal(signal.SIGINT)
+        process.wait(120)
+    assert '"name"' in (tmp_path / "out").read_text()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"http://127.0.0.1:{port}/healthz")
+
+
+def test_two_replicas_of_two_workers_each_answer(tmp_path: Path) -> None:
+    port = free_port("127.0.0.1")
+    arguments = ["serve", "--config", "examples/two_replicas_tp2.yaml", "--port", str(port), "--once"]
+    with command(tmp_path, *arguments) as process:
+        process.wait(START_S)
+    text = (tmp_path / "out").read_text()
+    assert process.returncode == 0, (tmp_path / "err").read_text()
+    answers = [json.loads(found) for found in re.findall(r'^\{"name".*\}$', text, re.MULTILINE)]
+    assert answers
+
+
+def test_a_taken_port_is_one_sentence_and_a_failure(tmp_path: Path) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with command(tmp_path, "serve", "--port", str(taken.getsockname()[1])) as process:
+            process.wait(60)
+    assert process.returncode == 1
+    message = (tmp_path / "err").read_text().strip()
+    assert "taken" in message
+    assert "\n" not in message

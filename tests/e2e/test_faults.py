@@ -1,0 +1,139 @@
+"""Processes die, clients leave, Redis goes away: the service recovers, and every accepted request is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections import Counter
+
+import httpx
+import psutil
+import pytest
+
+from tests.e2e.service import MODEL, Service, wait_for
+
+ENDLESS = {"structured_outputs": {"regex": "[a-z]{1500,1800}"}, "max_tokens": 1600}
+MESSAGES = [{"role": "user", "content": "Say something."}]
+
+
+@pytest.fixture(autouse=True)
+def healthy(service: Service) -> None:
+    service.wait_until_ready()
+
+
+def running(service: Service) -> float:
+    return service.status().running
+
+
+async def load(service: Service, requests: int, strike: asyncio.Event, after: int) -> Counter[int]:
+    """Send requests, some at a time; `strike` is set when `after` of them are answered. Returns the statuses."""
+    statuses: Counter[int] = Counter()
+    gate = asyncio.Semaphore(8)
+
+    async def ask(client: httpx.AsyncClient, number: int) -> None:
+        body = {"model": MODEL, "messages": MESSAGES, "max_tokens": 24, "seed": number, "guided_regex": f"[a-f]{{{number % 7 + 2}}}"}
+        async with gate:
+            response = await client.post(f"{service.url}/v1/chat/completions", json=body)
+        statuses[response.status_code] += 1
+        if response.status_code != 200:
+            assert response.json()["error"]["code"], response.text
+        if statuses.total() >= after:
+            strike.set()
+
+    async with httpx.AsyncClient(timeout=180) as client:
+        await asyncio.gather(*(ask(client, number) for number in range(requests)))
+    return statuses
+
+
+async def strike_under_load(service: Service, victims: list[psutil.Process], requests: int = 40) -> Counter[int]:
+    strike = asyncio.Event()
+    loading = asyncio.create_task(load(service, requests, strike, requests // 4))
+    await strike.wait()
+    for victim in victims:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            victim.send_signal(signal.SIGKILL)
+    return await loading
+
+
+async def test_a_client_that_leaves_frees_its_sequence(service: Service) -> None:
+    async with httpx.AsyncClient(timeout=60) as client:
+        body = {"model": MODEL, "messages": MESSAGES, "stream": True, **ENDLESS}
+        async with client.stream("POST", f"{service.url}/v1/chat/completions", json=body) as response:
+            await anext(response.aiter_lines())
+            assert await asyncio.to_thread(running, service) == 1
+    await asyncio.to_thread(wait_for, lambda: running(service) == 0, 20, "the stream's sequence to be freed")
+
+
+async def test_a_client_that_leaves_without_streaming_frees_its_sequence(service: Service) -> None:
+    async with httpx.AsyncClient(timeout=60) as client:
+        body = {"model": MODEL, "messages": MESSAGES, **ENDLESS}
+        asking = asyncio.create_task(client.post(f"{service.url}/v1/chat/completions", json=body))
+        await asyncio.to_thread(wait_for, lambda: running(service) == 1, 20, "the request to run")
+        asking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asking
+    await asyncio.to_thread(wait_for, lambda: running(service) == 0, 20, "the sequence to be freed")
+
+
+async def test_a_full_service_says_so_at_once_and_answers_everybody(service: Service) -> None:
+    async def ask(client: httpx.AsyncClient) -> httpx.Response:
+        body = {"model": MODEL, "messages": MESSAGES, "max_tokens": 40, "guided_regex": "[a-z]{60}"}
+        return await client.post(f"{service.url}/v1/chat/completions", json=body)
+
+    async with httpx.AsyncClient(timeout=180, limits=httpx.Limits(max_connections=None)) as client:
+        answers = await asyncio.gather(*(ask(client) for _ in range(120)))
+    full = [answer for answer in answers if answer.status_code == 503]
+    assert {answer.status_code for answer in answers} == {200, 503}
+    assert all(int(answer.headers["Retry-After"]) >= 1 and answer.json()["error"]["code"] == "model_busy" for answer in full)
+
+
+async def test_a_killed_compile_replica_is_replaced_under_load(service: Service) -> None:
+    statuses = await strike_under_load(service, service.processes("ServeReplica:maskcast:GrammarCompiler")[:1])
+    assert statuses[200] >= 36, statuses  # what was being compiled there may be told to come again
+    assert set(statuses) <= {200, 503}
+    await asyncio.to_thread(service.wait_until_ready)
+
+
+async def test_a_killed_compile_child_is_replaced_under_load(service: Service) -> None:
+    statuses = await strike_under_load(service, service.processes("grammar_service.sandbox_child"))
+    assert set(statuses) <= {200, 400, 503}
+    assert service.text("Say.", structured_outputs={"regex": "zz[a-c]top"})
+
+
+async def test_a_killed_redis_degrades_the_service_and_no_request_fails(service: Service) -> None:
+    redis = service.processes("redis-server")
+    assert redis
+    assert await strike_under_load(service, redis) == {200: 40}
+    ready = service.ready()
+    assert (ready["status"], ready["degraded"]) == ("degraded", ["redis"])
+    assert service.text("Say.", structured_outputs={"regex": "fresh[x-z]"})
+    service.cluster.restart_redis()
+
+
+async def test_a_killed_model_worker_is_replaced_and_nobody_goes_unanswered(service: Service) -> None:
+    workers = service.processes("VllmWorker") or service.processes("VLLM::Worker")
+    assert workers
+    statuses = await strike_under_load(service, workers)
+    assert statuses.total() == 40
+    assert set(statuses) <= {200, 503}
+    await asyncio.to_thread(service.wait_until_ready, 240)
+    assert service.text("Say.", structured_outputs={"regex": "back[x-z]"})
+
+
+def test_a_restarted_replica_finds_its_grammars_in_redis(service: Service) -> None:
+    grammar = {"structured_outputs": {"regex": "kept-[0-4]{3}"}}
+    assert service.text("Say.", **grammar)
+    replica = service.status().replica
+    for process in service.processes("ServeReplica:maskcast:ModelReplica"):
+        process.kill()
+    wait_for(lambda: service.status().replica != replica, 240, "another replica")
+    service.wait_until_ready(240)
+    fresh = service.status().grammar
+    compiled = service.events("compiler").get("compiled", 0)
+    wait_for(lambda: len(service.processes("VLLM::EngineCore")) == 1, 30, "the old replica's engine to be gone")
+    assert service.text("Say.", **grammar)
+    after = service.status().grammar
+    assert after["redis_hits"] == fresh["redis_hits"] + 1
+    assert after["pool_calls"] == fresh["pool_calls"]
+    assert service.events("compiler").get("compiled", 0) == compiled

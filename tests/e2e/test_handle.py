@@ -1,0 +1,77 @@
+"""The same service by Ray handle, from this process and from a job of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import ray
+from pydantic import BaseModel
+from ray import serve
+
+from deployments.client import StructuredClient
+from deployments.errors import ApiError, OutputTruncated
+from tests.e2e.service import Service
+
+ROOT = Path(__file__).parents[2]
+
+
+class Answer(BaseModel):
+    verdict: Literal["yes", "no"]
+    score: Literal[1, 2, 3]
+
+
+@pytest.fixture(params=["handle", "http"])
+def client(service: Service, request: pytest.FixtureRequest) -> StructuredClient:
+    if request.param == "http":
+        return StructuredClient.over_http(service.url)
+    return StructuredClient.over_handle(serve.get_app_handle("maskcast"))
+
+
+def test_parse_gives_an_instance(client: StructuredClient) -> None:
+    assert isinstance(client.parse(Answer, "Is it good?", temperature=1, seed=4, max_tokens=64), Answer)
+
+
+def test_generate_tells_text_and_usage(client: StructuredClient) -> None:
+    generation = client.generate("Say.", choice=["left", "right"], max_tokens=8)
+    assert generation.text in ("left", "right")
+    assert generation.finish_reason == "stop"
+    assert generation.usage["completion_tokens"] >= 1
+
+
+def test_streamed_text_is_the_generated_text(client: StructuredClient) -> None:
+    options = {"regex": "[a-d]{12}", "temperature": 0, "max_tokens": 32}
+    assert "".join(client.stream("Say.", **options)) == client.generate("Say.", **options).text
+
+
+def test_a_refused_request_raises_what_http_would_tell(client: StructuredClient) -> None:
+    with pytest.raises(ApiError) as caught:
+        client.generate("Say.", regex="(")
+    assert (caught.value.status, caught.value.param) == (400, "structured_outputs.regex")
+    with pytest.raises(ApiError) as streamed:
+        list(client.stream("Say.", json={"type": "nothing"}))
+    assert (streamed.value.status, streamed.value.param) == (400, "structured_outputs.json#/type")
+
+
+def test_an_answer_that_is_cut_is_no_answer(client: StructuredClient) -> None:
+    with pytest.raises(OutputTruncated):
+        client.parse(Answer, "Is it good?", max_tokens=2)
+
+
+def test_a_separate_job_uses_the_service(service: Service) -> None:
+    address = ray.get_runtime_context().gcs_address
+    job = subprocess.run(
+        [sys.executable, "examples/handle_job.py"],
+        cwd=ROOT,
+        env={**os.environ, "RAY_ADDRESS": address},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert job.returncode == 0, job.stderr
+    assert "name='Clara Novak' age=34 city='Lisbon'" in job.stdout

@@ -1,0 +1,45 @@
+"""The README's examples, run as they stand there (with this test's port)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import ray
+
+from tests.e2e.service import Service
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = dict(re.findall(r"<!-- test: (\w+) -->\n```\w+\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL))
+
+
+def run(service: Service, command: list[str]) -> str:
+    address = ray.get_runtime_context().gcs_address
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "RAY_ADDRESS": address}, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def here(example: str, service: Service) -> str:
+    return EXAMPLES[example].replace("http://127.0.0.1:8000", service.url)
+
+
+def test_every_example_is_tested() -> None:
+    assert set(EXAMPLES) == {"curl", "openai", "handle"}
+
+
+def test_curl(service: Service) -> None:
+    answer = json.loads(run(service, ["bash", "-c", here("curl", service)]))
+    assert json.loads(answer["choices"][0]["message"]["content"]) == {"name": "Ada Young", "age": 36}
+
+
+@pytest.mark.parametrize("example", ["openai", "handle"])
+def test_python(service: Service, example: str) -> None:
+    assert "name='Ada Young' age=36" in run(service, [sys.executable, "-c", here(example, service)])

@@ -1,0 +1,79 @@
+"""A real redis-server for one test: on a free port, with a password, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import redis
+
+PASSWORD = "correct horse"
+
+
+class RedisProcess:
+    def __init__(self, folder: Path) -> None:
+        self.port = _free_port()
+        self._process = subprocess.Popen(
+            [
+                "redis-server",
+                "--port",
+                str(self.port),
+                "--bind",
+                "127.0.0.1",
+                "--requirepass",
+                PASSWORD,
+                "--dir",
+                str(folder),
+                "--save",
+                "",
+            ],
+            stdout=subprocess.DEVNULL,
+        )
+        self.client = redis.Redis(port=self.port, password=PASSWORD, socket_timeout=5)
+        self._wait_until_it_answers()
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def pause(self) -> None:
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.kill(self._process.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self.client.close()
+
+    def _wait_until_it_answers(self) -> None:
+        give_up_at = time.monotonic() + 10
+        while True:
+            try:
+                self.client.ping()
+                return
+            except redis.ConnectionError:
+                assert self._process.poll() is None
+                assert time.monotonic() < give_up_at
+
+
+@contextmanager
+def redis_process(folder: Path) -> Iterator[RedisProcess]:
+    server = RedisProcess(folder)
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

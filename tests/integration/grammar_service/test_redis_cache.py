@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from grammar_service.cache import MemoryCache, RedisCache, TieredCache
+from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess
+
+pytestmark = pytest.mark.asyncio
+TIMEOUT_MS = 200
+
+
+def cache_of(server: RedisProcess, password: str = PASSWORD, max_value_bytes: int = 1000) -> RedisCache:
+    return RedisCache(server.url, password, "test", TIMEOUT_MS, 60, max_value_bytes)
+
+
+@pytest_asyncio.fixture
+async def cache(redis_server: RedisProcess) -> AsyncIterator[RedisCache]:
+    cache = cache_of(redis_server)
+    yield cache
+    await cache.close()
+
+
+async def test_what_is_put_is_found_under_the_namespace_and_expires(cache: RedisCache, redis_server: RedisProcess) -> None:
+    assert await cache.get("k") is None
+    await cache.put("k", b"\0binary\xff")
+    assert await cache.get("k") == b"\0binary\xff"
+    (name,) = redis_server.client.keys()
+    assert name == b"test:artifact:1:k"
+    assert 0 < redis_server.client.ttl(name) <= 60
+    assert (cache.counters.hits, cache.counters.misses, cache.counters.puts) == (1, 1, 1)
+
+
+async def test_values_over_the_cap_are_neither_stored_nor_transferred(cache: RedisCache, redis_server: RedisProcess) -> None:
+    await cache.put("big", bytes(1001))
+    assert redis_server.client.keys() == []
+    redis_server.client.set("test:artifact:1:huge", bytes(5_000_000))
+    assert await cache.get("huge") is None
+    assert cache.counters.oversized == 2
+
+
+async def test_a_value_of_another_type_is_a_miss(cache: RedisCache, redis_server: RedisProcess) -> None:
+    redis_server.client.lpush("test:artifact:1:k", "x")
+    assert await cache.get("k") is None
+    assert cache.counters.errors == 1
+
+
+async def test_a_killed_server_is_a_miss_and_opens_the_breaker(cache: RedisCache, redis_server: RedisProcess) -> None:
+    await cache.put("k", b"v")
+    redis_server.kill()
+    for _ in range(6):
+        assert await cache.get("k") is None
+        await cache.put("k", b"v")
+    assert cache.is_open
+    assert cache.counters.errors + cache.counters.timeouts == 3
+    assert cache.counters.skipped == 9
+
+
+async def test_a_paused_server_delays_by_the_timeout_at_most(cache: RedisCache, redis_server: RedisProcess) -> None:
+    await cache.put("k", b"v")
+    redis_server.pause()
+    try:
+        started = time.monotonic()
+        for _ in range(20):
+            assert await cache.get("k") is None
+        assert time.monotonic() - started < 10 * TIMEOUT_MS / 1000
+        assert cache.counters.timeouts >= 1
+    finally:
+        redis_server.resume()
+
+
+async def test_a_server_that_comes_back_is_used_again(redis_server: RedisProcess) -> None:
+    now = 0.0
+    cache = RedisCache(redis_server.url, PASSWORD, "test", TIMEOUT_MS, 60, 1000, clock=lambda: now)
+    await cache.put("k", b"v")
+    redis_server.pause()
+    for _ in range(3):
+        assert await cache.get("k") is None
+    redis_server.resume()
+    assert await cache.get("k") is None
+    now = 60.0
+    assert await cache.get("k") == b"v"
+    assert not cache.is_open
+    await cache.close()
+
+
+async def test_a_wrong_password_is_a_miss(redis_server: RedisProcess) -> None:
+    cache = cache_of(redis_server, password="wrong")
+    assert await cache.get("k") is None
+    await cache.put("k", b"v")
+    assert cache.counters.errors == 2
+    await cache.close()
+
+
+async def test_rubbish_is_a_counted_miss_and_overwritten(redis_server: RedisProcess) -> None:
+    tiered = TieredCache(MemoryCache(1000), cache_of(redis_server))
+    redis_server.client.set("test:artifact:1:k", b"rubbish")
+    assert await tiered.get("k", lambda blob: blob == b"good") is None
+    assert tiered.counters()["corrupt"] == 1
+    await tiered.put("k", b"good")
+    other = TieredCache(MemoryCache(1000), cache_of(redis_server))
+    found = await other.get("k", lambda blob: blob == b"good")
+    assert found is not None
+    assert found.tier == "redis"
+    again = await other.get("k", lambda blob: blob == b"good")
+    assert again is not None
+    assert again.tier == "memory"
+    await tiered.close()
+    await other.close()

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from deployments.api_keys import ApiKeys
+from deployments.errors import ApiError
+
+KEYS = ApiKeys(["first", "sécond"])
+
+
+@pytest.mark.parametrize("header", ["Bearer first", "bearer first", "Bearer sécond"])
+def test_a_right_key_passes(header: str) -> None:
+    KEYS.check(header)
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic first", "first", "Bearer first second"])
+def test_anything_else_is_a_401(header: str | None) -> None:
+    with pytest.raises(ApiError) as caught:
+        KEYS.check(header)
+    assert (caught.value.status, caught.value.code) == (401, "invalid_api_key")
+
+
+def test_without_keys_everybody_passes() -> None:
+    ApiKeys([]).check(None)

@@ -1,0 +1,59 @@
+"""The application is built from settings in every form in which Ray Serve hands them over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from ray import serve
+from ray.serve.schema import ServeDeploySchema
+
+from deployments.app import build
+from deployments.config import ModelSettings, Settings, load_settings
+from deployments.errors import SettingsError
+from deployments.placement import place
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def test_it_is_built_from_settings_a_mapping_or_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("model: {num_replicas: 2}")
+    for args in (Settings(), {}, {"model": {"num_replicas": 2}}, {"config": str(file)}):
+        assert isinstance(build(args), serve.Application)
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    with pytest.raises(SettingsError, match="model.replicas"):
+        build({"model": {"replicas": 2}})
+
+
+def test_the_serve_configuration_example_is_one_that_serve_deploys() -> None:
+    schema = ServeDeploySchema.model_validate(yaml.safe_load((EXAMPLES / "serve_config.yaml").read_text()))
+    (application,) = schema.applications
+    assert application.import_path == "deployments.app:build"
+    assert isinstance(build(application.args), serve.Application)
+
+
+@pytest.mark.parametrize("name", ["two_replicas_tp2.yaml", "gpu_tp2.yaml"])
+def test_the_settings_examples_are_valid(name: str) -> None:
+    settings = load_settings(EXAMPLES / name, {"MASKCAST_ARTIFACT_SECRET": "secret"})
+    assert settings.model.tensor_parallel_size == 2
+
+
+def test_workers_that_are_children_share_one_bundle_with_their_replica() -> None:
+    placement = place(ModelSettings(tensor_parallel_size=2, gpus_per_worker=1, cpus_per_worker=2, executor="mp"))
+    assert placement.actor == {"num_cpus": 4, "num_gpus": 2}
+    assert placement.bundles == [{"CPU": 4, "GPU": 2}]
+
+
+def test_workers_that_are_actors_have_a_bundle_each() -> None:
+    placement = place(ModelSettings(tensor_parallel_size=2, gpus_per_worker=1, cpus_per_worker=2, executor="ray"))
+    assert placement.actor == {"num_cpus": 0, "num_gpus": 0}
+    assert placement.bundles == [{"CPU": 2, "GPU": 1}] * 2
+
+
+def test_a_shared_cache_without_a_secret_is_refused() -> None:
+    with pytest.raises(SettingsError, match="artifact_secret"):
+        build({"redis": {"url": "redis://localhost:6379"}})

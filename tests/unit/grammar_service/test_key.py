@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grammar_service.key import grammar_key
+from grammar_service.spec import GrammarKind, GrammarSpec
+from tests.driving import schema_spec
+
+BASE: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
+
+
+def key(spec: GrammarSpec, backend: str = "x", version: str = "1", fingerprint: str = "f") -> str:
+    return grammar_key(spec, backend, version, fingerprint)
+
+
+@pytest.mark.parametrize("annotation", [{"title": "T"}, {"description": "d"}, {"$comment": "c"}, {"examples": [1]}])
+def test_annotations_do_not_change_the_key(annotation: dict[str, Any]) -> None:
+    inner = {**BASE, "properties": {"a": {"type": "string", **annotation}, "b": {"type": "integer"}}}
+    assert key(schema_spec({**BASE, **annotation})) == key(schema_spec(inner)) == key(schema_spec(BASE))
+
+
+def test_insignificant_json_whitespace_does_not_change_the_key() -> None:
+    assert key(GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(BASE, indent=3))) == key(schema_spec(BASE))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"type": "object", "properties": {"b": {"type": "integer"}, "a": {"type": "string"}}},
+        {"type": "object", "properties": {**BASE["properties"], "title": {"type": "string"}}},
+        {**BASE, "required": ["a"]},
+    ],
+)
+def test_what_changes_the_grammar_changes_the_key(changed: dict[str, Any]) -> None:
+    assert key(schema_spec(changed)) != key(schema_spec(BASE))
+
+
+@pytest.mark.parametrize("keyword", ["const", "default"])
+def test_data_that_looks_like_an_annotation_is_kept(keyword: str) -> None:
+    assert key(schema_spec({keyword: {"title": "a"}})) != key(schema_spec({keyword: {"title": "b"}}))
+    assert key(schema_spec({"enum": [{"title": "a"}]})) != key(schema_spec({"enum": [{"title": "b"}]}))
+
+
+def test_backend_version_tokenizer_kind_and_whitespace_change_the_key() -> None:
+    spec = schema_spec(BASE)
+    others = [
+        key(spec, backend="y"),
+        key(spec, version="2"),
+        key(spec, fingerprint="g"),
+        key(schema_spec(BASE, "compact")),
+        key(GrammarSpec(GrammarKind.STRUCTURAL_TAG, spec.text)),
+    ]
+    assert len({key(spec), *others}) == 6
+
+
+def test_whitespace_is_ignored_where_it_means_nothing() -> None:
+    assert key(GrammarSpec(GrammarKind.REGEX, "a", "compact")) == key(GrammarSpec(GrammarKind.REGEX, "a", "standard"))
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_parts_never_run_into_each_other(left: str, right: str) -> None:
+    first = GrammarSpec(GrammarKind.REGEX, left + right)
+    second = GrammarSpec(GrammarKind.REGEX, left)
+    if right:
+        assert key(first, backend="x") != key(second, backend=right + "x")

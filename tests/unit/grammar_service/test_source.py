@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from grammar_service.artifact import Artifact, ArtifactHeader, encode
+from grammar_service.cache import MemoryCache, TieredCache
+from grammar_service.errors import InvalidGrammar, PoolUnavailable
+from grammar_service.limits import Limits
+from grammar_service.messages import Compiled, CompileRequest, Refusal
+from grammar_service.source import GrammarSource
+from grammar_service.spec import GrammarKind, GrammarSpec
+
+pytestmark = pytest.mark.asyncio
+SECRET = b"s"
+SPEC = GrammarSpec(GrammarKind.REGEX, "a+")
+
+
+class Pool:
+    """Answers with artifacts under a secret, or with a refusal."""
+
+    def __init__(self, secret: bytes = SECRET, refusal: Refusal | None = None) -> None:
+        self.calls = 0
+        self._secret = secret
+        self._refusal = refusal
+
+    async def compile(self, request: CompileRequest) -> Compiled | Refusal:
+        self.calls += 1
+        if self._refusal:
+            return self._refusal
+        header = ArtifactHeader(request.key, request.backend, "1", "f", 1.0, 7)
+        return Compiled(request.key, encode(Artifact(header, b"payload"), self._secret), "compiled", 1.0)
+
+
+def source_of(pool: Pool) -> GrammarSource:
+    return GrammarSource(TieredCache(MemoryCache(10_000), None), pool.compile, SECRET, "f", Limits())
+
+
+async def test_many_requests_of_one_grammar_call_the_pool_once() -> None:
+    pool = Pool()
+    source = source_of(pool)
+    grammar = source.resolve(SPEC)
+    blobs = await asyncio.gather(*(source.get(grammar) for _ in range(20)))
+    assert len(set(blobs)) == pool.calls == 1
+    assert source.decode(await source.get(grammar), grammar.key).payload == b"payload"
+    assert source.counters() == {"memory_hits": 1, "redis_hits": 0, "misses": 1, "corrupt": 0, "pool_calls": 1}
+    await source.close()
+
+
+async def test_a_refusal_is_raised_and_not_kept() -> None:
+    pool = Pool(refusal=Refusal("invalid_grammar", "no", "/a"))
+    source = source_of(pool)
+    for _ in range(2):
+        with pytest.raises(InvalidGrammar, match="no"):
+            await source.get(source.resolve(SPEC))
+    assert pool.calls == 2
+
+
+async def test_an_artifact_under_another_secret_is_never_used() -> None:
+    source = source_of(Pool(secret=b"other"))
+    with pytest.raises(PoolUnavailable, match="intact"):
+        await source.get(source.resolve(SPEC))
+    assert source.counters()["corrupt"] == 1
+
+
+async def test_a_spec_at_fault_is_refused_without_the_pool() -> None:
+    pool = Pool()
+    with pytest.raises(InvalidGrammar):
+        source_of(pool).resolve(GrammarSpec(GrammarKind.REGEX, "a**"))
+    assert pool.calls == 0
