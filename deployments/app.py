@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ray import serve
 from ray.serve.config import RequestRouterConfig
@@ -13,7 +13,6 @@ from ray.serve.handle import DeploymentHandle
 
 from deployments.compiler import CompilerDeployment
 from deployments.config import Settings, load_settings, parse_settings
-from deployments.front import FrontDoor
 from deployments.health import COMPILER, MODEL
 from deployments.modelling import ModelDeployment
 from deployments.placement import place
@@ -43,27 +42,25 @@ def _settings(args: Mapping[str, Any] | Settings) -> Settings:
     return load_settings(Path(args["config"])) if set(args) == {"config"} else parse_settings(args)
 
 
-def _compilers(settings: Settings) -> DeploymentHandle:
+def _compilers(settings: Settings) -> DeploymentHandle[Any]:
     grammar = settings.grammar
     deployment = serve.deployment(
-        CompilerDeployment,
         name=COMPILER,
         num_replicas=grammar.compile_replicas,
         ray_actor_options={"num_cpus": grammar.cpus_per_compiler},
-        request_router_config=RequestRouterConfig(request_router_class=CONSISTENT_HASH),
+        request_router_config=RequestRouterConfig.model_validate({"request_router_class": CONSISTENT_HASH}),
         max_ongoing_requests=grammar.max_ongoing_compiles,
         max_queued_requests=grammar.max_queued_compiles,
         health_check_period_s=HEALTH_PERIOD_S,
         health_check_timeout_s=HEALTH_TIMEOUT_S,
     )
-    return deployment.bind(settings)
+    return _handle(deployment(CompilerDeployment).bind(settings))
 
 
-def _models(settings: Settings, compilers: DeploymentHandle) -> DeploymentHandle:
+def _models(settings: Settings, compilers: DeploymentHandle[Any]) -> DeploymentHandle[Any]:
     model = settings.model
     placement = place(model)
     deployment = serve.deployment(
-        ModelDeployment,
         name=MODEL,
         num_replicas=model.num_replicas,
         ray_actor_options=placement.actor,
@@ -75,15 +72,19 @@ def _models(settings: Settings, compilers: DeploymentHandle) -> DeploymentHandle
         health_check_timeout_s=HEALTH_TIMEOUT_S,
         graceful_shutdown_timeout_s=30,
     )
-    return deployment.bind(settings, compilers)
+    return _handle(deployment(ModelDeployment).bind(settings, compilers))
 
 
-def _ingress(settings: Settings, compilers: DeploymentHandle, models: DeploymentHandle) -> serve.Application:
+def _ingress(settings: Settings, compilers: DeploymentHandle[Any], models: DeploymentHandle[Any]) -> serve.Application:
     deployment = serve.deployment(
-        ingress_class(FrontDoor, version("maskcast")),
         name="Ingress",
         num_replicas=settings.http.num_replicas,
         ray_actor_options={"num_cpus": 0},
         max_ongoing_requests=settings.http.max_ongoing_requests,
     )
-    return deployment.bind(settings, APPLICATION, compilers, models)
+    return deployment(ingress_class(version("maskcast"))).bind(settings, APPLICATION, compilers, models)
+
+
+def _handle(application: serve.Application) -> DeploymentHandle[Any]:
+    """What a bound deployment becomes in the constructor that it is handed to (Ray Serve 2.60)."""
+    return cast(DeploymentHandle[Any], application)

@@ -1,8 +1,8 @@
 """A typed client, over HTTP or over a Ray handle: the same calls, the same errors.
 
-    client = StructuredClient.over_http("http://127.0.0.1:8000")
-    client = StructuredClient.over_handle(serve.get_app_handle("maskcast"))
-    person = client.parse(Person, "Extract name, age as JSON.\\n\\nMeet Ada Young. Age: 36.")
+client = StructuredClient.over_http("http://127.0.0.1:8000")
+client = StructuredClient.over_handle(serve.get_app_handle("maskcast"))
+person = client.parse(Person, "Extract name, age as JSON.\\n\\nMeet Ada Young. Age: 36.")
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class StructuredClient:
         return cls(HttpTransport(httpx.Client(base_url=url, headers=headers, timeout=timeout_s)))
 
     @classmethod
-    def over_handle(cls, handle: DeploymentHandle) -> StructuredClient:
+    def over_handle(cls, handle: DeploymentHandle[Any]) -> StructuredClient:
         """`handle` is the application's, from `serve.get_app_handle("maskcast")`."""
         return cls(HandleTransport(handle))
 

@@ -67,9 +67,7 @@ def bad_request(message: str, param: str | None = None, code: str = "invalid_req
 
 
 def unavailable(message: str, code: str, retry_after_s: int = 1) -> ApiError:
-    return ApiError(
-        HTTPStatus.SERVICE_UNAVAILABLE, message, code=code, kind="service_unavailable_error", retry_after_s=retry_after_s
-    )
+    return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, message, code=code, kind="service_unavailable_error", retry_after_s=retry_after_s)
 
 
 ADVICE = {

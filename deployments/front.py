@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ray.serve.handle import DeploymentHandle
 
 from deployments.api_keys import ApiKeys
@@ -20,7 +22,7 @@ class FrontDoor(IngressService):
     """An `IngressService` that builds itself from the settings."""
 
     async def __init__(  # type: ignore[misc]  # Ray Serve awaits constructors
-        self, settings: Settings, application: str, compilers: DeploymentHandle, models: DeploymentHandle
+        self, settings: Settings, application: str, compilers: DeploymentHandle[Any], models: DeploymentHandle[Any]
     ) -> None:
         pool = CompilePool(compilers)
         model, http = settings.model, settings.http

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Any, cast
 
 from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
-from ray.serve.handle import DeploymentHandle
+from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
 
 from deployments.errors import ApiError, translated, unavailable
 from deployments.prepared import PreparedGrammars
@@ -25,7 +25,7 @@ ATTEMPTS = 2
 class Gateway:
     """`models` is the handle of the model replicas."""
 
-    def __init__(self, reader: RequestReader, grammars: PreparedGrammars, models: DeploymentHandle) -> None:
+    def __init__(self, reader: RequestReader, grammars: PreparedGrammars, models: DeploymentHandle[Any]) -> None:
         self._reader = reader
         self._grammars = grammars
         self._models = models.options(stream=True, method_name="respond")
@@ -59,7 +59,7 @@ class Gateway:
 
     async def _attempt(self, call: Call, request: ParsedRequest) -> AsyncGenerator[Head | str, None]:
         started = False
-        response = self._models.remote(call)
+        response = cast(DeploymentResponseGenerator[Head | Failure | str], self._models.remote(call))
         try:
             async for item in response:
                 if isinstance(item, Failure):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ray import serve
+from ray.serve.schema import DeploymentStatusOverview
 
 MODEL, COMPILER = "ModelReplica", "GrammarCompiler"
 
@@ -54,4 +55,9 @@ class HealthReader:
     def _running(self) -> dict[str, int]:
         application = serve.status().applications.get(self._application)
         deployments = application.deployments if application else {}
-        return {name: int(deployments[name].replica_states.get("RUNNING", 0)) if name in deployments else 0 for name in self._wanted}
+        return {name: _count(deployments.get(name)) for name in self._wanted}
+
+
+def _count(deployment: DeploymentStatusOverview | None) -> int:
+    states = deployment.replica_states if deployment else {}
+    return sum(count for state, count in states.items() if state.value == "RUNNING")

@@ -126,7 +126,9 @@ class IngressService:
         limit = f"{self._max_body_bytes / 2**20:g} MiB"
         return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request body is over the limit of {limit}.", code="body_too_large")
 
-    async def _counted(self, items: AsyncGenerator[Any, None], endpoint: Endpoint, status: int, started: float) -> AsyncGenerator[str, None]:
+    async def _counted(
+        self, items: AsyncGenerator[Any, None], endpoint: Endpoint, status: int, started: float
+    ) -> AsyncGenerator[str, None]:
         async with aclosing(items):
             try:
                 async for piece in items:
@@ -151,4 +153,3 @@ def engine_error(status: int, answer: Mapping[str, Any]) -> ApiError:
 
 def _openai_error(content: str) -> str:
     return json.dumps(engine_error(json.loads(content)["error"].get("code") or 500, json.loads(content)).body())
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from typing import Any
 
 from ray import serve
 from ray.serve.handle import DeploymentHandle
@@ -19,7 +20,7 @@ from model_service.replica import ModelReplica
 class ModelDeployment:
     """One model replica; ready when its engine has answered its warm-up."""
 
-    async def __init__(self, settings: Settings, compilers: DeploymentHandle) -> None:  # type: ignore[misc]  # Ray Serve awaits it
+    async def __init__(self, settings: Settings, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]  # Ray Serve awaits it
         pool = CompilePool(compilers)
         source = GrammarSource(
             cache=open_cache(settings),

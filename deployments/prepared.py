@@ -20,9 +20,7 @@ class PreparedGrammars:
     """`fingerprint` is the tokenizer's. A grammar counts as ready for a minute after the pool has said so; should it be gone by
     then, the model replica asks the pool again."""
 
-    def __init__(
-        self, pool: CompilePool, limits: Limits, fingerprint: str, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, pool: CompilePool, limits: Limits, fingerprint: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._pool = pool
         self._limits = limits
         self._fingerprint = fingerprint

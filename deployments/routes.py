@@ -10,12 +10,13 @@ from fastapi.responses import JSONResponse, Response
 from ray import serve
 
 from deployments.errors import ApiError
-from deployments.ingress import IngressService, error_response
+from deployments.front import FrontDoor
+from deployments.ingress import error_response
 from model_service.messages import Endpoint
 
 
-def ingress_class(service: type[IngressService], version: str) -> type[Any]:
-    """A class for `serve.deployment`: `service` with HTTP paths."""
+def ingress_class(version: str) -> type[Any]:
+    """A class for `serve.deployment`: the front door with HTTP paths."""
     api = FastAPI(title="Maskcast", version=version, docs_url=None, redoc_url=None)
 
     @api.exception_handler(ApiError)
@@ -27,7 +28,7 @@ def ingress_class(service: type[IngressService], version: str) -> type[Any]:
         return error_response(ApiError(404, f"There is no {request.method} {request.url.path} here.", code="not_found"))
 
     @serve.ingress(api)
-    class Ingress(service):  # type: ignore[misc, valid-type]  # the base is an argument
+    class Ingress(FrontDoor):
         @api.post("/v1/chat/completions")
         async def chat_completions(self, request: Request) -> Response:
             return await self.serve_http(Endpoint.CHAT, request)

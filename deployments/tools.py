@@ -58,9 +58,7 @@ def chosen_tool(tools: list[Tool], choice: Any) -> Tool:
     for tool in tools:
         if tool.name == name:
             return tool
-    raise bad_request(
-        f"'tool_choice' must be 'none', 'auto', 'required' or name one of the tools; {choice!r} does not.", "tool_choice"
-    )
+    raise bad_request(f"'tool_choice' must be 'none', 'auto', 'required' or name one of the tools; {choice!r} does not.", "tool_choice")
 
 
 def required_schema(tools: list[Tool], parallel: bool) -> str:
@@ -88,6 +86,7 @@ def _call_schema(tool: Tool, index: int, definitions: dict[str, Any]) -> dict[st
 
 def _hoisted(schema: dict[str, Any], prefix: str, definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema with its references rebased: `#/$defs/X` moves to the root's `$defs`, `#` becomes a definition itself."""
+
     def rebase(node: Any) -> Any:
         if isinstance(node, list):
             return [rebase(item) for item in node]

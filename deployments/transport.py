@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import httpx
 from ray.exceptions import RayTaskError
-from ray.serve.handle import DeploymentHandle
+from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
 
 from deployments.errors import ApiError
 
@@ -43,7 +43,7 @@ class HttpTransport:
 
 
 class HandleTransport:
-    def __init__(self, handle: DeploymentHandle) -> None:
+    def __init__(self, handle: DeploymentHandle[Any]) -> None:
         self._handle = handle
 
     def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,7 +54,8 @@ class HandleTransport:
         return answer
 
     def stream(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        pieces = self._handle.options(stream=True).generate_stream.remote(endpoint, dict(body))
+        handle = self._handle.options(stream=True)
+        pieces = cast(DeploymentResponseGenerator[str], handle.generate_stream.remote(endpoint, dict(body)))
         try:
             yield from parse_events(line for piece in pieces for line in piece.splitlines())
         except RayTaskError as error:

@@ -72,11 +72,11 @@ class ModelReplica:
             with ExitStack() as held:
                 if call.constraint is not None:
                     held.enter_context(self._artifacts.offered(call.constraint.key, await self._payload(call.constraint)))
-                async with aclosing(self._engine.respond(call)) as items:
-                    yield await anext(items)
-                    async with aclosing(coalesced(items)) as pieces:
-                        async for piece in pieces:
-                            yield piece
+                head, pieces = await self._engine.respond(call)
+                yield head
+                async with aclosing(pieces), aclosing(coalesced(pieces)) as joined:
+                    async for piece in joined:
+                        yield piece
         except (GrammarError, PoolBusy, PoolUnavailable) as error:
             refusal = Refusal.of(error)
             yield Failure(refusal.code, refusal.message, refusal.pointer)

@@ -92,59 +92,102 @@ def _event(rng: Random) -> str:
     return f"{rng.choice(words.EVENT_NAMES)} {rng.choice(words.EVENT_KINDS)}"
 
 
-PERSON = Kind("person", "record_person", (
-    Field("name", _person, ("This is about {}.", "Meet {}.", "Please welcome {}.", "The profile belongs to {}.")),
-    Field("age", _between(18, 90), ("The person is {} years old.", "Age: {}.", "At {} years of age, there is much to tell.")),
-    Field("job", _one_of(words.JOBS), ("Works as {}.", "The profession is {}.", "Earns a living as {}.")),
-    Field("city", _one_of(words.CITIES), ("Lives in {}.", "Home is {}.", "The place of residence is {}.")),
-    Field("email", _email, ("The email address is {}.", "Write to {}.", "Contact: {}.")),
-    Field("languages", _two_of(words.LANGUAGES), ("Speaks {}.", "The spoken languages are {}.", "Is fluent in {}.")),
-    Field("married", _truth, ("Is married.", "Has a spouse."), ("Is not married.", "Is single.")),
-))
-ORDER = Kind("order", "record_order", (
-    Field("order_id", _code("A"), ("Order {} has come in.", "We confirm order {}.", "The order number is {}.")),
-    Field("customer", _person, ("It was placed by {}.", "The customer is {}.", "The buyer is {}.")),
-    Field("item", _one_of(words.ITEMS), ("The article is a {}.", "What was bought is the {}.", "Item: {}.")),
-    Field("quantity", _between(1, 99), ("The quantity is {}.", "{} pieces were ordered.", "Number of units: {}.")),
-    Field("price", _price, ("It costs {} euros.", "The price is {}.", "To pay: {}.")),
-    Field("express", _truth, ("Express delivery was chosen.", "It ships by express."), ("Standard delivery is fine.", "It ships without hurry.")),
-    Field("city", _one_of(words.CITIES), ("It goes to {}.", "The parcel is sent to {}.", "Destination: {}.")),
-))
-EVENT = Kind("event", "record_event", (
-    Field("title", _event, ("You are invited to the {}.", "Save the date: {}.", "The {} is coming.")),
-    Field("date", _date, ("It takes place on {}.", "The date is {}.", "Doors open on {}.")),
-    Field("city", _one_of(words.CITIES), ("The location is {}.", "It is held in {}.", "Come to {}.")),
-    Field("organizer", _one_of(words.COMPANIES), ("The organizer is {}.", "It is hosted by {}.", "{} runs it.")),
-    Field("attendees", _between(20, 990), ("About {} attendees are expected.", "{} guests have registered.", "There are seats for {}.")),
-    Field("topics", _two_of(words.TOPICS), ("The topics are {}.", "Talks cover {}.", "It is all about {}.")),
-    Field("free", _truth, ("Entry is free.", "No ticket is needed."), ("Tickets must be bought.", "There is an entry fee.")),
-))
-ADDRESS = Kind("address", "record_address", (
-    Field("street", _street, ("The house stands on {}.", "Street: {}.", "You will find it on {}.")),
-    Field("number", _between(1, 299), ("The house number is {}.", "It is number {}.", "Look for number {}.")),
-    Field("city", _one_of(words.CITIES), ("The city is {}.", "It lies in {}.", "Town: {}.")),
-    Field("postcode", _between(10000, 99999), ("The postcode is {}.", "Postal code: {}.", "The zip code reads {}.")),
-    Field("country", _one_of(words.COUNTRIES), ("The country is {}.", "That is in {}.", "Country: {}.")),
-    Field("resident", _person, ("The resident is {}.", "{} lives there.", "Letters go to {}.")),
-))
-TICKET = Kind("ticket", "record_ticket", (
-    Field("ticket_id", _code("T"), ("Ticket {} was opened.", "This concerns ticket {}.", "The ticket number is {}.")),
-    Field("customer", _person, ("The caller is {}.", "It was reported by {}.", "{} asked for help.")),
-    Field("product", _one_of(words.ITEMS), ("The product is the {}.", "It is about a {}.", "Affected device: {}.")),
-    Field("problem", _one_of(words.PROBLEMS), ("The complaint: it {}.", "Reportedly it {}.", "The customer says that it {}.")),
-    Field("priority", _one_of(words.PRIORITIES), ("The priority is {}.", "It was marked as {}.", "Urgency: {}.")),
-    Field("status", _one_of(words.STATUSES), ("The status is {}.", "It is now {}.", "Current state: {}.")),
-    Field("refund", _truth, ("A refund was requested.", "The customer wants the money back."), ("No refund was requested.", "A refund is not needed.")),
-))
-PRODUCT = Kind("product", "record_product", (
-    Field("name", _one_of(words.ITEMS), ("New in the shop: {}.", "We present the {}.", "Have a look at this {}.")),
-    Field("brand", _one_of(words.COMPANIES), ("It is made by {}.", "The brand is {}.", "The maker is {}.")),
-    Field("price", _price, ("It sells for {}.", "The price is {} dollars.", "Yours for {}.")),
-    Field("colors", _two_of(words.COLORS), ("It comes in {}.", "Available colors: {}.", "Choose between {}.")),
-    Field("stock", _between(0, 500), ("There are {} in stock.", "Stock: {} units.", "We have {} of them left.")),
-    Field("sku", _code("P"), ("The article code is {}.", "SKU: {}.", "Listed under {}.")),
-    Field("recycled", _truth, ("It is made of recycled material.", "It uses recycled parts."), ("It is made of new material.", "No recycled parts are used.")),
-))
+# fmt: off  (one fact a line reads as the table that it is)
+PERSON = Kind(
+    "person",
+    "record_person",
+    (
+        Field("name", _person, ("This is about {}.", "Meet {}.", "Please welcome {}.", "The profile belongs to {}.")),
+        Field("age", _between(18, 90), ("The person is {} years old.", "Age: {}.", "At {} years of age, there is much to tell.")),
+        Field("job", _one_of(words.JOBS), ("Works as {}.", "The profession is {}.", "Earns a living as {}.")),
+        Field("city", _one_of(words.CITIES), ("Lives in {}.", "Home is {}.", "The place of residence is {}.")),
+        Field("email", _email, ("The email address is {}.", "Write to {}.", "Contact: {}.")),
+        Field("languages", _two_of(words.LANGUAGES), ("Speaks {}.", "The spoken languages are {}.", "Is fluent in {}.")),
+        Field("married", _truth, ("Is married.", "Has a spouse."), ("Is not married.", "Is single.")),
+    ),
+)
+ORDER = Kind(
+    "order",
+    "record_order",
+    (
+        Field("order_id", _code("A"), ("Order {} has come in.", "We confirm order {}.", "The order number is {}.")),
+        Field("customer", _person, ("It was placed by {}.", "The customer is {}.", "The buyer is {}.")),
+        Field("item", _one_of(words.ITEMS), ("The article is a {}.", "What was bought is the {}.", "Item: {}.")),
+        Field("quantity", _between(1, 99), ("The quantity is {}.", "{} pieces were ordered.", "Number of units: {}.")),
+        Field("price", _price, ("It costs {} euros.", "The price is {}.", "To pay: {}.")),
+        Field(
+            "express",
+            _truth,
+            ("Express delivery was chosen.", "It ships by express."),
+            ("Standard delivery is fine.", "It ships without hurry."),
+        ),
+        Field("city", _one_of(words.CITIES), ("It goes to {}.", "The parcel is sent to {}.", "Destination: {}.")),
+    ),
+)
+EVENT = Kind(
+    "event",
+    "record_event",
+    (
+        Field("title", _event, ("You are invited to the {}.", "Save the date: {}.", "The {} is coming.")),
+        Field("date", _date, ("It takes place on {}.", "The date is {}.", "Doors open on {}.")),
+        Field("city", _one_of(words.CITIES), ("The location is {}.", "It is held in {}.", "Come to {}.")),
+        Field("organizer", _one_of(words.COMPANIES), ("The organizer is {}.", "It is hosted by {}.", "{} runs it.")),
+        Field(
+            "attendees", _between(20, 990), ("About {} attendees are expected.", "{} guests have registered.", "There are seats for {}.")
+        ),
+        Field("topics", _two_of(words.TOPICS), ("The topics are {}.", "Talks cover {}.", "It is all about {}.")),
+        Field("free", _truth, ("Entry is free.", "No ticket is needed."), ("Tickets must be bought.", "There is an entry fee.")),
+    ),
+)
+ADDRESS = Kind(
+    "address",
+    "record_address",
+    (
+        Field("street", _street, ("The house stands on {}.", "Street: {}.", "You will find it on {}.")),
+        Field("number", _between(1, 299), ("The house number is {}.", "It is number {}.", "Look for number {}.")),
+        Field("city", _one_of(words.CITIES), ("The city is {}.", "It lies in {}.", "Town: {}.")),
+        Field("postcode", _between(10000, 99999), ("The postcode is {}.", "Postal code: {}.", "The zip code reads {}.")),
+        Field("country", _one_of(words.COUNTRIES), ("The country is {}.", "That is in {}.", "Country: {}.")),
+        Field("resident", _person, ("The resident is {}.", "{} lives there.", "Letters go to {}.")),
+    ),
+)
+TICKET = Kind(
+    "ticket",
+    "record_ticket",
+    (
+        Field("ticket_id", _code("T"), ("Ticket {} was opened.", "This concerns ticket {}.", "The ticket number is {}.")),
+        Field("customer", _person, ("The caller is {}.", "It was reported by {}.", "{} asked for help.")),
+        Field("product", _one_of(words.ITEMS), ("The product is the {}.", "It is about a {}.", "Affected device: {}.")),
+        Field("problem", _one_of(words.PROBLEMS), ("The complaint: it {}.", "Reportedly it {}.", "The customer says that it {}.")),
+        Field("priority", _one_of(words.PRIORITIES), ("The priority is {}.", "It was marked as {}.", "Urgency: {}.")),
+        Field("status", _one_of(words.STATUSES), ("The status is {}.", "It is now {}.", "Current state: {}.")),
+        Field(
+            "refund",
+            _truth,
+            ("A refund was requested.", "The customer wants the money back."),
+            ("No refund was requested.", "A refund is not needed."),
+        ),
+    ),
+)
+PRODUCT = Kind(
+    "product",
+    "record_product",
+    (
+        Field("name", _one_of(words.ITEMS), ("New in the shop: {}.", "We present the {}.", "Have a look at this {}.")),
+        Field("brand", _one_of(words.COMPANIES), ("It is made by {}.", "The brand is {}.", "The maker is {}.")),
+        Field("price", _price, ("It sells for {}.", "The price is {} dollars.", "Yours for {}.")),
+        Field("colors", _two_of(words.COLORS), ("It comes in {}.", "Available colors: {}.", "Choose between {}.")),
+        Field("stock", _between(0, 500), ("There are {} in stock.", "Stock: {} units.", "We have {} of them left.")),
+        Field("sku", _code("P"), ("The article code is {}.", "SKU: {}.", "Listed under {}.")),
+        Field(
+            "recycled",
+            _truth,
+            ("It is made of recycled material.", "It uses recycled parts."),
+            ("It is made of new material.", "No recycled parts are used."),
+        ),
+    ),
+)
+# fmt: on
 
 KINDS = (PERSON, ORDER, EVENT, ADDRESS, TICKET, PRODUCT)
 

@@ -60,6 +60,10 @@ def fields_of(answer: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _same(found: object, expected: object) -> bool:
+    return type(found) is type(expected) and found == expected
+
+
 def evaluate(weights: Path, count: int, seed: int) -> Score:
     tokenizer = PreTrainedTokenizerFast.from_pretrained(weights, padding_side="left")
     model = LlamaForCausalLM.from_pretrained(weights, dtype=torch.float32).eval()
@@ -72,7 +76,7 @@ def evaluate(weights: Path, count: int, seed: int) -> Score:
         for exercise, answer in zip(batch, answers(model, tokenizer, batch), strict=True):
             found = fields_of(answer)
             asked[exercise.kind] += len(exercise.expected)
-            right[exercise.kind] += sum(found.get(name, ...) == value for name, value in exercise.expected.items())
+            right[exercise.kind] += sum(_same(found.get(name, ...), value) for name, value in exercise.expected.items())
             whole += found == exercise.expected
     return Score(right, asked, whole, count)
 
@@ -87,7 +91,8 @@ def main() -> None:
     score = evaluate(given.weights, given.count, given.seed)
     for kind in sorted(score.asked):
         print(f"{kind:10} {score.right[kind] / score.asked[kind]:6.1%} of {score.asked[kind]:5} fields")
-    print(f"{'all':10} {score.accuracy:6.1%} of {score.asked.total():5} fields; {score.whole / score.exercises:.1%} of {given.count} answers whole")
+    print(f"{'all':10} {score.accuracy:6.1%} of {score.asked.total():5} fields")
+    print(f"{score.whole / score.exercises:.1%} of {given.count} answers are right as a whole")
     if given.json:
         given.json.write_text(json.dumps({"accuracy": score.accuracy, "exercises": given.count, "seed": given.seed}, indent=2) + "\n")
 

@@ -26,7 +26,8 @@ def orthogonalized(stack: Tensor) -> Tensor:
     for _ in range(ITERATIONS):
         gram = x @ x.mT
         x = a * x + (b * gram + c * gram @ gram) @ x
-    return x if wide else x.mT
+    result: Tensor = x if wide else x.mT
+    return result
 
 
 class Muon(torch.optim.Optimizer):

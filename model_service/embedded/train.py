@@ -46,7 +46,7 @@ def model_config(tokenizer: PreTrainedTokenizerFast) -> LlamaConfig:
 def tool_schemas(exercise: Exercise) -> list[dict[str, object]] | None:
     """The exercise's tools as an OpenAI request would list them."""
     return [
-        {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": dict.fromkeys(fields, {})}}}
+        {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {field: {} for field in fields}}}}
         for name, fields in exercise.tools.items()
     ] or None
 
@@ -112,7 +112,7 @@ def train(out: Path, *, steps: int, rows: int, rate: float, save_every: int, dev
         for group in (g for optimizer in chosen for g in optimizer.param_groups):
             group["lr"] = rate * rate_at(step / steps)
         loss = loss_of(model, ids.to(device), labels.to(device))
-        loss.backward()
+        torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer in chosen:
             optimizer.step()

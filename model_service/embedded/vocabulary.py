@@ -35,7 +35,9 @@ JOBS: Final = (
     "sales manager",
 )
 LANGUAGES: Final = tuple("Arabic Czech Dutch English French German Greek Hindi Italian Japanese Korean Polish Spanish Turkish".split())
-COMPANIES: Final = tuple("Acme Apex Borealis Cobalt Delta Evergreen Fabrik Globex Helios Initech Kestrel Lumen Meridian Nimbus Orbit Pinnacle".split())
+COMPANIES: Final = tuple(
+    "Acme Apex Borealis Cobalt Delta Evergreen Fabrik Globex Helios Initech Kestrel Lumen Meridian Nimbus Orbit Pinnacle".split()
+)
 ITEMS: Final = (
     *"backpack bicycle blanket bookshelf camera candle chair clock desk drill fan guitar hammer headphones helmet "
     "jacket kettle keyboard ladder lamp laptop mattress microphone mirror monitor mug notebook pillow printer radio "
@@ -79,4 +81,6 @@ FORM_FIELDS: Final = tuple(
     "code reference account balance vendor address town state gender hobby school degree animal plant food drink "
     "engine license route driver seat gate airline hotel room rating score level version topic owner location".split()
 )
-SYLLABLES: Final = tuple("ba be bo da de du fa fi go ka ke ko la le li lo ma me mi mo na ne no pa pe ra re ri ro sa se ta te ti to va ve vi za zo".split())
+SYLLABLES: Final = tuple(
+    "ba be bo da de du fa fi go ka ke ko la le li lo ma me mi mo na ne no pa pe ra re ri ro sa se ta te ti to va ve vi za zo".split()
+)

@@ -21,10 +21,10 @@ def parse_arguments(settings: EngineSettings, channel: str) -> Namespace:
         EngineSettingsError: vLLM refuses an argument.
     """
     try:
-        parser = make_arg_parser(_Parser())
-        return parser.parse_args(_flags(_values(settings, channel)))
+        arguments: Namespace = make_arg_parser(_Parser()).parse_args(_flags(_values(settings, channel)))
     except (ValueError, TypeError) as error:
         raise EngineSettingsError(f"engine arguments: {error}") from error
+    return arguments
 
 
 class _Parser(FlexibleArgumentParser):

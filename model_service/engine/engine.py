@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.datastructures import State
 from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.entrypoints.launchers.api_server.app_state import init_app_state
@@ -63,29 +62,23 @@ class Engine:
         if self._engine is not None:
             self._engine.shutdown()
 
-    async def respond(self, call: Call) -> AsyncGenerator[Head | str, None]:
-        """A head, then one JSON body or the pieces of an event stream.
+    async def respond(self, call: Call) -> tuple[Head, AsyncGenerator[str, None]]:
+        """A head, and one JSON body or the pieces of an event stream; closing the pieces early frees the sequence.
 
         Raises:
-            EngineDead: the engine ended before or while it answered.
+            EngineDead: the engine ended before it answered; later than that, the stream tells.
         """
         try:
             answer = await self._serve(call)
         except EngineDeadError as error:
             raise EngineDead("the engine process has ended") from error
-        except Exception as error:  # vLLM's front end raises what its web server's handlers would map
+        except Exception as error:  # noqa: BLE001  # vLLM's front end raises whatever its web server's handlers map
             answer = create_error_response(error)
         if isinstance(answer, ErrorResponse):
-            yield Head(answer.error.code or HTTPStatus.INTERNAL_SERVER_ERROR, stream=False)
-            yield answer.model_dump_json()
-        elif isinstance(answer, AsyncGenerator):
-            yield Head(HTTPStatus.OK, stream=True)
-            async with aclosing(answer) as events:  # a reader that leaves must free its sequence now, not at collection
-                async for event in events:
-                    yield event
-        else:
-            yield Head(HTTPStatus.OK, stream=False)
-            yield answer.model_dump_json()
+            return Head(answer.error.code or HTTPStatus.INTERNAL_SERVER_ERROR, stream=False), _whole(answer)
+        if isinstance(answer, AsyncGenerator):
+            return Head(HTTPStatus.OK, stream=True), answer
+        return Head(HTTPStatus.OK, stream=False), _whole(answer)
 
     async def _serve(self, call: Call) -> Any:
         body = dict(call.body)
@@ -96,3 +89,6 @@ class Engine:
             return await self._state.openai_serving_chat.create_chat_completion(ChatCompletionRequest.model_validate(body))
         return await self._state.openai_serving_completion.create_completion(CompletionRequest.model_validate(body))
 
+
+async def _whole(answer: BaseModel) -> AsyncGenerator[str, None]:
+    yield answer.model_dump_json()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import MutableMapping, Sequence
+from itertools import pairwise
 
 from model_service.settings import EngineSettings
 
@@ -37,4 +38,4 @@ def bind_threads(cpus: Sequence[int], workers: int) -> str:
         return "|".join(str(cpus[rank % len(cpus)]) for rank in range(workers))
     share, extra = divmod(len(cpus), workers)
     starts = [rank * share + min(rank, extra) for rank in range(workers + 1)]
-    return "|".join(",".join(map(str, cpus[low:high])) for low, high in zip(starts, starts[1:], strict=False))
+    return "|".join(",".join(map(str, cpus[low:high])) for low, high in pairwise(starts))

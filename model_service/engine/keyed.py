@@ -24,7 +24,8 @@ class KeyedEngine(AsyncLLM):
     ) -> AsyncGenerator[RequestOutput, None]:
         """As vLLM's, for a request whose only constraint is its key."""
         constrain(sampling_params)
-        return super().generate(prompt, sampling_params, request_id, **options)
+        outputs: AsyncGenerator[RequestOutput, None] = super().generate(prompt, sampling_params, request_id, **options)
+        return outputs
 
 
 def constrain(params: SamplingParams) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
 from rich.console import Console
 
 from deployments.config import parse_settings
@@ -11,7 +10,6 @@ from deployments.local import LocalCluster
 from deployments.ports import free_port
 from deployments.progress import Progress
 from tests.e2e.service import Service
-
 
 SMALL_QUEUES = {"max_ongoing_requests": 32, "max_queued_requests": 32}  # so that a test can fill them
 

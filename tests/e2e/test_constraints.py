@@ -41,7 +41,9 @@ temperatures = pytest.mark.parametrize("temperature", [0, 1])
 @temperatures
 @pytest.mark.parametrize("whitespace", ["flexible", "standard", "compact", "indent:2"])
 def test_json_follows_its_schema_and_whitespace(service: Service, temperature: float, whitespace: str) -> None:
-    text = service.text(QUESTION, structured_outputs={"json": SCHEMA, "whitespace": whitespace}, temperature=temperature, seed=5, max_tokens=400)
+    text = service.text(
+        QUESTION, structured_outputs={"json": SCHEMA, "whitespace": whitespace}, temperature=temperature, seed=5, max_tokens=400
+    )
     value = json.loads(text)
     jsonschema.validate(value, SCHEMA)
     layouts: dict[str, dict[str, Any]] = {"standard": {}, "compact": {"separators": (",", ":")}, "indent:2": {"indent": 2}}
@@ -82,7 +84,10 @@ def test_text_follows_a_lark_grammar(service: Service, temperature: float) -> No
 
 @temperatures
 def test_text_follows_a_structural_tag(service: Service, temperature: float) -> None:
-    assert service.text(QUESTION, structured_outputs={"structural_tag": TAG}, temperature=temperature, seed=3) in ('<a>"x"</a>', '<a>"y"</a>')
+    assert service.text(QUESTION, structured_outputs={"structural_tag": TAG}, temperature=temperature, seed=3) in (
+        '<a>"x"</a>',
+        '<a>"y"</a>',
+    )
 
 
 def test_a_second_request_of_the_same_grammar_costs_no_second_compile(service: Service) -> None:

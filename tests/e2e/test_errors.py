@@ -24,7 +24,10 @@ def nested(levels: int) -> dict[str, Any]:
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"structured_outputs": {"json": {"type": "objec"}}}, "structured_outputs.json#/type"),
     ({"structured_outputs": {"json": {"type": "array", "items": [{"type": "integer"}]}}}, "structured_outputs.json#/items"),
-    ({"structured_outputs": {"json": {"properties": {"a": {"$ref": "https://example.com/x"}}}}}, "structured_outputs.json#/properties/a/$ref"),
+    (
+        {"structured_outputs": {"json": {"properties": {"a": {"$ref": "https://example.com/x"}}}}},
+        "structured_outputs.json#/properties/a/$ref",
+    ),
     ({"structured_outputs": {"json": {"not": {"type": "string"}}}}, "structured_outputs.json#/not"),
     ({"structured_outputs": {"json": nested(100)}}, "structured_outputs.json"),
     ({"structured_outputs": {"choice": []}}, "structured_outputs.choice"),

@@ -79,7 +79,13 @@ def test_streamed_pieces_are_the_whole_answer(service: Service) -> None:
 def test_several_choices_are_all_valid_and_a_seed_repeats_them(service: Service) -> None:
     def texts() -> list[str]:
         answer = service.client().chat.completions.create(
-            model=MODEL, messages=MESSAGES, n=3, seed=11, temperature=1, max_tokens=64, extra_body={"structured_outputs": {"regex": "[a-z]{3,6}"}}
+            model=MODEL,
+            messages=MESSAGES,
+            n=3,
+            seed=11,
+            temperature=1,
+            max_tokens=64,
+            extra_body={"structured_outputs": {"regex": "[a-z]{3,6}"}},
         )
         return [choice.message.content or "" for choice in answer.choices]
 
@@ -105,7 +111,9 @@ def test_max_tokens_and_stop_cut_the_answer(service: Service) -> None:
     assert cut.choices[0].finish_reason == "length"
     assert cut.usage is not None
     assert cut.usage.completion_tokens == 2
-    stopped = client.chat.completions.create(model=MODEL, messages=MESSAGES, max_tokens=32, stop=["b"], extra_body={"guided_regex": "aaab+c"})
+    stopped = client.chat.completions.create(
+        model=MODEL, messages=MESSAGES, max_tokens=32, stop=["b"], extra_body={"guided_regex": "aaab+c"}
+    )
     assert (stopped.choices[0].finish_reason, stopped.choices[0].message.content) == ("stop", "aaa")
 
 
@@ -126,12 +134,13 @@ def test_a_named_tool_is_called(service: Service, stream: bool) -> None:
 @pytest.mark.parametrize("strict", [False, True])
 def test_auto_tools_are_called_when_the_model_likes(service: Service, strict: bool) -> None:
     text = "Record this.\n\nMeet Clara Novak. The person is 34 years old. Lives in Lisbon."
-    tools = [{**tool, "function": {**tool["function"], "strict": strict}} for tool in TOOLS]
+    tools: list[Any] = [{**tool, "function": {**tool["function"], "strict": strict}} for tool in TOOLS]
     answer = service.client().chat.completions.create(
         model=MODEL, messages=[{"role": "user", "content": text}], tools=tools, max_tokens=96, temperature=0
     )
     calls = answer.choices[0].message.tool_calls
     assert calls, answer.choices[0].message
+    assert calls[0].type == "function"
     assert json.loads(calls[0].function.arguments) == {"name": "Clara Novak", "age": 34}
     assert answer.choices[0].finish_reason == "tool_calls"
 

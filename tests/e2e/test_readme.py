@@ -28,7 +28,7 @@ def run(service: Service, command: list[str]) -> str:
 
 
 def here(example: str, service: Service) -> str:
-    return EXAMPLES[example].replace("http://127.0.0.1:8000", service.url)
+    return str(EXAMPLES[example]).replace("http://127.0.0.1:8000", service.url)
 
 
 def test_every_example_is_tested() -> None:

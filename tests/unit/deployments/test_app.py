@@ -25,7 +25,7 @@ def test_it_is_built_from_settings_a_mapping_or_a_file(tmp_path: Path) -> None:
 
 
 def test_an_unknown_setting_is_refused() -> None:
-    with pytest.raises(SettingsError, match="model.replicas"):
+    with pytest.raises(SettingsError, match=r"model\.replicas"):
         build({"model": {"replicas": 2}})
 
 

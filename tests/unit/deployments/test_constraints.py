@@ -65,7 +65,12 @@ def test_property_order_reaches_the_spec() -> None:
 
 @pytest.mark.parametrize(
     ("options", "whitespace"),
-    [({}, "standard"), ({"whitespace": "flexible"}, "flexible"), ({"whitespace": "indent:2"}, "indent:2"), ({"disable_any_whitespace": True}, "compact")],
+    [
+        ({}, "standard"),
+        ({"whitespace": "flexible"}, "flexible"),
+        ({"whitespace": "indent:2"}, "indent:2"),
+        ({"disable_any_whitespace": True}, "compact"),
+    ],
 )
 def test_whitespace_is_a_choice_of_the_request(options: dict[str, Any], whitespace: str) -> None:
     requested = take({"structured_outputs": {"json": SCHEMA, **options}})
@@ -141,7 +146,12 @@ def test_required_tool_constrains_to_calls_by_name() -> None:
 
 def test_definitions_of_tools_move_to_the_root_without_clashing() -> None:
     tools = [
-        {"function": {"name": name, "parameters": {"type": "object", "properties": {"x": {"$ref": "#/$defs/X"}}, "$defs": {"X": {"type": kind}}}}}
+        {
+            "function": {
+                "name": name,
+                "parameters": {"type": "object", "properties": {"x": {"$ref": "#/$defs/X"}}, "$defs": {"X": {"type": kind}}},
+            }
+        }
         for name, kind in (("f", "integer"), ("g", "string"))
     ]
     schema = schema_of(take({"tools": tools, "tool_choice": "required"}))

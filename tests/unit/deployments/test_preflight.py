@@ -109,7 +109,8 @@ def test_preflight_raises_one_sentence() -> None:
     with socket.socket() as taken:
         taken.bind((HOST, 0))
         taken.listen()
-        settings = parse_settings({"http": {"port": taken.getsockname()[1]}, "redis": {"url": "redis://127.0.0.1:1/0"}, "artifact_secret": "s"})
+        shared = {"redis": {"url": "redis://127.0.0.1:1/0"}, "artifact_secret": "s"}
+        settings = parse_settings({"http": {"port": taken.getsockname()[1]}, **shared})
         with pytest.raises(StartError) as caught:
             preflight(settings, own_redis=False)
     assert "\n" not in str(caught.value)

@@ -48,7 +48,9 @@ def test_what_would_loosen_a_constraint_is_refused_with_one(field: str) -> None:
     READER.read(Endpoint.CHAT, {"messages": MESSAGES, field: 5})
 
 
-@pytest.mark.parametrize(("endpoint", "field"), [(Endpoint.CHAT, "chat_template"), (Endpoint.COMPLETION, "suffix"), (Endpoint.COMPLETION, "tools")])
+@pytest.mark.parametrize(
+    ("endpoint", "field"), [(Endpoint.CHAT, "chat_template"), (Endpoint.COMPLETION, "suffix"), (Endpoint.COMPLETION, "tools")]
+)
 def test_fields_that_reach_into_the_engine_are_refused(endpoint: Endpoint, field: str) -> None:
     with pytest.raises(ApiError) as caught:
         READER.read(endpoint, {"messages": MESSAGES, field: "x"})

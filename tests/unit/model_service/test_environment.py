@@ -7,7 +7,8 @@ from model_service.settings import EngineSettings
 
 
 @pytest.mark.parametrize(
-    ("cpus", "workers", "expected"), [([0, 1], 1, "0,1"), ([0, 1], 2, "0|1"), ([0, 1, 2], 2, "0,1|2"), ([5], 2, "5|5"), ([0, 1, 2, 3], 4, "0|1|2|3")]
+    ("cpus", "workers", "expected"),
+    [([0, 1], 1, "0,1"), ([0, 1], 2, "0|1"), ([0, 1, 2], 2, "0,1|2"), ([5], 2, "5|5"), ([0, 1, 2, 3], 4, "0|1|2|3")],
 )
 def test_cpus_are_split_fairly(cpus: list[int], workers: int, expected: str) -> None:
     assert bind_threads(cpus, workers) == expected
