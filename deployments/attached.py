@@ -6,6 +6,7 @@ import logging
 from contextlib import ExitStack
 
 from deployments.config import Settings
+from deployments.errors import StartError
 from deployments.ports import local_url
 from deployments.progress import Progress
 
@@ -27,13 +28,19 @@ class AttachedCluster:
         return local_url(self._settings.http.host, self._settings.http.port)
 
     def start(self) -> None:
+        """Returns when the application answers. Raises StartError; call `stop()` all the same."""
         import ray
+        from ray.exceptions import RayError
 
         from deployments.rollout import roll_out
 
         with self._progress.step(f"connecting to Ray at {self._address}"):
             self._resources.callback(ray.shutdown)
-            ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR)
+            try:
+                ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR)
+            except (ConnectionError, RuntimeError, ValueError, RayError) as error:
+                advice = "check RAY_ADDRESS, and RAY_AUTH_MODE and the token where the cluster asks for one"
+                raise StartError(f"cannot connect to Ray at {self._address}: {advice}") from error
         self._resources.callback(self._delete_application)
         roll_out(self._settings, self._progress, None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -73,8 +74,9 @@ class Gateway:
             if not started:
                 raise _ReplicaLost from error
             yield _error_event(unavailable("The model replica ended in the middle of the answer.", ENGINE_DEAD, 5))
-        finally:
-            response.cancel()  # frees the sequence when the reader has left; nothing happens when the answer is complete
+        except (GeneratorExit, asyncio.CancelledError):
+            response.cancel()  # the reader has left: free the sequence
+            raise
 
     def _failed(self, failure: Failure, request: ParsedRequest, started: bool) -> str:
         if failure.code == ENGINE_DEAD:

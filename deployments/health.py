@@ -60,4 +60,4 @@ class HealthReader:
 
 def _count(deployment: DeploymentStatusOverview | None) -> int:
     states = deployment.replica_states if deployment else {}
-    return sum(count for state, count in states.items() if state.value == "RUNNING")
+    return sum(count for state, count in states.items() if state == "RUNNING")

@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from deployments.config import Settings
 from deployments.deadline import finishes
 from deployments.environment import defaults, environment
+from deployments.errors import StartError
 from deployments.ports import local_url
 from deployments.preflight import OBJECT_STORE_MIB, preflight
 from deployments.processes import ProcessTree
@@ -110,15 +111,18 @@ class LocalCluster:
 
         self._resources.callback(self._stop_ray)
         ray_folder = folder / "ray"  # below ours, because Ray opens its own to all users
-        ray.init(
-            address="local",
-            num_cpus=max(os.cpu_count() or 1, cpus_needed(self._settings)),
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            object_store_memory=OBJECT_STORE_MIB * 2**20,
-            _temp_dir=str(ray_folder),
-        )
+        try:
+            ray.init(
+                address="local",
+                num_cpus=max(os.cpu_count() or 1, cpus_needed(self._settings)),
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                object_store_memory=OBJECT_STORE_MIB * 2**20,
+                _temp_dir=str(ray_folder),
+            )
+        except (OSError, RuntimeError, ValueError) as error:
+            raise StartError(f"Ray did not start: {str(error).strip().splitlines()[-1]}") from error
         self._after_ray()
         return ray_folder / "session_latest" / "logs"
 

@@ -6,9 +6,10 @@ import hashlib
 
 from grammar_service.json_text import Json, parse_json, text_of
 from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, TEXT_ANNOTATIONS
-from grammar_service.spec import JSON_KINDS, GrammarKind, GrammarSpec
+from grammar_service.spec import SPACED_KINDS, GrammarKind, GrammarSpec
 
-KEY_VERSION = 1
+KEY_VERSION = 2
+"""Counts up when one spec comes to mean another grammar. 2: flexible whitespace is bounded, structural tags have a layout."""
 
 
 def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerprint: str) -> str:
@@ -18,7 +19,7 @@ def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerpri
     not. Costs time linear in the text. Raises InvalidGrammar or GrammarTooLarge as `parse_json` does.
     """
     digest = hashlib.blake2b(digest_size=32)
-    whitespace = spec.whitespace if spec.kind in JSON_KINDS else ""
+    whitespace = spec.whitespace if spec.kind in SPACED_KINDS else ""
     for part in (str(KEY_VERSION), spec.kind.value, canonical_text(spec), whitespace, backend, backend_version, fingerprint):
         data = part.encode("utf-8")
         digest.update(len(data).to_bytes(8, "little"))

@@ -59,17 +59,18 @@ def check_limits(spec: GrammarSpec, limits: Limits) -> None:
 def _check_nesting(spec: GrammarSpec, limits: Limits) -> None:
     if spec.kind in _JSON_TEXT:
         depth = json_nesting(spec.text)
-    elif pattern := _GROUPS.get(spec.kind):
-        depth = _group_nesting(pattern, spec.text)
+    elif spec.kind in _GROUPS:
+        depth = group_nesting(spec.kind, spec.text)
     else:
         return
     if depth > limits.max_nesting:
         raise GrammarTooLarge(f"the constraint is nested {depth} levels deep, the limit is {limits.max_nesting}")
 
 
-def _group_nesting(pattern: re.Pattern[str], text: str) -> int:
+def group_nesting(kind: GrammarKind, text: str) -> int:
+    """The deepest level of parentheses in a regex, an EBNF or a Lark grammar; linear time, no recursion, any text."""
     deepest = depth = 0
-    for match in pattern.finditer(text):
+    for match in _GROUPS[kind].finditer(text):
         if match.group() == "(":
             depth += 1
             deepest = max(deepest, depth)

@@ -10,6 +10,9 @@ STANDARD = "standard"
 COMPACT = "compact"
 INDENT_PREFIX = "indent:"
 MAX_INDENT = 16
+MAX_WHITESPACE = 32
+"""Characters in one run of "flexible" whitespace. Small models fall into endless whitespace where a grammar lets them; 32 leave room
+for a line break and an indentation of seven levels of four."""
 
 
 class GrammarKind(StrEnum):
@@ -23,7 +26,9 @@ class GrammarKind(StrEnum):
 
 
 JSON_KINDS = frozenset({GrammarKind.JSON_SCHEMA, GrammarKind.JSON_OBJECT})
-"""Kinds whose output is a JSON text, so that `whitespace` means something."""
+"""Kinds whose output is a JSON text."""
+SPACED_KINDS = JSON_KINDS | {GrammarKind.STRUCTURAL_TAG}
+"""Kinds whose output holds JSON, so that `whitespace` means something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +36,9 @@ class GrammarSpec:
     """One constraint as the user wrote it.
 
     `text` is JSON for json_schema, choice (an array of strings) and structural_tag; the source for regex, ebnf and lark; empty
-    for json_object. `whitespace` matters only for the JSON kinds: "flexible" (any JSON whitespace), "standard" (as `json.dumps`:
-    ", " and ": "), "compact" (none), "indent:N" (as `json.dumps(indent=N)`).
+    for json_object. `whitespace` matters for the JSON kinds, and for the JSON inside structural tags: "flexible" (runs of up to
+    MAX_WHITESPACE spaces, tabs and line breaks between tokens), "standard" (as `json.dumps`: ", " and ": "), "compact" (none),
+    "indent:N" (as `json.dumps(indent=N)`).
     """
 
     kind: GrammarKind

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from typing import TypedDict
 
 import torch
 import xgrammar
@@ -12,12 +13,13 @@ import xgrammar
 from grammar_service.backends.choice import choice_grammar, choices_of
 from grammar_service.backends.protocol import CompiledGrammar, Fault, Matcher
 from grammar_service.errors import ArtifactError, CompileFailed, GrammarError, InvalidGrammar
-from grammar_service.json_schema import parse_schema
-from grammar_service.json_text import parse_json, text_of
+from grammar_service.json_schema import JsonSchema, parse_schema
+from grammar_service.json_text import text_of
 from grammar_service.regex import Dialect, parse_regex
 from grammar_service.schema.rewriting import with_length_patterns
 from grammar_service.schema.xgrammar_support import MANY_VALUES, xgrammar_faults
-from grammar_service.spec import COMPACT, FLEXIBLE, JSON_KINDS, GrammarKind, GrammarSpec, indent_of
+from grammar_service.spec import COMPACT, FLEXIBLE, MAX_WHITESPACE, SPACED_KINDS, GrammarKind, GrammarSpec, indent_of
+from grammar_service.structural_tag import Embedded, tag_faults, written_tag
 from grammar_service.tokenizer import GrammarTokenizer
 
 _NATIVE_PREFIX = re.compile(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ")
@@ -43,7 +45,7 @@ class XgrammarBackend:
         return f"{version('xgrammar')}/{xgrammar.get_serialization_version()}"
 
     def unsupported(self, spec: GrammarSpec) -> list[Fault]:
-        if spec.kind in JSON_KINDS and spec.whitespace == COMPACT:
+        if spec.kind in SPACED_KINDS and spec.whitespace == COMPACT:
             return [Fault(None, "compact whitespace: version 0.2.8 writes spaces after commas all the same")]
         if spec.kind is GrammarKind.JSON_SCHEMA:
             return list(xgrammar_faults(parse_schema(spec.text).normal))
@@ -53,7 +55,7 @@ class XgrammarBackend:
             if len(choices_of(spec.text)) > MANY_VALUES:
                 return [Fault(None, f"more than {MANY_VALUES} choices take too long to compile")]
         elif spec.kind is GrammarKind.STRUCTURAL_TAG:
-            parse_json(spec.text, "the structural tag")
+            return tag_faults(spec.text)
         elif spec.kind is GrammarKind.LARK:
             return [Fault(None, "Lark grammars are not supported")]
         return []
@@ -94,23 +96,50 @@ class XgrammarBackend:
             case GrammarKind.EBNF:
                 return compiler.compile_grammar(spec.text)
             case GrammarKind.STRUCTURAL_TAG:
-                return compiler.compile_structural_tag(text_of(parse_json(spec.text, "the structural tag")))
+                return compiler.compile_structural_tag(text_of(written_tag(spec.text, _writer(spec.whitespace))))
             case GrammarKind.LARK:
                 raise InvalidGrammar("Lark grammars are not for this backend")
 
 
+class _Layout(TypedDict):
+    """Options that `compile_json_schema` and `Grammar.from_json_schema` share."""
+
+    any_whitespace: bool
+    indent: int | None
+    separators: tuple[str, str] | None
+    max_whitespace_cnt: int | None
+    strict_mode: bool
+
+
+def _layout(whitespace: str, max_whitespace: int = MAX_WHITESPACE) -> _Layout:
+    indent, flexible = indent_of(whitespace), whitespace == FLEXIBLE
+    return {
+        "any_whitespace": flexible,
+        "indent": indent,
+        "separators": None if flexible or indent is not None else (", ", ": "),
+        "max_whitespace_cnt": max_whitespace if flexible else None,
+        "strict_mode": False,
+    }
+
+
 def _json(spec: GrammarSpec, compiler: xgrammar.GrammarCompiler) -> xgrammar.CompiledGrammar:
-    schema = '{"type": "object"}'
-    if spec.kind is GrammarKind.JSON_SCHEMA:
-        schema = text_of(with_length_patterns(parse_schema(spec.text).normal))
-    indent = indent_of(spec.whitespace)
-    return compiler.compile_json_schema(
-        schema,
-        any_whitespace=spec.whitespace == FLEXIBLE,
-        indent=indent,
-        separators=None if spec.whitespace == FLEXIBLE or indent is not None else (", ", ": "),
-        strict_mode=False,
-    )
+    schema = _schema_text(parse_schema(spec.text)) if spec.kind is GrammarKind.JSON_SCHEMA else '{"type": "object"}'
+    return compiler.compile_json_schema(schema, **_layout(spec.whitespace))
+
+
+def _writer(whitespace: str) -> Callable[[Embedded], str]:
+    """Writes the schemas of a structural tag as EBNF, laid out as a schema of its own would be."""
+
+    def write(embedded: Embedded) -> str:
+        bound = embedded.max_whitespace
+        layout = _layout(whitespace) if bound is None else _layout(FLEXIBLE, bound)
+        return str(xgrammar.Grammar.from_json_schema(_schema_text(embedded.schema), **layout))
+
+    return write
+
+
+def _schema_text(schema: JsonSchema) -> str:
+    return text_of(with_length_patterns(schema.normal))
 
 
 def _translated(error: Exception) -> GrammarError:
