@@ -75,7 +75,10 @@ class LocalCluster:
         self._resources.close()
 
     def fault(self) -> str | None:
-        """Why the service cannot go on, None while it can."""
+        """Why the service cannot go on, None while it can; a Redis that has died is started again."""
+        if self._redis is not None and not self._redis.running:
+            self._progress.say("Redis has ended: starting it again")
+            self.restart_redis()
         dead = {"raylet", "gcs_server"} - self._tree.running()
         return f"Ray has died ({', '.join(sorted(dead))})" if dead else None
 

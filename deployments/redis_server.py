@@ -74,6 +74,11 @@ class RedisServer:
             raise RuntimeError("the server is not running")
         return self._process.pid
 
+    @property
+    def running(self) -> bool:
+        """The process lives."""
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> None:
         """Returns when the server answers.
 

@@ -64,7 +64,12 @@ def tag_faults(text: str) -> list[Fault]:
             than MAX_FORMATS formats, or an embedded schema, regex or grammar that is at fault itself.
     """
     found: list[Embedded] = []
-    written_tag(text, lambda embedded: str(found.append(embedded)))
+
+    def collect(embedded: Embedded) -> str:
+        found.append(embedded)
+        return ""
+
+    written_tag(text, collect)
     return [Fault(e.pointer + (fault.pointer or ""), fault.message) for e in found for fault in xgrammar_faults(e.schema.normal)]
 
 
@@ -178,7 +183,7 @@ class _Reader:
         given = object_at(value, "a structure", pointer)
         check_names(given, {"begin", "schema", "end"}, set(), pointer)
         self._count(pointer)
-        begin, end = text_at(given["begin"], join(pointer, "begin")), any_text_at(given["end"], join(pointer, "end"))
+        begin, end = (any_text_at(given[name], join(pointer, name)) for name in ("begin", "end"))
         schema = self.schema(given["schema"], join(pointer, "schema"))
         return {"type": "tag", "begin": begin, "content": self._json({"json_schema": schema}, join(pointer, "schema")), "end": end}
 

@@ -62,10 +62,10 @@ def texts_at(value: Json, pointer: str) -> Json:
 
 
 def token_free_text_at(value: Json, pointer: str) -> Json:
-    """The `begin` of a tag: a string, where the library would also take a token."""
+    """The `begin` of a tag: a string, possibly empty, where the library would also take a token."""
     if isinstance(value, dict):
         raise UnsupportedGrammar("token ids are not supported here, since special tokens stand for no text", pointer)
-    return text_at(value, pointer)
+    return any_text_at(value, pointer)
 
 
 def end_at(value: Json, pointer: str) -> Json:

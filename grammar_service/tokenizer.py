@@ -12,6 +12,8 @@ import llguidance.hf
 import xgrammar
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
+from grammar_service.token_spaces import TokenSpaces
+
 
 class GrammarTokenizer:
     """One vocabulary of `vocab_size` token ids (the width of a bitmask row in bits).
@@ -63,6 +65,11 @@ class GrammarTokenizer:
     def llguidance(self) -> llguidance.LLTokenizer:
         """The same vocabulary for llguidance, made on first use (up to a second for a large one)."""
         return llguidance.hf.from_tokenizer(self._tokenizer, n_vocab=self.vocab_size, eos_token=list(self.stop_token_ids))
+
+    @cached_property
+    def spaces(self) -> TokenSpaces:
+        """Where its tokens have whitespace, found on first use (a tenth of a second for a large vocabulary)."""
+        return TokenSpaces(self.xgrammar.decoded_vocab)
 
 
 def _tokenizer_info(tokenizer: PreTrainedTokenizerFast, vocab_size: int, stop_token_ids: Sequence[int]) -> xgrammar.TokenizerInfo:

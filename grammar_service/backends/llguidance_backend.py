@@ -1,4 +1,4 @@
-"""llguidance: compiled lazily in about a millisecond; the payload is the serialized grammar text."""
+"""llguidance: compiled lazily in about a millisecond; the payload is a mark for bounded whitespace and the serialized grammar text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 import llguidance
 import torch
 
+from grammar_service.backends.bounded_whitespace import BoundedWhitespace
 from grammar_service.backends.choice import choices_of
+from grammar_service.backends.lark import lark_faults
+from grammar_service.backends.load_cost import bounded_load
 from grammar_service.backends.protocol import CompiledGrammar, Fault, Matcher
 from grammar_service.errors import ArtifactError, GrammarError, InvalidGrammar, UnsupportedGrammar
 from grammar_service.json_schema import parse_schema
@@ -23,7 +26,9 @@ from grammar_service.tokenizer import GrammarTokenizer
 if TYPE_CHECKING:
     from llguidance._lib import JsonCompileOptions
 
-_PAYLOAD_FORMAT = 1
+_PAYLOAD_FORMAT = 2
+_BOUNDED, _PLAIN = "~", "="
+"""The payload's first character: whether whitespace is flexible, so that its runs are bounded by the matcher."""
 
 
 class LlguidanceBackend:
@@ -44,29 +49,43 @@ class LlguidanceBackend:
             parse_regex(spec.text, Dialect.PYTHON_ASCII)
         elif spec.kind is GrammarKind.CHOICE:
             choices_of(spec.text)
+        elif spec.kind is GrammarKind.LARK:
+            return lark_faults(spec.text)
         elif spec.kind in (GrammarKind.EBNF, GrammarKind.STRUCTURAL_TAG):
             return [Fault(None, f"{spec.kind} is not supported")]
         return []
 
     def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> bytes:
         try:
-            grammar = _grammar(spec)
+            payload = _payload(spec)
         except GrammarError:
             raise
         except ValueError as error:
             raise InvalidGrammar(f"the grammar does not compile: {_first_line(str(error))}") from None
-        if message := LlguidanceGrammar(grammar, tokenizer).fault():
+        # Made once a tokenizer, and no part of what the grammar costs.
+        _ = tokenizer.llguidance, tokenizer.spaces
+        with bounded_load():
+            loaded = LlguidanceGrammar(payload, tokenizer)
+            message = loaded.fault()
+        if message:
             raise _translated(message, spec)
-        return grammar.encode("utf-8")
+        return payload.encode("utf-8")
 
     def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
         try:
             grammar = LlguidanceGrammar(payload.decode("utf-8"), tokenizer)
         except UnicodeDecodeError:
             raise ArtifactError("the payload is not UTF-8") from None
+        except ValueError as error:
+            raise ArtifactError(str(error)) from None
         if message := grammar.fault():
             raise ArtifactError(f"llguidance cannot read the payload: {_first_line(message)}")
         return grammar
+
+
+def _payload(spec: GrammarSpec) -> str:
+    bounded = spec.kind in JSON_KINDS and spec.whitespace == FLEXIBLE
+    return (_BOUNDED if bounded else _PLAIN) + _grammar(spec)
 
 
 def _grammar(spec: GrammarSpec) -> str:
@@ -110,12 +129,19 @@ def _first_line(message: str) -> str:
 
 
 class LlguidanceGrammar:
-    """Matchers are copies of one that has been built: copying shares the lexer and its states."""
+    """Matchers are copies of one that has been built: copying shares the lexer and its states.
 
-    def __init__(self, grammar: str, tokenizer: GrammarTokenizer) -> None:
-        self._first = llguidance.LLMatcher(tokenizer.llguidance, grammar, log_level=0)
+    Raises:
+        ValueError: the payload has no mark of ours.
+    """
+
+    def __init__(self, payload: str, tokenizer: GrammarTokenizer) -> None:
+        if payload[:1] not in (_BOUNDED, _PLAIN):
+            raise ValueError("the payload has no mark of ours")
+        self._first = llguidance.LLMatcher(tokenizer.llguidance, payload[1:], log_level=0)
+        self._spaces = tokenizer.spaces if payload[0] == _BOUNDED else None
         self._tokenizer = tokenizer
-        self._bytes = len(grammar)
+        self._bytes = len(payload)
 
     @property
     def size_bytes(self) -> int:
@@ -130,7 +156,8 @@ class LlguidanceGrammar:
 
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
         stops = tuple(stop_token_ids) if stop_token_ids is not None else self._tokenizer.stop_token_ids
-        return LlguidanceMatcher(self._first.deep_copy(), stops, self._tokenizer)
+        matcher = LlguidanceMatcher(self._first.deep_copy(), stops, self._tokenizer)
+        return matcher if self._spaces is None else BoundedWhitespace(matcher, self._spaces)
 
 
 class LlguidanceMatcher:

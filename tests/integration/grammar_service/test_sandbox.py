@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 
 from grammar_service.backends import backend_named
-from grammar_service.errors import CompileFailed, CompileTimeout, InvalidGrammar, PoolUnavailable, UnsupportedGrammar
+from grammar_service.errors import CompileFailed, CompileTimeout, GrammarTooLarge, InvalidGrammar, PoolUnavailable, UnsupportedGrammar
 from grammar_service.sandbox import Sandbox
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.tokenizer import GrammarTokenizer
@@ -111,6 +111,10 @@ HOSTILE = {
     "no rule": (GrammarKind.EBNF, "nonsense"),
     "Lark nesting": (GrammarKind.LARK, "start: " + "(" * 30_000 + '"a"' + ")" * 30_000),
     "Lark repetition": (GrammarKind.LARK, 'start: "a"{1000000000}'),
+    "Lark repetition of repetitions": (GrammarKind.LARK, 'start: A\nA: (("a"{1000}){1000}){1000}'),
+    "Lark doubling": (GrammarKind.LARK, "start: A0\n" + "".join(f"A{i}: A{i + 1} A{i + 1}\n" for i in range(60)) + 'A60: "a"'),
+    "Lark with a wide schema": (GrammarKind.LARK, "start: %json " + json.dumps({"enum": list(range(50_000))})),
+    "Lark with a long substring": (GrammarKind.LARK, 'start: %regex {"substring_chars": "' + "abc " * 100_000 + '"}'),
     "Lark nonsense": (GrammarKind.LARK, "%%%"),
     "giant maxLength": (GrammarKind.JSON_SCHEMA, json.dumps({"type": "string", "maxLength": 10**9})),
     "giant maxItems": (GrammarKind.JSON_SCHEMA, json.dumps({"type": "array", "items": {"type": "integer"}, "maxItems": 10**9})),
@@ -131,6 +135,15 @@ HOSTILE = {
         GrammarKind.STRUCTURAL_TAG,
         json.dumps({"type": "structural_tag", "format": {"type": "json_schema", "json_schema": {"type": "array", "items": [1]}}}),
     ),
+    "tag in tag in tag": (GrammarKind.STRUCTURAL_TAG, '{"format": ' * 10_000),
+    "10,000 tags": (
+        GrammarKind.STRUCTURAL_TAG,
+        json.dumps({"structures": [{"begin": f"<{index}>", "schema": {}, "end": ">"} for index in range(10_000)], "triggers": ["<"]}),
+    ),
+    "tags of large grammars": (
+        GrammarKind.STRUCTURAL_TAG,
+        json.dumps({"format": {"type": "repeat", "min": 9, "max": 99_999, "content": {"type": "regex", "pattern": "(a{1000}b){1000}"}}}),
+    ),
     "wide anyOf": (
         GrammarKind.JSON_SCHEMA,
         json.dumps({"anyOf": [{"type": "object", "properties": {f"p{index}": {"type": "string"}}} for index in range(10_000)]}),
@@ -144,7 +157,7 @@ async def test_hostile_text_ends_in_a_grammar_or_a_grammar_error_in_time(name: s
     kind, text = HOSTILE[name]
     await sandbox.start()
     started = time.monotonic()
-    with suppress(InvalidGrammar, UnsupportedGrammar, CompileTimeout, CompileFailed):
+    with suppress(InvalidGrammar, UnsupportedGrammar, GrammarTooLarge, CompileTimeout, CompileFailed):
         assert await sandbox.compile(GrammarSpec(kind, text), backend, 2.0)
     assert time.monotonic() - started < 4
 

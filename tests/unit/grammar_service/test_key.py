@@ -54,8 +54,9 @@ def test_backend_version_tokenizer_kind_and_whitespace_change_the_key() -> None:
         key(spec, fingerprint="g"),
         key(schema_spec(BASE, "compact")),
         key(GrammarSpec(GrammarKind.STRUCTURAL_TAG, spec.text)),
+        key(GrammarSpec(GrammarKind.STRUCTURAL_TAG, spec.text, "flexible")),
     ]
-    assert len({key(spec), *others}) == 6
+    assert len({key(spec), *others}) == 7
 
 
 def test_whitespace_is_ignored_where_it_means_nothing() -> None:

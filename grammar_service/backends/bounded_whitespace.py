@@ -1,0 +1,52 @@
+"""A bound on runs of whitespace between the tokens of a JSON text, for a library that skips whitespace again and again.
+
+llguidance 1.7.6 repeats its `whitespace_pattern` without end, so that no pattern bounds a run; hence this matcher around its own.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from grammar_service.backends.protocol import Matcher
+from grammar_service.token_spaces import TokenSpaces, advance
+
+
+class BoundedWhitespace:
+    """A Matcher that is another one of JSON texts, less what goes on after MAX_WHITESPACE characters of whitespace."""
+
+    def __init__(self, matcher: Matcher, spaces: TokenSpaces) -> None:
+        self._matcher = matcher
+        self._spaces = spaces
+        self._states = [0]
+
+    def accept(self, token: int) -> bool:
+        after = advance(self._states[-1], self._spaces.text(token))
+        if after is None or not self._matcher.accept(token):
+            return False
+        self._states.append(after)
+        return True
+
+    def validate(self, tokens: list[int]) -> int:
+        length = 0
+        for token in tokens:
+            if not self.accept(token):
+                break
+            length += 1
+        self.rollback(length)
+        return length
+
+    def rollback(self, n: int) -> None:
+        self._matcher.rollback(n)
+        del self._states[len(self._states) - n :]
+
+    def fill(self, bitmask: torch.Tensor, row: int) -> None:
+        self._matcher.fill(bitmask, row)
+        if (mask := self._spaces.mask(self._states[-1])) is not None:
+            bitmask[row, : len(mask)] &= mask
+
+    def is_terminated(self) -> bool:
+        return self._matcher.is_terminated()
+
+    def reset(self) -> None:
+        self._matcher.reset()
+        self._states = [0]

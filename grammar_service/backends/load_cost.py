@@ -1,0 +1,37 @@
+"""Bounds on what loading a grammar may cost: llguidance compiles again in the engine's own process, where no sandbox is."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from grammar_service.errors import GrammarTooLarge
+
+MAX_LOAD_S = 0.5
+"""Processor time. An engine that loads a grammar decodes nothing meanwhile."""
+MAX_LOAD_BYTES = 256 * 1024 * 1024
+
+
+@contextmanager
+def bounded_load() -> Iterator[None]:
+    """Measure this thread's processor time and the process's resident memory, which must still be held at the end.
+
+    It stops nothing: run it where a deadline and a memory limit hold.
+
+    Raises:
+        GrammarTooLarge: afterwards, where either was over its bound.
+    """
+    bytes_before, started = _resident_bytes(), time.thread_time()
+    yield
+    seconds, grown = time.thread_time() - started, _resident_bytes() - bytes_before
+    if seconds > MAX_LOAD_S:
+        raise GrammarTooLarge(f"loading the grammar takes {seconds:.1f} s of an engine, the limit is {MAX_LOAD_S:g} s")
+    if grown > MAX_LOAD_BYTES:
+        raise GrammarTooLarge(f"the grammar takes {grown >> 20} MiB of an engine's memory, the limit is {MAX_LOAD_BYTES >> 20} MiB")
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
