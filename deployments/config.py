@@ -30,7 +30,7 @@ class ModelSettings(_Section):
     served_name: str = Field("maskcast-embedded", description="what clients put in `model`")
     num_replicas: int = Field(1, ge=1)
     tensor_parallel_size: int = Field(1, ge=1)
-    executor: Literal["mp", "ray"] | None = Field(None, description="None lets vLLM choose; 'ray' needs GPUs")
+    executor: Literal["mp", "ray"] = Field("mp", description="'ray' needs GPUs; its workers may stand on several nodes")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     max_model_len: int = Field(2048, ge=16)
     max_num_seqs: int = Field(64, ge=1, description="sequences that run together in one engine")

@@ -17,7 +17,7 @@ PR_GET_CHILD_SUBREAPER = 37
 KILL_ROUNDS = 5
 SHARED_MEMORY = Path("/dev/shm")  # POSIX shared memory, not a temporary file of ours
 # Written by Python's multiprocessing, OpenMP runtimes and torch; a process that is killed cannot remove its own.
-KNOWN_PREFIXES = ("psm_", "sem.", "__KMP_REGISTERED_LIB_", "torch_", "maskcast")
+KNOWN_PREFIXES = ("psm_", "sem.", "__KMP_REGISTERED_LIB_", "torch_", "vllm_dist_", "maskcast")
 
 
 def die_with_parent() -> Callable[[], None]:

@@ -14,7 +14,7 @@ class EngineSettings:
     served_name: str
     on_gpu: bool = False
     tensor_parallel_size: int = 1
-    executor: str | None = None
+    executor: str = "mp"
     dtype: str = "auto"
     max_model_len: int = 2048
     max_num_seqs: int = 64

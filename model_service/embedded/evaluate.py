@@ -84,7 +84,7 @@ def evaluate(weights: Path, count: int, seed: int) -> Score:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--weights", type=Path, default=WEIGHTS)
-    parser.add_argument("--count", type=int, default=1000, help="held-out exercises")
+    parser.add_argument("--count", type=int, default=512, help="held-out exercises")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", type=Path, help="write the figures there")
     given = parser.parse_args()
