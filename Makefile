@@ -1,6 +1,6 @@
 # The same commands on a laptop and in CI. Each one sets up .venv first; that takes no time when it is there.
 BIN := .venv/bin
-CODE := $(wildcard deployments grammar_service model_service router load_tests tests)
+CODE := $(wildcard deployments grammar_service model_service router load_tests examples tests)
 
 .PHONY: serve test lint types bench setup clean
 
@@ -12,6 +12,7 @@ test: setup  ## the whole test suite; TESTS='tests/unit -k spec' chooses
 
 lint: setup  ## style and the import contracts
 	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/ruff format --check --quiet $(CODE)
 	@$(BIN)/lint-imports --no-logo
 
 types: setup  ## mypy --strict, tests included
