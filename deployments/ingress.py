@@ -71,7 +71,7 @@ class IngressService:
         self._metrics.finished(endpoint, head.status, time.monotonic() - started)
         return Response(_openai_error(content) if head.status >= HTTPStatus.BAD_REQUEST else content, head.status, media_type=JSON)
 
-    async def call(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """For Ray handles: the response object of a request that does not stream. Raises ApiError."""
         async with aclosing(self._gateway.answer(Endpoint(endpoint), {**body, "stream": False})) as items:
             head = await anext(items)
@@ -81,7 +81,7 @@ class IngressService:
             raise engine_error(head.status, answer)
         return answer
 
-    async def stream(self, endpoint: str, body: Mapping[str, Any]) -> AsyncGenerator[str, None]:
+    async def generate_stream(self, endpoint: str, body: Mapping[str, Any]) -> AsyncGenerator[str, None]:
         """For Ray handles: the event stream of a request, in pieces of whole events. Raises ApiError."""
         async with aclosing(self._gateway.answer(Endpoint(endpoint), {**body, "stream": True})) as items:
             head = await anext(items)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -58,12 +57,5 @@ def ingress_class(version: str) -> type[Any]:
         @api.get("/metrics")
         async def metrics_page(self) -> Response:
             return await self.metrics()
-
-        async def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
-            return await self.call(endpoint, body)
-
-        async def generate_stream(self, endpoint: str, body: Mapping[str, Any]) -> AsyncGenerator[str, None]:
-            async for piece in self.stream(endpoint, body):
-                yield piece
 
     return Ingress
