@@ -22,15 +22,12 @@ class ModelDeployment:
 
     async def __init__(self, settings: Settings, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]  # Ray Serve awaits it
         pool = CompilePool(compilers)
-        source = GrammarSource(
-            cache=open_cache(settings),
-            compile=pool.compile,
-            secret=secret(settings),
-            fingerprint=await pool.fingerprint(),
-            limits=limits(settings),
-        )
+
+        async def open_source() -> GrammarSource:
+            return GrammarSource(open_cache(settings), pool.compile, secret(settings), await pool.fingerprint(), limits(settings))
+
         name = serve.get_replica_context().replica_id.unique_id
-        self._replica = ModelReplica(engine_settings(settings), source, name)
+        self._replica = ModelReplica(engine_settings(settings), open_source, name)
         self._metrics = GrammarMetrics("model")
         await self._replica.start()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import ExitStack, aclosing
 from itertools import count
 from typing import TYPE_CHECKING
@@ -31,11 +31,12 @@ logger = logging.getLogger(__name__)
 
 
 class ModelReplica:
-    """`source` finds artifacts; `name` tells replicas apart in status and logs."""
+    """`open_source` waits for the compile pool and gives what finds artifacts; `name` tells replicas apart in status and logs."""
 
-    def __init__(self, settings: EngineSettings, source: GrammarSource, name: str) -> None:
+    def __init__(self, settings: EngineSettings, open_source: Callable[[], Awaitable[GrammarSource]], name: str) -> None:
         self._settings = settings
-        self._source = source
+        self._open_source = open_source
+        self._opened: GrammarSource | None = None
         self._name = name
         self._artifacts = ArtifactServer(f"maskcast-{os.getpid()}-{name}")
         self._engine: Engine | None = None
@@ -48,13 +49,21 @@ class ModelReplica:
         await self._artifacts.start()
         self._engine = Engine(self._settings, self._artifacts.name)
         await self._engine.start()
+        # Only now, so that the engine and the pool start side by side.
+        self._opened = await self._open_source()
         await self._warm_up()
 
     async def close(self) -> None:
         if self._engine is not None:
             self._engine.close()
         await self._artifacts.close()
-        await self._source.close()
+        if self._opened is not None:
+            await self._opened.close()
+
+    @property
+    def _source(self) -> GrammarSource:
+        assert self._opened is not None, "start() comes first"
+        return self._opened
 
     async def check_health(self) -> None:
         """Raises EngineDead, on which the replica is to be replaced."""
