@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 
 from grammar_service.backends.protocol import Matcher
+from grammar_service.backends.trial import accepted_prefix
 from grammar_service.token_spaces import TokenSpaces, advance
 
 
@@ -27,13 +28,7 @@ class BoundedWhitespace:
         return True
 
     def validate(self, tokens: list[int]) -> int:
-        length = 0
-        for token in tokens:
-            if not self.accept(token):
-                break
-            length += 1
-        self.rollback(length)
-        return length
+        return accepted_prefix(self, tokens)
 
     def rollback(self, n: int) -> None:
         self._matcher.rollback(n)

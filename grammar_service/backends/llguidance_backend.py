@@ -14,6 +14,7 @@ from grammar_service.backends.choice import choices_of
 from grammar_service.backends.lark import lark_faults
 from grammar_service.backends.load_cost import bounded_load
 from grammar_service.backends.protocol import CompiledGrammar, Fault, Matcher
+from grammar_service.backends.trial import accepted_prefix
 from grammar_service.errors import ArtifactError, GrammarError, InvalidGrammar, UnsupportedGrammar
 from grammar_service.json_schema import parse_schema
 from grammar_service.json_text import Json, text_of
@@ -182,13 +183,7 @@ class LlguidanceMatcher:
         return True
 
     def validate(self, tokens: list[int]) -> int:
-        length = 0
-        for token in tokens:
-            if not self.accept(token):
-                break
-            length += 1
-        self.rollback(length)
-        return length
+        return accepted_prefix(self, tokens)
 
     def rollback(self, n: int) -> None:
         if not 0 <= n <= self._accepted:

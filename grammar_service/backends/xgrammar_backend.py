@@ -12,6 +12,7 @@ import xgrammar
 
 from grammar_service.backends.choice import choice_grammar, choices_of
 from grammar_service.backends.protocol import CompiledGrammar, Fault, Matcher
+from grammar_service.backends.trial import accepted_prefix
 from grammar_service.errors import ArtifactError, CompileFailed, GrammarError, InvalidGrammar
 from grammar_service.json_schema import JsonSchema, parse_schema
 from grammar_service.json_text import text_of
@@ -188,14 +189,7 @@ class XgrammarMatcher:
         return True
 
     def validate(self, tokens: list[int]) -> int:
-        length = 0
-        for token in tokens:
-            if not self._advance(token):
-                break
-            length += 1
-        if length:
-            self._matcher.rollback(length)
-        return length
+        return accepted_prefix(self, tokens)
 
     def rollback(self, n: int) -> None:
         if not 0 <= n <= self._accepted:
