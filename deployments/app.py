@@ -12,7 +12,7 @@ from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
 from deployments.compiler import CompilerDeployment
-from deployments.config import Settings, load_settings, parse_settings
+from deployments.config import GrammarSettings, Settings, load_settings, parse_settings
 from deployments.health import COMPILER, MODEL
 from deployments.modelling import ModelDeployment
 from deployments.placement import place
@@ -32,7 +32,7 @@ def build(args: Mapping[str, Any] | Settings) -> serve.Application:
         SettingsError: a setting is unknown or wrong.
     """
     settings = _settings(args)
-    compilers = _compilers(settings)
+    compilers = _handle(compile_pool(settings))
     return _ingress(settings, compilers, _models(settings, compilers))
 
 
@@ -42,11 +42,12 @@ def _settings(args: Mapping[str, Any] | Settings) -> Settings:
     return load_settings(Path(args["config"])) if set(args) == {"config"} else parse_settings(args)
 
 
-def _compilers(settings: Settings) -> DeploymentHandle[Any]:
+def compile_pool(settings: Settings) -> serve.Application:
+    """The compile pool alone, for jobs that only want grammars; its handle is what `CompilePool` takes."""
     grammar = settings.grammar
     deployment = serve.deployment(
         name=COMPILER,
-        num_replicas=grammar.compile_replicas,
+        **_scale(grammar),
         ray_actor_options={"num_cpus": grammar.cpus_per_compiler},
         request_router_config=RequestRouterConfig.model_validate({"request_router_class": CONSISTENT_HASH}),
         max_ongoing_requests=grammar.max_ongoing_compiles,
@@ -54,7 +55,15 @@ def _compilers(settings: Settings) -> DeploymentHandle[Any]:
         health_check_period_s=HEALTH_PERIOD_S,
         health_check_timeout_s=HEALTH_TIMEOUT_S,
     )
-    return _handle(deployment(CompilerDeployment).bind(settings))
+    return deployment(CompilerDeployment).bind(settings)
+
+
+def _scale(grammar: GrammarSettings) -> dict[str, Any]:
+    """Compile replicas come and go with the requests that wait in them, or there is a fixed number."""
+    if grammar.max_compile_replicas is None:
+        return {"num_replicas": grammar.compile_replicas}
+    least, most = grammar.compile_replicas, max(grammar.compile_replicas, grammar.max_compile_replicas)
+    return {"autoscaling_config": {"min_replicas": least, "max_replicas": most, "target_ongoing_requests": 2 * grammar.compile_workers}}
 
 
 def _models(settings: Settings, compilers: DeploymentHandle[Any]) -> DeploymentHandle[Any]:

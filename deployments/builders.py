@@ -6,7 +6,12 @@ from pathlib import Path
 
 from deployments.config import EMBEDDED, Settings
 from grammar_service.cache import MemoryCache, RedisCache, TieredCache
+from grammar_service.cache.link import RedisLink
 from grammar_service.limits import Limits
+from grammar_service.registry import RegistryStore
+from grammar_service.registry.entry import OVERHEAD_BYTES
+from grammar_service.registry.store import RegistryCounters
+from grammar_service.sandbox import SandboxSettings
 from model_service.settings import EngineSettings
 
 EMBEDDED_WEIGHTS = Path(__file__).resolve().parent.parent / "model_service" / "embedded" / "weights"
@@ -39,6 +44,17 @@ def limits(settings: Settings) -> Limits:
     return Limits(grammar.max_constraint_bytes, grammar.max_nesting, grammar.max_choices)
 
 
+def sandbox_settings(settings: Settings) -> SandboxSettings:
+    grammar = settings.grammar
+    return SandboxSettings(
+        limits=limits(settings),
+        memory_limit_bytes=grammar.compile_memory_mib << 20,
+        output_limit_bytes=grammar.max_artifact_mib << 20,
+        workers=grammar.compile_workers,
+        max_waiting=grammar.max_waiting_compiles,
+    )
+
+
 def secret(settings: Settings) -> bytes:
     return settings.artifact_secret.get_secret_value().encode()
 
@@ -50,7 +66,7 @@ def open_redis(settings: Settings) -> RedisCache | None:
         return None
     return RedisCache(
         url=redis.url,
-        password=redis.password.get_secret_value() if redis.password else None,
+        password=_password(settings),
         namespace=redis.namespace,
         timeout_ms=redis.timeout_ms,
         ttl_s=redis.ttl_s,
@@ -58,5 +74,19 @@ def open_redis(settings: Settings) -> RedisCache | None:
     )
 
 
+def open_registry(settings: Settings) -> RegistryStore | None:
+    """The registered grammars; None without a shared cache. Connects when it is first used."""
+    redis, counters = settings.redis, RegistryCounters()
+    if redis.url is None:
+        return None
+    link = RedisLink(redis.url, _password(settings), redis.timeout_ms, counters)
+    return RegistryStore(link, counters, redis.namespace, secret(settings), settings.grammar.max_constraint_bytes + OVERHEAD_BYTES)
+
+
 def open_cache(settings: Settings) -> TieredCache:
     return TieredCache(MemoryCache(settings.grammar.memory_cache_mib << 20), open_redis(settings))
+
+
+def _password(settings: Settings) -> str | None:
+    password = settings.redis.password
+    return password.get_secret_value() if password else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deployments import grammar_commands
 from grammar_service.errors import MaskcastError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Structured decoding on Ray and vLLM.")
-# A further group of commands is a module with a Typer of its own, added here: app.add_typer(grammar.app, name="grammar")
+app.add_typer(grammar_commands.app, name="grammar")
 
 
 @app.command()

@@ -20,7 +20,7 @@ from deployments.transport import HandleTransport, HttpTransport, Transport
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 Parsed = TypeVar("Parsed", bound=BaseModel)
-CONSTRAINTS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag", "whitespace")
+CONSTRAINTS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag", "whitespace", "grammar_id")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class StructuredClient:
         return cls(HandleTransport(handle))
 
     def generate(self, prompt: Prompt, **options: Any) -> Generation:
-        """Answer a prompt or a list of chat messages, under `json=`, `regex=`, `choice=`, `grammar=`, … if given.
+        """Answer a prompt or a list of chat messages, under `json=`, `regex=`, `choice=`, `grammar=`, … or the name of a
+        registered grammar, `grammar_id=`, if given.
 
         Raises:
             ApiError: the request was refused or could not be answered.
@@ -59,6 +60,23 @@ class StructuredClient:
         response = self._transport.generate("chat", _body(prompt, options))
         choice = response["choices"][0]
         return Generation(choice["message"]["content"] or "", choice["finish_reason"], response["usage"], response)
+
+    def register_grammar(self, name: str, *, replace: bool = False, **constraint: Any) -> dict[str, Any]:
+        """Name a constraint (`json=`, `regex=`, …), so that it is compiled before it is used; its object, as HTTP answers it.
+
+        Raises:
+            ApiError: the constraint is at fault, or the name stands for another one and `replace` is not set.
+        """
+        return self._transport.register_grammar({"id": name, "structured_outputs": constraint, "replace": replace})
+
+    def list_grammars(self) -> list[dict[str, Any]]:
+        """The objects of all named grammars. Raises ApiError."""
+        grammars: list[dict[str, Any]] = self._transport.list_grammars()["data"]
+        return grammars
+
+    def delete_grammar(self, name: str) -> None:
+        """Raises ApiError: there is no such grammar, or the server's settings name it."""
+        self._transport.delete_grammar(name)
 
     def stream(self, prompt: Prompt, **options: Any) -> Iterator[str]:
         """The answer's text in pieces, as it is generated. Raises ApiError, also in the middle."""

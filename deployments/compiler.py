@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from deployments.builders import limits, model_path, open_cache, secret
+from deployments.builders import model_path, open_cache, sandbox_settings, secret
 from deployments.config import Settings
 from deployments.telemetry import GrammarMetrics
-from grammar_service.messages import Compiled, CompileRequest, Refusal
+from grammar_service.messages import Compiled, CompileRequest, Prepared, Refusal
+from grammar_service.resolve import ResolvedGrammar
 from grammar_service.service import GrammarCompiler
+from grammar_service.spec import GrammarSpec
 
 
 class CompilerDeployment:
@@ -17,9 +19,8 @@ class CompilerDeployment:
         self._compiler = GrammarCompiler(
             tokenizer_path=model_path(settings),
             vocab_size=None,
-            limits=limits(settings),
             deadline_s=grammar.compile_deadline_s,
-            memory_limit_bytes=grammar.compile_memory_mib << 20,
+            sandbox=sandbox_settings(settings),
             cache=open_cache(settings),
             secret=secret(settings),
         )
@@ -30,15 +31,21 @@ class CompilerDeployment:
         """The tokenizer's fingerprint, which is part of every key."""
         return self._compiler.fingerprint
 
-    async def prepare(self, request: CompileRequest) -> Refusal | None:
+    async def prepare(self, request: CompileRequest) -> Prepared | Refusal:
         """Have the artifact made and kept, without sending it."""
         answer = await self.compile(request)
-        return answer if isinstance(answer, Refusal) else None
+        return answer if isinstance(answer, Refusal) else Prepared(answer.key, answer.backend)
+
+    async def resolve(self, spec: GrammarSpec, tenant: str) -> ResolvedGrammar | Refusal:
+        return await self._compiler.resolve(spec, tenant)
 
     async def compile(self, request: CompileRequest) -> Compiled | Refusal:
         answer = await self._compiler.compile(request)
         self._metrics.update(await self._compiler.counters())
         return answer
+
+    async def unpin(self, key: str) -> None:
+        self._compiler.unpin(key)
 
     async def check_health(self) -> None:
         await self._compiler.check_health()

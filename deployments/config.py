@@ -47,16 +47,21 @@ class ModelSettings(_Section):
 class GrammarSettings(_Section):
     """The compile pool and what a constraint may cost."""
 
-    compile_replicas: int = Field(2, ge=1)
+    compile_replicas: int = Field(2, ge=1, description="the least, where the pool is scaled")
+    max_compile_replicas: int | None = Field(None, ge=1, description="the most; None: the pool is not scaled")
     cpus_per_compiler: float = Field(0.1, ge=0, description="CPUs that Ray reserves for one compile replica")
-    max_ongoing_compiles: int = Field(64, ge=1, description="requests that one compile replica takes at a time")
-    max_queued_compiles: int = Field(256, ge=1, description="requests that wait per caller for the pool; beyond it: 503")
+    compile_workers: int = Field(2, ge=1, description="slow compiles at a time in one replica; one API key gets all but one of them")
+    max_waiting_compiles: int = Field(64, ge=1, description="grammars that wait in one replica; beyond it the longest queue gets a 503")
+    max_ongoing_compiles: int = Field(1024, ge=1, description="requests that one compile replica takes at a time")
+    max_queued_compiles: int = Field(1024, ge=1, description="requests that wait per caller for the pool; beyond it: 503")
     compile_deadline_s: float = Field(5.0, gt=0, description="wall clock of one compile; over it: 400")
     compile_memory_mib: int = Field(4096, ge=512, description="address space of one compile beyond the idle child's")
+    max_artifact_mib: int = Field(64, ge=1, description="a compiled grammar as it is stored; over it: 400")
     max_constraint_bytes: int = Field(512 * 1024, ge=1)
     max_nesting: int = Field(64, ge=1, description="levels of objects and arrays in a schema or structural tag")
     max_choices: int = Field(10_000, ge=1)
     memory_cache_mib: int = Field(256, ge=1, description="artifacts kept in the memory of one process")
+    max_registered: int = Field(1000, ge=0, description="grammars that clients may name (POST /v1/grammars)")
     whitespace: Whitespace = Field("standard", description="for JSON constraints that do not choose")
 
 
@@ -66,7 +71,7 @@ class RedisSettings(_Section):
     url: str | None = Field(None, description="redis://host:port/db; None: no shared cache")
     password: SecretStr | None = None
     namespace: str = "maskcast"
-    timeout_ms: int = Field(50, ge=1, description="an answer that takes longer is a miss")
+    timeout_ms: int = Field(25, ge=1, description="an answer that takes longer is a miss; two processes may ask for one request")
     ttl_s: int = Field(7 * 24 * 3600, ge=1)
     max_value_mib: int = Field(16, ge=1)
 
@@ -87,6 +92,9 @@ class Settings(_Section):
     grammar: GrammarSettings = GrammarSettings()
     redis: RedisSettings = RedisSettings()
     http: HttpSettings = HttpSettings()
+    grammars: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="named grammars: each has the fields of `structured_outputs`; clients send its name as grammar_id"
+    )
     artifact_secret: SecretStr = Field(SecretStr(""), description="key that authenticates cached artifacts (HMAC)")
 
     @model_validator(mode="after")
@@ -111,12 +119,17 @@ def load_settings(path: Path | None = None, environment: Mapping[str, str] | Non
 
 
 def parse_settings(tree: Mapping[str, Any]) -> Settings:
-    """Settings from a plain mapping, such as the `args` of a Serve configuration file."""
+    """Settings from a plain mapping, such as the `args` of a Serve configuration file. Raises SettingsError."""
     try:
-        return Settings.model_validate(tree)
+        settings = Settings.model_validate(tree)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'all'}: {e['msg']}" for e in error.errors())
         raise SettingsError(f"settings: {faults}") from None
+    if settings.grammars:
+        from deployments.registration import settings_grammars  # takes seconds to import
+
+        settings_grammars(settings)
+    return settings
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

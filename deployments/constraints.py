@@ -1,13 +1,14 @@
 """The constraint of a request: found among the forms that clients use, at most one, as a `GrammarSpec`.
 
-Forms: OpenAI's `response_format` and `tools`, vLLM's `structured_outputs`, and the `guided_*` fields of older clients. What is
-here is taken out of the body: the engine must not see a constraint that it might read in another way, or drop.
+Forms: OpenAI's `response_format` and `tools`, vLLM's `structured_outputs`, and the `guided_*` fields of older clients; or the name of
+a registered grammar. What is here is taken out of the body: the engine must not see a constraint that it might read in another way,
+or drop.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec, indent_of
 
 FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
 OPTIONS = ("whitespace", "disable_any_whitespace")
+NAME = "grammar_id"
 GUIDED = {"guided_json": "json", "guided_regex": "regex", "guided_choice": "choice", "guided_grammar": "grammar"}
 GUIDED_HINTS = ("guided_decoding_backend",)  # chose an engine, not a language: nothing is lost without it
 REFUSED = {
@@ -28,13 +30,22 @@ REFUSED = {
 
 @dataclass(frozen=True)
 class Requested:
-    """A constraint, and the field that it came in (for error messages)."""
+    """A constraint, and the field that it came in (for error messages); `deadline_s` bounds its compile, None: as the pool does."""
 
     spec: GrammarSpec
     field: str
+    deadline_s: float | None = None
 
 
-def take_constraint(body: dict[str, Any], whitespace: str, tool_parser: str) -> Requested | None:
+@dataclass(frozen=True)
+class NamedGrammar:
+    """A registered grammar by its name, which has still to be looked up, and the field that it came in."""
+
+    id: str
+    field: str
+
+
+def take_constraint(body: dict[str, Any], whitespace: str, tool_parser: str) -> Requested | NamedGrammar | None:
     """Remove the constraint fields from `body` and say what they ask for.
 
     Raises:
@@ -46,16 +57,15 @@ def take_constraint(body: dict[str, Any], whitespace: str, tool_parser: str) -> 
     found = [*_response_format(body, whitespace), *_structured_outputs(body, whitespace), *_guided(body, whitespace)]
     tools = parse_tools(body)
     if len(found) > 1:
-        raise _conflict(found)
+        raise _conflict([requested.field for requested in found])
     return _with_tools(body, tools, found[0] if found else None, whitespace, tool_parser)
 
 
-def _conflict(found: Iterable[Requested]) -> ApiError:
-    fields = [requested.field for requested in found]
+def _conflict(fields: Sequence[str]) -> ApiError:
     return bad_request(f"The request has more than one constraint: {', '.join(fields)}. Keep one.", fields[-1], "conflicting_constraints")
 
 
-def _response_format(body: dict[str, Any], whitespace: str) -> list[Requested]:
+def _response_format(body: dict[str, Any], whitespace: str) -> list[Requested | NamedGrammar]:
     value = body.pop("response_format", None)
     if value is None:
         return []
@@ -69,7 +79,17 @@ def _response_format(body: dict[str, Any], whitespace: str) -> list[Requested]:
             return [_json_schema_format(value.get("json_schema"), whitespace)]
         case "structural_tag":
             return [Requested(GrammarSpec(GrammarKind.STRUCTURAL_TAG, json.dumps(value)), "response_format")]
-    raise bad_request("'response_format.type' must be 'text', 'json_object', 'json_schema' or 'structural_tag'.", "response_format.type")
+        case "grammar":
+            return [_named(value.get(NAME), f"response_format.{NAME}")]
+    raise bad_request(
+        "'response_format.type' must be 'text', 'json_object', 'json_schema', 'structural_tag' or 'grammar'.", "response_format.type"
+    )
+
+
+def _named(value: Any, field: str) -> NamedGrammar:
+    if not isinstance(value, str) or not value:
+        raise bad_request(f"'{field}' must be the name of a registered grammar.", field)
+    return NamedGrammar(value, field)
 
 
 def _json_schema_format(value: Any, whitespace: str) -> Requested:
@@ -80,24 +100,34 @@ def _json_schema_format(value: Any, whitespace: str) -> Requested:
     return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), whitespace), field)
 
 
-def _structured_outputs(body: dict[str, Any], whitespace: str) -> list[Requested]:
+def _structured_outputs(body: dict[str, Any], whitespace: str) -> list[Requested | NamedGrammar]:
     value = body.pop("structured_outputs", None)
     if value is None:
         return []
     if not isinstance(value, dict):
         raise bad_request("'structured_outputs' must be an object.", "structured_outputs")
-    if unknown := set(value) - {*FIELDS, *OPTIONS}:
+    if unknown := set(value) - {*FIELDS, *OPTIONS, NAME}:
         name = min(unknown)
         raise bad_request(f"'structured_outputs.{name}' is not supported.", f"structured_outputs.{name}", "unsupported_parameter")
     chosen = _whitespace(value, whitespace)
-    found = [
+    found: list[Requested | NamedGrammar] = [
         Requested(_SPECS[name](value[name], f"structured_outputs.{name}", chosen), f"structured_outputs.{name}")
         for name in FIELDS
         if value.get(name) is not None
     ]
+    if value.get(NAME) is not None:
+        found.append(_name_alone(value))
     if not found:
-        raise bad_request(f"'structured_outputs' must have one of: {', '.join(FIELDS)}.", "structured_outputs")
+        raise bad_request(f"'structured_outputs' must have one of: {', '.join((*FIELDS, NAME))}.", "structured_outputs")
     return found
+
+
+def _name_alone(value: dict[str, Any]) -> NamedGrammar:
+    named = _named(value[NAME], f"structured_outputs.{NAME}")
+    if option := next((name for name in OPTIONS if value.get(name) is not None), None):
+        field = f"structured_outputs.{option}"
+        raise bad_request(f"'{field}' is chosen where the grammar is registered.", field, "conflicting_constraints")
+    return named
 
 
 def _whitespace(value: dict[str, Any], default: str) -> str:
@@ -175,8 +205,8 @@ _SPECS: dict[str, Callable[[Any, str, str], GrammarSpec]] = {
 
 
 def _with_tools(
-    body: dict[str, Any], tools: list[Tool], requested: Requested | None, whitespace: str, tool_parser: str
-) -> Requested | None:
+    body: dict[str, Any], tools: list[Tool], requested: Requested | NamedGrammar | None, whitespace: str, tool_parser: str
+) -> Requested | NamedGrammar | None:
     choice = body.get("tool_choice")
     if not tools:
         if choice not in (None, "none", "auto"):
@@ -188,7 +218,7 @@ def _with_tools(
         case None | "auto":
             return _auto(tools, requested, tool_parser)
     if requested is not None:
-        raise _conflict([requested, Requested(requested.spec, "tool_choice")])
+        raise _conflict([requested.field, "tool_choice"])
     if choice == "required":
         schema = required_schema(tools, body.get("parallel_tool_calls") is not False)
     else:
@@ -196,10 +226,10 @@ def _with_tools(
     return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, schema, whitespace), "tools")
 
 
-def _auto(tools: list[Tool], requested: Requested | None, tool_parser: str) -> Requested | None:
+def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_parser: str) -> Requested | None:
     if requested is None:
         return Requested(auto_tag(tools, None, tool_parser), "tools") if any(tool.strict for tool in tools) else None
-    if requested.spec.kind not in (GrammarKind.JSON_SCHEMA, GrammarKind.JSON_OBJECT):
+    if isinstance(requested, NamedGrammar) or requested.spec.kind not in (GrammarKind.JSON_SCHEMA, GrammarKind.JSON_OBJECT):
         raise bad_request(
             f"'{requested.field}' with tools and tool_choice 'auto' is not supported; set tool_choice to 'none' or leave the tools out.",
             "tool_choice",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
 
 from ray.serve.handle import DeploymentHandle
 
 from deployments.api_keys import ApiKeys
-from deployments.builders import limits, open_redis
+from deployments.builders import limits, open_redis, open_registry
 from deployments.config import Settings
 from deployments.gateway import Gateway
 from deployments.health import COMPILER, MODEL, HealthReader
@@ -15,7 +17,10 @@ from deployments.ingress import IngressService
 from deployments.pool import CompilePool
 from deployments.prepared import PreparedGrammars
 from deployments.protocol import RequestReader
-from deployments.telemetry import MetricsPage, RequestMetrics
+from deployments.registration import settings_grammars
+from deployments.registry import GrammarRegistry
+from deployments.telemetry import GrammarMetrics, MetricsPage, RequestMetrics
+from grammar_service.registry import GrammarEntry, GrammarNames
 
 
 class FrontDoor(IngressService):
@@ -27,9 +32,11 @@ class FrontDoor(IngressService):
         pool = CompilePool(compilers)
         model, http = settings.model, settings.http
         grammars = PreparedGrammars(pool, limits(settings), await pool.fingerprint())
+        registry = open_grammar_registry(settings, pool, grammars)
         redis = open_redis(settings)
         super().__init__(
-            Gateway(RequestReader(model.served_name, settings.grammar.whitespace, model.tool_call_parser), grammars, models),
+            Gateway(RequestReader(model.served_name, settings.grammar.whitespace, model.tool_call_parser), grammars, registry, models),
+            registry,
             HealthReader(
                 application,
                 {MODEL: model.num_replicas, COMPILER: settings.grammar.compile_replicas},
@@ -41,3 +48,26 @@ class FrontDoor(IngressService):
             api_keys=ApiKeys(key.get_secret_value() for key in http.api_keys),
             max_body_bytes=int(http.max_body_mib * 2**20),
         )
+        self._ahead = asyncio.create_task(registry.compile_ahead())
+
+    async def __del__(self) -> None:
+        # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
+        if hasattr(self, "_ahead"):
+            self._ahead.cancel()
+            await asyncio.gather(self._ahead, return_exceptions=True)
+            await self._registry.close()
+
+
+def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:
+    """The named grammars, whose store connects when it is first used."""
+    store, now = open_registry(settings), int(time.time())
+    fixed = {name: GrammarEntry(name, spec, now) for name, spec in settings_grammars(settings).items()}
+    return GrammarRegistry(
+        GrammarNames(fixed, store),
+        store,
+        pool,
+        grammars.resolved,
+        settings.grammar.max_registered,
+        settings.grammar.whitespace,
+        GrammarMetrics("registry").update,
+    )

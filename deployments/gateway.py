@@ -12,9 +12,11 @@ from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
 
+from deployments.constraints import NamedGrammar
 from deployments.errors import ApiError, translated, unavailable
 from deployments.prepared import PreparedGrammars
 from deployments.protocol import ParsedRequest, RequestReader
+from deployments.registry import GrammarRegistry
 from grammar_service.errors import GrammarError
 from grammar_service.messages import Refusal
 from grammar_service.resolve import ResolvedGrammar
@@ -26,19 +28,20 @@ ATTEMPTS = 2
 class Gateway:
     """`models` is the handle of the model replicas."""
 
-    def __init__(self, reader: RequestReader, grammars: PreparedGrammars, models: DeploymentHandle[Any]) -> None:
+    def __init__(self, reader: RequestReader, grammars: PreparedGrammars, registry: GrammarRegistry, models: DeploymentHandle[Any]) -> None:
         self._reader = reader
         self._grammars = grammars
+        self._registry = registry
         self._models = models.options(stream=True, method_name="respond")
 
-    async def answer(self, endpoint: Endpoint, body: Mapping[str, Any]) -> AsyncGenerator[Head | str, None]:
-        """A head, then the body in pieces.
+    async def answer(self, endpoint: Endpoint, body: Mapping[str, Any], tenant: str = "") -> AsyncGenerator[Head | str, None]:
+        """A head, then the body in pieces. Grammars of one tenant wait for their turn together.
 
         Raises:
             ApiError: before the head, anything that keeps the request from being answered.
         """
         request = self._reader.read(endpoint, body)
-        call = Call(endpoint, request.request_id, request.body, await self._ready(request))
+        call = Call(endpoint, request.request_id, request.body, await self._ready(request, tenant))
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 async with aclosing(self._attempt(call, request)) as items:
@@ -50,13 +53,15 @@ class Gateway:
                 if attempt == ATTEMPTS:
                     raise unavailable("The model replica ended; try again in a moment.", ENGINE_DEAD, 5) from lost
 
-    async def _ready(self, request: ParsedRequest) -> ResolvedGrammar | None:
-        if request.requested is None:
+    async def _ready(self, request: ParsedRequest, tenant: str) -> ResolvedGrammar | None:
+        if (requested := request.requested) is None:
             return None
         try:
-            return await self._grammars.ready(request.requested.spec)
+            if isinstance(requested, NamedGrammar):
+                return await self._grammars.ready(await self._registry.spec(requested), tenant, pinned=True)
+            return await self._grammars.ready(requested.spec, tenant, requested.deadline_s)
         except GrammarError as error:
-            raise translated(error, request.requested.field) from None
+            raise translated(error, requested.field) from None
 
     async def _attempt(self, call: Call, request: ParsedRequest) -> AsyncGenerator[Head | str, None]:
         started = False

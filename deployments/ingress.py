@@ -20,6 +20,7 @@ from deployments.errors import ApiError, translated
 from deployments.gateway import Gateway
 from deployments.health import HealthReader
 from deployments.protocol import parse_body
+from deployments.registry import GrammarRegistry
 from deployments.telemetry import MetricsPage, RequestMetrics
 from grammar_service.errors import MaskcastError
 from model_service.messages import Endpoint, Head
@@ -34,6 +35,7 @@ class IngressService:
     def __init__(
         self,
         gateway: Gateway,
+        registry: GrammarRegistry,
         health: HealthReader,
         page: MetricsPage,
         metrics: RequestMetrics,
@@ -43,6 +45,7 @@ class IngressService:
         max_body_bytes: int,
     ) -> None:
         self._gateway = gateway
+        self._registry = registry
         self._health = health
         self._page = page
         self._metrics = metrics
@@ -55,9 +58,9 @@ class IngressService:
         """Answer one HTTP request; every error becomes an OpenAI-shaped body."""
         started = time.monotonic()
         try:
-            self.authorize(request)
+            tenant = self.authorize(request)
             body = parse_body(await self._read(request))
-            items = self._gateway.answer(endpoint, body)
+            items = self._gateway.answer(endpoint, body, tenant)
             head = await anext(items)
         except MaskcastError as error:
             api_error = translated(error)
@@ -90,6 +93,29 @@ class IngressService:
                     raise engine_error(head.status, json.loads(str(piece)))
                 yield str(piece)
 
+    async def register_http(self, request: Request) -> Response:
+        """Name a grammar: 201, or 200 where it has this name already. Raises ApiError."""
+        tenant = self.authorize(request)
+        grammar, is_new = await self._registry.register(parse_body(await self._read(request)), tenant)
+        return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
+
+    async def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """For Ray handles: name a grammar; the body is that of `POST /v1/grammars`. Raises ApiError."""
+        grammar, _ = await self._registry.register(body)
+        return grammar
+
+    async def grammars(self) -> dict[str, Any]:
+        """All named grammars. Raises ApiError."""
+        return await self._registry.list_all()
+
+    async def grammar(self, name: str) -> dict[str, Any]:
+        """Raises ApiError."""
+        return await self._registry.get(name)
+
+    async def delete_grammar(self, name: str) -> dict[str, Any]:
+        """Raises ApiError."""
+        return await self._registry.delete(name)
+
     def models(self) -> dict[str, Any]:
         model = {"id": self._served_name, "object": "model", "created": self._started, "owned_by": "maskcast"}
         return {"object": "list", "data": [model]}
@@ -107,9 +133,9 @@ class IngressService:
     async def metrics(self) -> Response:
         return Response(await self._page.read(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    def authorize(self, request: Request) -> None:
-        """Raises ApiError (401)."""
-        self._api_keys.check(request.headers.get("authorization"))
+    def authorize(self, request: Request) -> str:
+        """The tenant, empty where everybody may call. Raises ApiError (401)."""
+        return self._api_keys.check(request.headers.get("authorization"))
 
     async def _read(self, request: Request) -> bytes:
         declared = request.headers.get("content-length", "")

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from deployments.pool import CompilePool
-from grammar_service.limits import Limits
-from grammar_service.messages import CompileRequest
+from grammar_service.limits import Limits, check_size
+from grammar_service.messages import Prepared
 from grammar_service.resolve import ResolvedGrammar, resolve
 from grammar_service.spec import GrammarSpec
 
 REMEMBERED = 10_000
 FRESH_S = 60.0
-LONG_TEXT = 16_384  # characters; longer specs are resolved in a thread, since a hostile one can take a second
+STOPGAP_FRESH_S = 0.5
+LONG_TEXT = 16_384  # characters; longer specs are resolved in the sandbox, since a hostile one can take a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class _Known:
 
 class PreparedGrammars:
     """`fingerprint` is the tokenizer's. A grammar counts as ready for a minute after the pool has said so; should it be gone by
-    then, the model replica asks the pool again."""
+    then, the model replica asks the pool again. A stopgap counts for half a second, since a faster artifact is on its way."""
 
     def __init__(self, pool: CompilePool, limits: Limits, fingerprint: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._pool = pool
@@ -38,8 +38,8 @@ class PreparedGrammars:
         self._clock = clock
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
 
-    async def ready(self, spec: GrammarSpec) -> ResolvedGrammar:
-        """The grammar, which the pool has compiled.
+    async def ready(self, spec: GrammarSpec, tenant: str = "", deadline_s: float | None = None, pinned: bool = False) -> ResolvedGrammar:
+        """The grammar, which the pool has compiled for `tenant`, or the stopgap that it has; once compiled, a pinned one stays.
 
         Raises:
             GrammarError: it cannot be compiled.
@@ -49,19 +49,21 @@ class PreparedGrammars:
         known = self._known.get(digest)
         if known is not None and self._clock() < known.until:
             self._known.move_to_end(digest)
-            return ResolvedGrammar(spec, known.key, known.backend)
-        grammar = await self._resolved(spec)
-        await self._pool.prepare(CompileRequest(grammar.spec, grammar.key, grammar.backend))
-        self._remember(digest, grammar)
-        return grammar
+            return ResolvedGrammar(spec, known.key, known.backend, pinned=pinned)
+        grammar = await self.resolved(spec, tenant)
+        prepared = await self._pool.prepare(replace(grammar.request(tenant, deadline_s), pinned=pinned))
+        self._remember(digest, prepared, FRESH_S if prepared.key == grammar.key else STOPGAP_FRESH_S)
+        return replace(grammar, key=prepared.key, backend=prepared.backend, stopgap=None, pinned=pinned)
 
-    async def _resolved(self, spec: GrammarSpec) -> ResolvedGrammar:
+    async def resolved(self, spec: GrammarSpec, tenant: str = "") -> ResolvedGrammar:
+        """The grammar's backend and key; nothing is compiled. Raises as `ready`."""
         if len(spec.text) < LONG_TEXT:
             return resolve(spec, self._limits, self._fingerprint)
-        return await asyncio.to_thread(resolve, spec, self._limits, self._fingerprint)
+        check_size(spec, self._limits)
+        return await self._pool.resolve(spec, tenant)
 
-    def _remember(self, digest: bytes, grammar: ResolvedGrammar) -> None:
-        self._known[digest] = _Known(grammar.key, grammar.backend, self._clock() + FRESH_S)
+    def _remember(self, digest: bytes, prepared: Prepared, seconds: float) -> None:
+        self._known[digest] = _Known(prepared.key, prepared.backend, self._clock() + seconds)
         self._known.move_to_end(digest)
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)

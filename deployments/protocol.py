@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
-from deployments.constraints import Requested, take_constraint
+from deployments.constraints import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, bad_request
 from grammar_service.json_text import json_nesting
 from model_service.messages import KEY_ARGUMENT, Endpoint
@@ -29,7 +29,7 @@ class ParsedRequest:
     endpoint: Endpoint
     request_id: str
     body: dict[str, Any]
-    requested: Requested | None
+    requested: Requested | NamedGrammar | None
 
     @property
     def stream(self) -> bool:

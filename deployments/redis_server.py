@@ -33,12 +33,12 @@ daemonize no
 save ""
 appendonly no
 maxmemory {max_memory_mib}mb
-maxmemory-policy allkeys-lru
+maxmemory-policy volatile-lru
 """
 
 
 class RedisServer:
-    """Keeps nothing on disk: it holds a cache, and the least recently used entries go first.
+    """Keeps nothing on disk: it holds a cache, and the least recently used entries go first; named grammars, which do not expire, stay.
 
     The port and the password stay the same when it is stopped and started again. Start it in a thread that lives as long as
     the server shall: the kernel ends the server with the thread that started it.

@@ -46,6 +46,25 @@ def ingress_class(version: str) -> type[Any]:
             self.authorize(request)
             return self.model(name)
 
+        @api.post("/v1/grammars")
+        async def post_grammar(self, request: Request) -> Response:
+            return await self.register_http(request)
+
+        @api.get("/v1/grammars")
+        async def list_grammars(self, request: Request) -> dict[str, Any]:
+            self.authorize(request)
+            return await self.grammars()
+
+        @api.get("/v1/grammars/{name}")
+        async def get_grammar(self, name: str, request: Request) -> dict[str, Any]:
+            self.authorize(request)
+            return await self.grammar(name)
+
+        @api.delete("/v1/grammars/{name}")
+        async def remove_grammar(self, name: str, request: Request) -> dict[str, Any]:
+            self.authorize(request)
+            return await self.delete_grammar(name)
+
         @api.get("/healthz")
         async def healthz(self) -> Response:
             return JSONResponse({"status": "ok"})

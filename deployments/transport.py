@@ -5,23 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, cast
+from urllib.parse import quote
 
 import httpx
 from ray.exceptions import RayTaskError
-from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
+from ray.serve.handle import DeploymentHandle, DeploymentResponse, DeploymentResponseGenerator
 
 from deployments.errors import ApiError
 
 PATHS = {"chat": "/v1/chat/completions", "completion": "/v1/completions"}
+GRAMMARS = "/v1/grammars"
 DONE = "[DONE]"
 
 
 class Transport(Protocol):
-    """`endpoint` is "chat" or "completion". Both raise ApiError."""
+    """`endpoint` is "chat" or "completion"; the bodies and answers are those of HTTP. All raise ApiError."""
 
     def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]: ...
 
     def stream(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]: ...
+
+    def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    def list_grammars(self) -> dict[str, Any]: ...
+
+    def delete_grammar(self, name: str) -> dict[str, Any]: ...
 
 
 class HttpTransport:
@@ -29,10 +37,7 @@ class HttpTransport:
         self._client = client
 
     def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        response = self._client.post(PATHS[endpoint], json=dict(body))
-        _raise_for(response)
-        answer: dict[str, Any] = response.json()
-        return answer
+        return _answer(self._client.post(PATHS[endpoint], json=dict(body)))
 
     def stream(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         with self._client.stream("POST", PATHS[endpoint], json={**body, "stream": True}) as response:
@@ -41,17 +46,22 @@ class HttpTransport:
             _raise_for(response)
             yield from parse_events(response.iter_lines())
 
+    def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return _answer(self._client.post(GRAMMARS, json=dict(body)))
+
+    def list_grammars(self) -> dict[str, Any]:
+        return _answer(self._client.get(GRAMMARS))
+
+    def delete_grammar(self, name: str) -> dict[str, Any]:
+        return _answer(self._client.delete(f"{GRAMMARS}/{quote(name, safe='')}"))
+
 
 class HandleTransport:
     def __init__(self, handle: DeploymentHandle[Any]) -> None:
         self._handle = handle
 
     def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            answer: dict[str, Any] = self._handle.generate.remote(endpoint, dict(body)).result()
-        except RayTaskError as error:
-            raise _cause(error) from None
-        return answer
+        return self._call("generate", endpoint, dict(body))
 
     def stream(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         handle = self._handle.options(stream=True)
@@ -60,6 +70,23 @@ class HandleTransport:
             yield from parse_events(line for piece in pieces for line in piece.splitlines())
         except RayTaskError as error:
             raise _cause(error) from None
+
+    def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._call("register_grammar", dict(body))
+
+    def list_grammars(self) -> dict[str, Any]:
+        return self._call("grammars")
+
+    def delete_grammar(self, name: str) -> dict[str, Any]:
+        return self._call("delete_grammar", name)
+
+    def _call(self, method: str, *arguments: Any) -> dict[str, Any]:
+        response = cast(DeploymentResponse[Any], self._handle.options(method_name=method).remote(*arguments))
+        try:
+            answer: dict[str, Any] = response.result()
+        except RayTaskError as error:
+            raise _cause(error) from None
+        return answer
 
 
 def parse_events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -71,6 +98,12 @@ def parse_events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         if data == DONE:
             return
         yield json.loads(data)
+
+
+def _answer(response: httpx.Response) -> dict[str, Any]:
+    _raise_for(response)
+    answer: dict[str, Any] = response.json()
+    return answer
 
 
 def _raise_for(response: httpx.Response) -> None:

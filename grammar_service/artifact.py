@@ -1,32 +1,52 @@
 """Encoded artifacts: what caches hold and what travels.
 
 Layout: magic `MKA` and one format byte, HMAC-SHA-256 (32 bytes) over all that follows, the header's length (4 bytes, little endian),
-the header (MessagePack), the payload as the header's codec says. Nothing is used before the MAC holds.
+the header (MessagePack), the payload as the header's codec says. Nothing is used before the MAC holds, and nothing of another size
+than the header says is ever allocated.
 """
 
 from __future__ import annotations
 
 import hmac
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from hashlib import sha256
 
 import msgspec
 import zstandard
 
 from grammar_service.errors import ArtifactError
+from grammar_service.packing import MAX_EXPANDED_BYTES, expand
 
-MAGIC = b"MKA\x01"
+MAGIC = b"MKA\x02"
 _MAC_BYTES = 32
 _LENGTH_BYTES = 4
 _PREFIX = len(MAGIC) + _MAC_BYTES
-MAX_PAYLOAD_BYTES = 1 << 30
-CODEC_ZSTD = 1
+MAX_PAYLOAD_BYTES = 64 << 20
 _ZSTD_LEVEL = 3
+
+
+class Codec(IntEnum):
+    """How a payload is stored, and what it is.
+
+    RAW: a backend's, as it is, since backends pack what repeats itself. ZSTD: a backend's, in one zstd frame.
+    REFUSAL: no grammar at all, but why there is none (`grammar_service.refusals`).
+    """
+
+    RAW = 0
+    ZSTD = 1
+    REFUSAL = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactHeader:
-    """What an artifact is for. `payload_bytes` is the expanded size; `created` seconds since the epoch; `codec` how it is packed."""
+    """What an artifact is for, and what it costs.
+
+    `payload_bytes` is the length of the payload as its backend writes and reads it; `compile_ms`, `load_ms` and `expanded_bytes` are
+    those of `CompiledPayload`; `created` is in seconds since the epoch.
+    """
 
     key: str
     backend: str
@@ -34,8 +54,10 @@ class ArtifactHeader:
     fingerprint: str
     compile_ms: float
     payload_bytes: int
+    load_ms: float = 0.0
+    expanded_bytes: int = 0
     created: float = 0.0
-    codec: int = CODEC_ZSTD
+    codec: Codec = Codec.RAW
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +69,35 @@ class Artifact:
 def encode(artifact: Artifact, secret: bytes) -> bytes:
     """The bytes of an artifact, authenticated with `secret`."""
     header = msgspec.msgpack.encode(artifact.header)
-    packed = zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(artifact.payload)
-    body = len(header).to_bytes(_LENGTH_BYTES, "little") + header + packed
+    body = len(header).to_bytes(_LENGTH_BYTES, "little") + header + _stored(artifact)
     return MAGIC + _mac(secret, body) + body
 
 
-def authenticate(blob: bytes, secret: bytes, *, key: str, fingerprint: str) -> ArtifactHeader:
+def authenticate(blob: bytes, secret: bytes, *, key: str, fingerprint: str, versions: Mapping[str, str] | None = None) -> ArtifactHeader:
     """The header of an authentic blob, without expanding its payload. Raises ArtifactError as `decode` does."""
-    return _open(blob, secret, key, fingerprint)[0]
+    return _open(blob, secret, key, fingerprint, versions)[0]
 
 
-def decode(blob: bytes, secret: bytes, *, key: str, fingerprint: str) -> Artifact:
-    """The artifact in `blob`.
+def decode(blob: bytes, secret: bytes, *, key: str, fingerprint: str, versions: Mapping[str, str] | None = None) -> Artifact:
+    """The artifact in `blob`. `versions` are those of the backends here, by name; None leaves the check to the key, which names one.
 
     Raises:
-        ArtifactError: not ours, damaged, of another format, key, vocabulary or size than it says.
+        ArtifactError: not ours, damaged, of another format, key, vocabulary, version or size than it says, or over a bound.
     """
-    header, packed = _open(blob, secret, key, fingerprint)
-    return Artifact(header, _expand(packed, header))
+    header, stored = _open(blob, secret, key, fingerprint, versions)
+    payload = expand(stored, header.payload_bytes) if header.codec is Codec.ZSTD else stored
+    if len(payload) != header.payload_bytes:
+        raise ArtifactError(f"the artifact's payload has {len(payload)} bytes, its header says {header.payload_bytes}")
+    return Artifact(header, payload)
 
 
-def _open(blob: bytes, secret: bytes, key: str, fingerprint: str) -> tuple[ArtifactHeader, bytes]:
+def _stored(artifact: Artifact) -> bytes:
+    if artifact.header.codec is Codec.ZSTD:
+        return zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(artifact.payload)
+    return artifact.payload
+
+
+def _open(blob: bytes, secret: bytes, key: str, fingerprint: str, versions: Mapping[str, str] | None) -> tuple[ArtifactHeader, bytes]:
     if len(blob) < _PREFIX + _LENGTH_BYTES or blob[: len(MAGIC)] != MAGIC:
         raise ArtifactError("not an artifact of this format")
     body = memoryview(blob)[_PREFIX:]
@@ -77,6 +107,8 @@ def _open(blob: bytes, secret: bytes, key: str, fingerprint: str) -> tuple[Artif
     header = _header(bytes(body[_LENGTH_BYTES:header_end]))
     if header.key != key or header.fingerprint != fingerprint:
         raise ArtifactError("the artifact is for another grammar or vocabulary")
+    if versions is not None and versions.get(header.backend) != header.backend_version:
+        raise ArtifactError(f"the artifact is of {header.backend[:40]} {header.backend_version[:80]}, which is not here")
     return header, bytes(body[header_end:])
 
 
@@ -86,21 +118,11 @@ def _mac(secret: bytes, body: bytes | memoryview) -> bytes:
 
 def _header(data: bytes) -> ArtifactHeader:
     try:
-        return msgspec.msgpack.decode(data, type=ArtifactHeader)
+        header = msgspec.msgpack.decode(data, type=ArtifactHeader)
     except msgspec.MsgspecError as error:
         raise ArtifactError(f"the artifact's header cannot be read: {error}") from None
-
-
-def _expand(packed: bytes, header: ArtifactHeader) -> bytes:
-    if header.codec != CODEC_ZSTD or not 0 <= header.payload_bytes <= MAX_PAYLOAD_BYTES:
-        raise ArtifactError("the artifact's payload is packed in an unknown way, or too large")
-    try:
-        # The size in the frame decides what is allocated: it must be the authentic header's.
-        if zstandard.frame_content_size(packed) != header.payload_bytes:
-            raise ArtifactError("the artifact's payload has another size than its header says")
-        payload = zstandard.ZstdDecompressor().decompress(packed, max_output_size=header.payload_bytes)
-    except zstandard.ZstdError as error:
-        raise ArtifactError(f"the artifact's payload cannot be expanded: {error}") from None
-    if len(payload) != header.payload_bytes:
-        raise ArtifactError("the artifact's payload has another size than its header says")
-    return payload
+    if not (0 <= header.payload_bytes <= MAX_PAYLOAD_BYTES and 0 <= header.expanded_bytes <= MAX_EXPANDED_BYTES):
+        raise ArtifactError("the artifact is over the bounds on its size")
+    if not all(math.isfinite(cost) and cost >= 0 for cost in (header.compile_ms, header.load_ms, header.created)):
+        raise ArtifactError("the artifact's costs are no costs")
+    return header

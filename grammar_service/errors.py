@@ -10,6 +10,11 @@ MaskcastError
 ├── PoolBusy                the compile pool's queue is full: a 503 with Retry-After
 ├── PoolUnavailable         no compile child could be started
 ├── ArtifactError           bytes that are not an intact artifact of ours: a cache miss, never a user's error
+├── EntryError              bytes that are not the registry's intact entry for a name
+├── CacheUnavailable        the shared cache does not answer, or not in time
+├── SuiteError              a folder of schemas and instances that cannot be read
+├── UnusableFile            a file, folder or package that a command was pointed to and cannot use
+├── BenchFailed             a benchmark that cannot be run to its end
 └── SettingsError           (deployments) the operator's settings are wrong
 """
 
@@ -67,3 +72,23 @@ class PoolUnavailable(MaskcastError):
 
 class ArtifactError(MaskcastError):
     """Bytes that are not an intact artifact for this vocabulary and these versions."""
+
+
+class EntryError(MaskcastError):
+    """Bytes that are not an intact entry of the registry for the name they stand under."""
+
+
+class CacheUnavailable(MaskcastError):
+    """The shared cache does not answer now."""
+
+
+class SuiteError(MaskcastError):
+    """A folder of schemas and instances that cannot be read."""
+
+
+class UnusableFile(MaskcastError):
+    """A file, folder or package that a command was pointed to cannot be used."""
+
+
+class BenchFailed(MaskcastError):
+    """A benchmark cannot be run to its end."""

@@ -6,10 +6,11 @@ import hashlib
 
 from grammar_service.json_text import Json, parse_json, text_of
 from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, TEXT_ANNOTATIONS
-from grammar_service.spec import SPACED_KINDS, GrammarKind, GrammarSpec
+from grammar_service.spec import SCHEMA_KINDS, SPACED_KINDS, GrammarKind, GrammarSpec
 
-KEY_VERSION = 2
-"""Counts up when one spec comes to mean another grammar. 2: flexible whitespace is bounded, structural tags have a layout."""
+KEY_VERSION = 3
+"""Counts up when one spec comes to mean another grammar. 2: flexible whitespace is bounded, structural tags have a layout. 3: schemas
+are closed or not, and are rewritten."""
 
 
 def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerprint: str) -> str:
@@ -20,7 +21,8 @@ def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerpri
     """
     digest = hashlib.blake2b(digest_size=32)
     whitespace = spec.whitespace if spec.kind in SPACED_KINDS else ""
-    for part in (str(KEY_VERSION), spec.kind.value, canonical_text(spec), whitespace, backend, backend_version, fingerprint):
+    closed = str(spec.closed) if spec.kind in SCHEMA_KINDS else ""
+    for part in (str(KEY_VERSION), spec.kind.value, canonical_text(spec), whitespace, closed, backend, backend_version, fingerprint):
         data = part.encode("utf-8")
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)

@@ -36,15 +36,11 @@ def check_limits(spec: GrammarSpec, limits: Limits) -> None:
         GrammarTooLarge: over a limit; the message names it.
         InvalidGrammar: a NUL, text that is not Unicode, an empty constraint, not JSON where JSON is due, unknown whitespace.
     """
+    check_size(spec, limits)
     try:
-        size = len(spec.text.encode("utf-8"))
         indent_of(spec.whitespace)
-    except UnicodeEncodeError:
-        raise InvalidGrammar("the constraint holds a lone surrogate, which is not Unicode text") from None
     except ValueError as error:
         raise InvalidGrammar(str(error)) from None
-    if size > limits.max_constraint_bytes:
-        raise GrammarTooLarge(f"the constraint has {size} bytes, the limit is {limits.max_constraint_bytes}")
     if "\0" in spec.text:
         raise InvalidGrammar("the constraint holds a NUL character")
     if spec.kind is not GrammarKind.JSON_OBJECT and not spec.text.strip():
@@ -54,6 +50,16 @@ def check_limits(spec: GrammarSpec, limits: Limits) -> None:
         value = parse_json(spec.text, "the constraint")
         if spec.kind is GrammarKind.CHOICE:
             _check_choices(value, limits)
+
+
+def check_size(spec: GrammarSpec, limits: Limits) -> None:
+    """The one check that costs nothing. Raises GrammarTooLarge; InvalidGrammar: text that is not Unicode."""
+    try:
+        size = len(spec.text.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise InvalidGrammar("the constraint holds a lone surrogate, which is not Unicode text") from None
+    if size > limits.max_constraint_bytes:
+        raise GrammarTooLarge(f"the constraint has {size} bytes, the limit is {limits.max_constraint_bytes}")
 
 
 def _check_nesting(spec: GrammarSpec, limits: Limits) -> None:

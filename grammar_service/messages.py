@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from grammar_service.errors import (
@@ -27,23 +27,51 @@ _POOL_ERRORS: dict[str, type[MaskcastError]] = {"pool_busy": PoolBusy, "pool_una
 
 
 @dataclass(frozen=True, slots=True)
+class Stopgap:
+    """The same grammar on a backend that is ready at once: its key and backend."""
+
+    key: str
+    backend: str
+
+
+@dataclass(frozen=True, slots=True)
 class CompileRequest:
-    """Make the artifact of `key` ready. `deadline_s` None means the pool's own deadline; a longer one is cut to it."""
+    """Make the artifact of `key` ready. `deadline_s` None means the pool's own deadline; a longer one is cut to it. A pinned one
+    stays in the memory of the replica that makes it. `tenant` is who waits for its turn. `stopgap` is what may be answered instead
+    while the artifact is not there yet."""
 
     spec: GrammarSpec
     key: str
     backend: str
     deadline_s: float | None = None
+    pinned: bool = False
+    tenant: str = ""
+    stopgap: Stopgap | None = None
+
+    def on_stopgap(self) -> CompileRequest | None:
+        """The request for the stopgap itself."""
+        return replace(self, key=self.stopgap.key, backend=self.stopgap.backend, stopgap=None) if self.stopgap else None
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The artifact of `key`, encoded; where it came from; milliseconds that the answer took."""
+    """The artifact of `key`, encoded; where it came from; milliseconds that the answer took; the backend that made it.
+
+    The key is the request's, or its stopgap's."""
 
     key: str
     blob: bytes
     source: Source
     cost_ms: float
+    backend: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An artifact that the pool holds: the key and backend of a `Compiled`, without its bytes."""
+
+    key: str
+    backend: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,12 @@ class CodePoints:
                 kept.append((max(low, 0xE000), high))
         return CodePoints(tuple(kept))
 
+    def with_surrogates(self) -> CodePoints:
+        """With U+D800 to U+DFFF exactly where U+D7FF is in it: so that no automaton tells apart what no text holds."""
+        low, high = 0xD800, 0xDFFF
+        beside = any(first < low <= last + 1 for first, last in self.ranges)
+        return CodePoints.of([*self.minus_surrogates().ranges, (low, high)]) if beside else self.minus_surrogates()
+
 
 def points(text: str) -> CodePoints:
     return CodePoints.of((ord(char), ord(char)) for char in text)

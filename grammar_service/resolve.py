@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grammar_service.backends import select_backend
+from grammar_service.backends import select_backend, select_stopgap
 from grammar_service.key import grammar_key
 from grammar_service.limits import Limits, check_limits
+from grammar_service.messages import CompileRequest, Stopgap
 from grammar_service.spec import GrammarSpec
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedGrammar:
-    """A spec within the limits, the backend that enforces all of it, and its key."""
+    """A spec within the limits, the backend that enforces all of it, and its key; `stopgap` enforces all of it too, and is ready
+    sooner. Whoever fetches a pinned one keeps it in memory."""
 
     spec: GrammarSpec
     key: str
     backend: str
+    stopgap: Stopgap | None = None
+    pinned: bool = False
+
+    def request(self, tenant: str = "", deadline_s: float | None = None, pinned: bool = False) -> CompileRequest:
+        """What to ask the compile pool; a pinned grammar is compiled ahead, so that it needs no stopgap."""
+        return CompileRequest(self.spec, self.key, self.backend, deadline_s, pinned, tenant, None if pinned else self.stopgap)
 
 
 def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> ResolvedGrammar:
@@ -27,4 +35,6 @@ def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> ResolvedGram
     """
     check_limits(spec, limits)
     backend = select_backend(spec)
-    return ResolvedGrammar(spec, grammar_key(spec, backend.name, backend.version, fingerprint), backend.name)
+    quick = select_stopgap(spec, backend)
+    stopgap = Stopgap(grammar_key(spec, quick.name, quick.version, fingerprint), quick.name) if quick else None
+    return ResolvedGrammar(spec, grammar_key(spec, backend.name, backend.version, fingerprint), backend.name, stopgap)

@@ -4,58 +4,44 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
-from grammar_service.artifact import Artifact, ArtifactHeader, authenticate, encode
-from grammar_service.backends import backend_named
 from grammar_service.cache.tiered import TieredCache
-from grammar_service.errors import ArtifactError, CompileFailed, CompileTimeout, GrammarError, MaskcastError, PoolBusy, PoolUnavailable
-from grammar_service.key import grammar_key
-from grammar_service.limits import Limits, check_limits
+from grammar_service.counters import CompilerCounters
+from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, MaskcastError
 from grammar_service.messages import Compiled, CompileRequest, Refusal
-from grammar_service.sandbox import Sandbox
+from grammar_service.resolve import ResolvedGrammar
+from grammar_service.resting import Resting
+from grammar_service.sandbox import Sandbox, SandboxSettings
+from grammar_service.seal import Seal
 from grammar_service.single_flight import SingleFlight
-
-DEFAULT_QUEUE = 32
-
-
-@dataclass(slots=True)
-class CompilerCounters:
-    requests: int = 0
-    compiled: int = 0
-    refused: int = 0
-    timed_out: int = 0
-    failed: int = 0
-    busy: int = 0
-    unavailable: int = 0
+from grammar_service.spec import GrammarSpec
 
 
 class GrammarCompiler:
     """Answers every request with an artifact or a refusal. `secret` authenticates artifacts; `deadline_s` bounds one compile.
 
-    At most `max_queued` different grammars wait for the one sandbox; beyond that the answer is PoolBusy's refusal.
+    A request with a stopgap is answered with that one while its own artifact is still to be made; it is made all the same.
     """
 
     def __init__(
         self,
         tokenizer_path: str | Path,
         vocab_size: int | None,
-        limits: Limits,
         deadline_s: float,
-        memory_limit_bytes: int,
+        sandbox: SandboxSettings,
         cache: TieredCache,
         secret: bytes,
-        max_queued: int = DEFAULT_QUEUE,
-        threads: int = 1,
     ) -> None:
-        self._limits = limits
         self._deadline_s = deadline_s
         self._cache = cache
-        self._secret = secret
-        self._max_queued = max_queued
-        self._sandbox = Sandbox(tokenizer_path, vocab_size, memory_limit_bytes, threads)
+        self._seal = Seal(secret)
+        self._sandbox = Sandbox(tokenizer_path, vocab_size, sandbox)
         self._flights: SingleFlight[Compiled] = SingleFlight()
+        self._behind: set[asyncio.Task[None]] = set()
+        self._resting = Resting(time.monotonic)
         self._counters = CompilerCounters()
 
     @property
@@ -64,22 +50,39 @@ class GrammarCompiler:
         return self._sandbox.fingerprint
 
     async def start(self) -> None:
-        """Wait for a warm compile child; may be called again. Raises PoolUnavailable."""
+        """Wait for warm compile children; may be called again. Raises PoolUnavailable."""
         await self._sandbox.start()
+        self._seal.fingerprint = self.fingerprint
 
     async def compile(self, request: CompileRequest) -> Compiled | Refusal:
-        """The artifact of the request's key, or why there is none. Raises nothing but cancellation."""
+        """The artifact of the request's key or of its stopgap, or why there is none. Raises nothing but cancellation."""
         self._counters.requests += 1
         try:
-            return await self._answer(request)
+            if not self.fingerprint:
+                await self.start()
+            compiled = await self._answer(request)
         except MaskcastError as error:
-            self._count(error)
+            self._counters.count(error)
             return Refusal.of(error)
+        if request.pinned:
+            self._cache.pin(request.key)
+        return compiled
+
+    async def resolve(self, spec: GrammarSpec, tenant: str) -> ResolvedGrammar | Refusal:
+        """For specs that are too long to be resolved where other requests would wait. Raises nothing but cancellation."""
+        try:
+            return await self._sandbox.resolve(spec, self._deadline_s, tenant)
+        except MaskcastError as error:
+            self._counters.count(error)
+            return Refusal.of(error)
+
+    def unpin(self, key: str) -> None:
+        """An artifact that was pinned may leave this replica's memory again."""
+        self._cache.unpin(key)
 
     async def counters(self) -> dict[str, int]:
         """Counters that only grow: this replica's, its cache's, and how many children were replaced."""
-        own = {name: getattr(self._counters, name) for name in CompilerCounters.__slots__}
-        return {**own, "children_replaced": self._sandbox.replaced, **self._cache.counters()}
+        return {**self._counters.as_dict(), "children_replaced": self._sandbox.replaced, **self._cache.counters()}
 
     async def check_health(self) -> None:
         """Raises PoolUnavailable where no compile child can be had."""
@@ -88,64 +91,79 @@ class GrammarCompiler:
     async def close(self) -> None:
         await self._sandbox.close()
         await self._flights.close()
+        await asyncio.gather(*self._behind, return_exceptions=True)
         await self._cache.close()
 
     async def _answer(self, request: CompileRequest) -> Compiled:
-        started = time.perf_counter()
-        if not self.fingerprint:
-            await self.start()
-        self._check(request)
-        found = await self._cache.get(request.key, lambda blob: self._is_intact(blob, request.key))
-        if found is not None:
-            return Compiled(request.key, found.blob, found.tier, _ms_since(started))
-        if request.key not in self._flights and len(self._flights) >= self._max_queued:
-            raise PoolBusy(f"{len(self._flights)} grammars wait to be compiled already")
-        return await self._flights.run(request.key, lambda: self._make(request))
+        quick = request.on_stopgap()
+        try:
+            if (found := await self._find(request)) is not None:
+                return found
+            if quick is None:
+                return await self._flights.run(request.key, lambda: self._make(request))
+            self._make_behind(request)
+        except GrammarError:
+            if quick is None:
+                raise
+        try:
+            compiled = await self._answer(quick)
+        except GrammarError:
+            # The two backends see different faults: what the one refuses, the other may still compile.
+            return await self._flights.run(request.key, lambda: self._make(request))
+        self._counters.stopgaps += 1
+        return compiled
 
-    def _check(self, request: CompileRequest) -> None:
-        """The key names what every replica and Redis will take the artifact for, so it is not believed but computed."""
-        check_limits(request.spec, self._limits)
-        backend = backend_named(request.backend)
-        if grammar_key(request.spec, backend.name, backend.version, self.fingerprint) != request.key:
-            raise PoolUnavailable("the request's key is not its grammar's here: do all nodes run the same versions and model?")
+    async def _find(self, request: CompileRequest) -> Compiled | None:
+        """Raises GrammarError: it is known that the grammar does not compile."""
+        started = time.perf_counter()
+        found = await self._cache.get(request.key, lambda blob: self._seal.is_intact(blob, request.key))
+        if found is None:
+            return None
+        if (refusal := self._seal.refusal_in(found.blob, request.key)) is not None:
+            self._counters.remembered += 1
+            raise refusal
+        return Compiled(request.key, found.blob, found.tier, _ms_since(started), request.backend)
+
+    def _make_behind(self, request: CompileRequest) -> None:
+        """Start the flight without waiting for it."""
+        if request.key in self._resting or request.key in self._flights:
+            return
+        self._do_behind(self._make_or_rest(request))
+
+    async def _make_or_rest(self, request: CompileRequest) -> None:
+        try:
+            await self._flights.run(request.key, lambda: self._make(request))
+        except MaskcastError as error:
+            self._counters.count(error)
+            self._resting.rest(request.key)
 
     async def _make(self, request: CompileRequest) -> Compiled:
         started = time.perf_counter()
-        deadline_s = self._deadline_s if request.deadline_s is None else min(request.deadline_s, self._deadline_s)
-        payload = await self._sandbox.compile(request.spec, request.backend, deadline_s)
-        header = ArtifactHeader(
-            key=request.key,
-            backend=request.backend,
-            backend_version=backend_named(request.backend).version,
-            fingerprint=self.fingerprint,
-            compile_ms=_ms_since(started),
-            payload_bytes=len(payload),
-            created=time.time(),
-        )
-        blob = await asyncio.to_thread(encode, Artifact(header, payload), self._secret)
-        await self._cache.put(request.key, blob)
-        self._counters.compiled += 1
-        return Compiled(request.key, blob, "compiled", _ms_since(started))
-
-    def _is_intact(self, blob: bytes, key: str) -> bool:
         try:
-            authenticate(blob, self._secret, key=key, fingerprint=self.fingerprint)
-        except ArtifactError:
-            return False
-        return True
+            payload = await self._sandbox.compile(request, self._deadline(request.deadline_s))
+        except (CompileTimeout, CompileFailed):
+            # Another time there may be more processors or memory.
+            raise
+        except GrammarError as error:
+            self._keep(request.key, self._seal.refusal(request, error))
+            raise
+        blob = await asyncio.to_thread(self._seal.artifact, request, payload)
+        self._counters.compiled += 1
+        self._keep(request.key, blob)
+        return Compiled(request.key, blob, "compiled", _ms_since(started), request.backend)
 
-    def _count(self, error: MaskcastError) -> None:
-        match error:
-            case CompileTimeout():
-                self._counters.timed_out += 1
-            case CompileFailed():
-                self._counters.failed += 1
-            case GrammarError():
-                self._counters.refused += 1
-            case PoolBusy():
-                self._counters.busy += 1
-            case _:
-                self._counters.unavailable += 1
+    def _deadline(self, asked_s: float | None) -> float:
+        return self._deadline_s if asked_s is None else min(asked_s, self._deadline_s)
+
+    def _keep(self, key: str, blob: bytes) -> None:
+        """The answer does not wait for Redis."""
+        self._cache.keep(key, blob)
+        self._do_behind(self._cache.publish(key, blob))
+
+    def _do_behind(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
 
 
 def _ms_since(started: float) -> float:

@@ -45,7 +45,10 @@ class GrammarSource:
             GrammarError: it cannot be compiled.
             PoolBusy, PoolUnavailable: it cannot be compiled now.
         """
-        return await self._flights.run(grammar.key, lambda: self._get(grammar))
+        blob = await self._flights.run(grammar.key, lambda: self._get(grammar))
+        if grammar.pinned:
+            self._cache.pin(grammar.key)
+        return blob
 
     def decode(self, blob: bytes, key: str) -> Artifact:
         """The artifact in a blob that `get` returned. Raises ArtifactError."""

@@ -29,6 +29,8 @@ JSON_KINDS = frozenset({GrammarKind.JSON_SCHEMA, GrammarKind.JSON_OBJECT})
 """Kinds whose output is a JSON text."""
 SPACED_KINDS = JSON_KINDS | {GrammarKind.STRUCTURAL_TAG}
 """Kinds whose output holds JSON, so that `whitespace` means something."""
+SCHEMA_KINDS = frozenset({GrammarKind.JSON_SCHEMA, GrammarKind.STRUCTURAL_TAG})
+"""Kinds that hold a JSON Schema, so that `closed` means something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,14 @@ class GrammarSpec:
     `text` is JSON for json_schema, choice (an array of strings) and structural_tag; the source for regex, ebnf and lark; empty
     for json_object. `whitespace` matters for the JSON kinds, and for the JSON inside structural tags: "flexible" (runs of up to
     MAX_WHITESPACE spaces, tabs and line breaks between tokens), "standard" (as `json.dumps`: ", " and ": "), "compact" (none),
-    "indent:N" (as `json.dumps(indent=N)`).
+    "indent:N" (as `json.dumps(indent=N)`). `closed` matters for json_schema and structural_tag: what a schema leaves unsaid is not
+    allowed (see `schema.normal`); False means what JSON Schema means.
     """
 
     kind: GrammarKind
     text: str
     whitespace: str = STANDARD
+    closed: bool = True
 
 
 def indent_of(whitespace: str) -> int | None:

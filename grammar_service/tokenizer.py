@@ -61,6 +61,10 @@ class GrammarTokenizer:
             digest.update(token)
         return digest.hexdigest()
 
+    def encode(self, text: str) -> list[int]:
+        """The token ids of a text, without special tokens before or after it."""
+        return [int(token) for token in self._tokenizer.encode(text, add_special_tokens=False)]
+
     @cached_property
     def llguidance(self) -> llguidance.LLTokenizer:
         """The same vocabulary for llguidance, made on first use (up to a second for a large one)."""

@@ -23,7 +23,7 @@ def schema_spec(schema: Any, whitespace: str = STANDARD) -> GrammarSpec:
 def grammar_of(spec: GrammarSpec, tokenizer: GrammarTokenizer, backend: str | None = None) -> CompiledGrammar:
     """Compiled and loaded by the named backend, or by the one that is selected."""
     chosen = backend_named(backend) if backend else select_backend(spec)
-    return chosen.load(chosen.compile(spec, tokenizer), tokenizer)
+    return chosen.load(chosen.compile(spec, tokenizer).data, tokenizer)
 
 
 def ids_of(text: str) -> list[int]:

@@ -1,4 +1,4 @@
-from grammar_service.backends.protocol import Backend, CompiledGrammar, Fault, Matcher
-from grammar_service.backends.selection import backend_named, select_backend
+from grammar_service.backends.protocol import Backend, CompiledGrammar, CompiledPayload, Fault, Matcher
+from grammar_service.backends.selection import backend_named, select_backend, select_stopgap
 
-__all__ = ["Backend", "CompiledGrammar", "Fault", "Matcher", "backend_named", "select_backend"]
+__all__ = ["Backend", "CompiledGrammar", "CompiledPayload", "Fault", "Matcher", "backend_named", "select_backend", "select_stopgap"]

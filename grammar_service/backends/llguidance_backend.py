@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from grammar_service.backends.bounded_whitespace import BoundedWhitespace
 from grammar_service.backends.choice import choices_of
 from grammar_service.backends.lark import lark_faults
 from grammar_service.backends.load_cost import bounded_load
-from grammar_service.backends.protocol import CompiledGrammar, Fault, Matcher
+from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload, Fault, Matcher
 from grammar_service.backends.trial import accepted_prefix
 from grammar_service.errors import ArtifactError, GrammarError, InvalidGrammar, UnsupportedGrammar
 from grammar_service.json_schema import parse_schema
@@ -56,7 +57,7 @@ class LlguidanceBackend:
             return [Fault(None, f"{spec.kind} is not supported")]
         return []
 
-    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> bytes:
+    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> CompiledPayload:
         try:
             payload = _payload(spec)
         except GrammarError:
@@ -65,12 +66,15 @@ class LlguidanceBackend:
             raise InvalidGrammar(f"the grammar does not compile: {_first_line(str(error))}") from None
         # Made once a tokenizer, and no part of what the grammar costs.
         _ = tokenizer.llguidance, tokenizer.spaces
+        started = time.thread_time()
         with bounded_load():
             loaded = LlguidanceGrammar(payload, tokenizer)
             message = loaded.fault()
         if message:
             raise _translated(message, spec)
-        return payload.encode("utf-8")
+        # Whoever loads the payload compiles it again.
+        cost_ms = (time.thread_time() - started) * 1000
+        return CompiledPayload(payload.encode("utf-8"), cost_ms, cost_ms)
 
     def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
         try:

@@ -37,6 +37,15 @@ def select_backend(spec: GrammarSpec) -> Backend:
     raise UnsupportedGrammar(f"no backend enforces the whole constraint: {named}", refused[0].pointer)
 
 
+def select_stopgap(spec: GrammarSpec, backend: Backend) -> Backend | None:
+    """The backend that can stand in while `backend`, the selected one, compiles: llguidance, which is ready in about a millisecond,
+    where it enforces all of the spec too."""
+    _, llguidance = _backends()
+    if backend.name == llguidance.name or llguidance.unsupported(spec):
+        return None
+    return llguidance
+
+
 def _candidates(spec: GrammarSpec) -> list[Backend]:
     xgrammar, llguidance = _backends()
     if spec.kind is GrammarKind.LARK or (spec.kind in JSON_KINDS and spec.whitespace == COMPACT):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 
-from grammar_service.cache.breaker import CircuitBreaker
+from grammar_service.cache.link import LinkCounters, RedisLink
+from grammar_service.errors import CacheUnavailable
 
 T = TypeVar("T")
 
@@ -22,15 +19,12 @@ FORMAT_VERSION = 1
 
 
 @dataclass(slots=True)
-class RedisCounters:
-    """`skipped` counts calls that the open breaker kept back, `oversized` values over the size cap in either direction."""
+class RedisCounters(LinkCounters):
+    """`oversized` counts values over the size cap in either direction."""
 
     hits: int = 0
     misses: int = 0
     puts: int = 0
-    errors: int = 0
-    timeouts: int = 0
-    skipped: int = 0
     oversized: int = 0
 
 
@@ -47,29 +41,21 @@ class RedisCache:
         max_value_bytes: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._timeout_s = timeout_ms / 1000
         self._ttl_s = ttl_s
         self._max_bytes = max_value_bytes
         self._prefix = f"{namespace}:artifact:{FORMAT_VERSION}:"
-        self._breaker = CircuitBreaker(clock)
-        self._redis: Redis = Redis.from_url(
-            url,
-            password=password,
-            socket_timeout=self._timeout_s,
-            socket_connect_timeout=self._timeout_s,
-            retry=Retry(NoBackoff(), 0),
-        )
         self.counters = RedisCounters()
+        self._link = RedisLink(url, password, timeout_ms, self.counters, clock)
 
     @property
     def is_open(self) -> bool:
         """The breaker keeps calls back."""
-        return self._breaker.is_open
+        return self._link.is_open
 
     async def get(self, key: str) -> bytes | None:
         """The value, None where there is none, it is over the size cap, or Redis does not answer in time."""
         # One byte past the cap tells an oversized value without transferring it.
-        value = await self._bounded(lambda: self._redis.getrange(self._prefix + key, 0, self._max_bytes))
+        value = await self._answer(lambda redis: redis.getrange(self._prefix + key, 0, self._max_bytes))
         if not isinstance(value, bytes):
             return None
         if len(value) > self._max_bytes:
@@ -86,38 +72,18 @@ class RedisCache:
         if len(value) > self._max_bytes:
             self.counters.oversized += 1
             return
-        if await self._bounded(lambda: self._redis.set(self._prefix + key, value, ex=self._ttl_s)):
+        if await self._answer(lambda redis: redis.set(self._prefix + key, value, ex=self._ttl_s)):
             self.counters.puts += 1
 
     async def ping(self) -> bool:
         """Redis answers in time now; asked past the breaker, so that health pages see a recovery at once."""
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                return bool(await self._redis.ping())
-        except (TimeoutError, RedisError, OSError, ValueError):
-            return False
+        return await self._link.ping()
 
     async def close(self) -> None:
-        try:
-            async with asyncio.timeout(1.0):
-                await self._redis.aclose()
-        except (RedisError, OSError, TimeoutError):
-            self.counters.errors += 1
+        await self._link.close()
 
-    async def _bounded(self, call: Callable[[], Awaitable[T]]) -> T | None:
-        if not self._breaker.admits():
-            self.counters.skipped += 1
-            return None
+    async def _answer(self, call: Callable[[Redis], Awaitable[T]]) -> T | None:
         try:
-            async with asyncio.timeout(self._timeout_s):
-                answer = await call()
-        except (TimeoutError, RedisError, OSError, ValueError) as error:
-            # A ValueError or any RedisError may be an answer that is no Redis protocol at all.
-            self._breaker.failed()
-            if isinstance(error, TimeoutError) or type(error).__name__ == "TimeoutError":
-                self.counters.timeouts += 1
-            else:
-                self.counters.errors += 1
+            return await self._link.ask(call)
+        except CacheUnavailable:
             return None
-        self._breaker.succeeded()
-        return answer

@@ -46,14 +46,21 @@ class TieredCache:
         self._counters.misses += 1
         return None
 
-    async def put(self, key: str, blob: bytes) -> None:
-        self.keep(key, blob)
+    def keep(self, key: str, blob: bytes) -> None:
+        """Store in memory only."""
+        self._memory.put(key, blob)
+
+    async def publish(self, key: str, blob: bytes) -> None:
+        """Store in Redis only, which may take its whole timeout."""
         if self._redis:
             await self._redis.put(key, blob)
 
-    def keep(self, key: str, blob: bytes) -> None:
-        """Store in memory only: for a value that Redis holds already."""
-        self._memory.put(key, blob)
+    def pin(self, key: str) -> None:
+        """Keep what memory holds of `key` until `unpin`, within the bounds of `MemoryCache`."""
+        self._memory.pin(key)
+
+    def unpin(self, key: str) -> None:
+        self._memory.unpin(key)
 
     def counters(self) -> dict[str, int]:
         """Counters that only grow, Redis's own with the prefix `redis_server_`."""

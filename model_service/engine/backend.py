@@ -1,7 +1,7 @@
 """Our structured-output backend inside vLLM's engine core (vLLM 0.32: `v1/structured_output/backend_types.py`).
 
-vLLM hands `compile_grammar` a string; ours is a grammar key. The compiled grammar is loaded from the artifact that the
-replica offers, never compiled here.
+vLLM hands `compile_grammar` a string; ours is a grammar key. The grammar is loaded from the artifact that the replica offers: from
+its tables, or from the recipe of one that has compiled in the sandbox, and compiles faster than its tables can be read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from grammar_service.backends import CompiledGrammar, Matcher, backend_named
+from grammar_service.backends import Backend, CompiledGrammar, Matcher, backend_named
 from grammar_service.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import fetch
 
@@ -52,10 +52,14 @@ class KeyedGrammar(StructuredOutputGrammar):
 
 
 class LoadedGrammars:
-    """Compiled grammars of one engine core, least recently used out first; called from several threads."""
+    """Compiled grammars of one engine core, least recently used out first; called from several threads.
+
+    It keeps its backends, whose compilers stay warm. They load without the interpreter's lock, beside the engine's own work.
+    """
 
     def __init__(self, tokenizer: GrammarTokenizer, channel: str, max_bytes: int = LOADED_BYTES) -> None:
         self._tokenizer = tokenizer
+        self._backends: dict[str, Backend] = {}
         self._channel = channel
         self._max_bytes = max_bytes
         self._held: OrderedDict[str, CompiledGrammar] = OrderedDict()
@@ -67,12 +71,18 @@ class LoadedGrammars:
                 self._held.move_to_end(key)
                 return self._held[key]
         payload = fetch(self._channel, key)
-        grammar = backend_named(payload.backend).load(payload.data, self._tokenizer)
+        grammar = self._backend(payload.backend).load(payload.data, self._tokenizer)
         with self._lock:
             self._held[key] = grammar
             while len(self._held) > 1 and sum(g.size_bytes for g in self._held.values()) > self._max_bytes:
                 self._held.popitem(last=False)
         return grammar
+
+    def _backend(self, name: str) -> Backend:
+        with self._lock:
+            if name not in self._backends:
+                self._backends[name] = backend_named(name)
+            return self._backends[name]
 
 
 class ArtifactBackend(StructuredOutputBackend):
@@ -80,7 +90,10 @@ class ArtifactBackend(StructuredOutputBackend):
 
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int, channel: str, max_rollback_tokens: int) -> None:
         super().__init__(vllm_config=vllm_config, tokenizer=tokenizer, vocab_size=vocab_size)
-        self._grammars = LoadedGrammars(GrammarTokenizer.from_huggingface(tokenizer, vocab_size), channel)
+        vocabulary = GrammarTokenizer.from_huggingface(tokenizer, vocab_size)
+        # Python code that takes a while for a large vocabulary: now, since later it would hold up the engine's steps.
+        _ = vocabulary.spaces
+        self._grammars = LoadedGrammars(vocabulary, channel)
         self._max_rollback_tokens = max_rollback_tokens
 
     def compile_grammar(

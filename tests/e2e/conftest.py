@@ -18,7 +18,13 @@ SMALL_QUEUES = {"max_ongoing_requests": 32, "max_queued_requests": 32}  # so tha
 def service() -> Iterator[Service]:
     """One running service for the whole session: the embedded model, two compile replicas, a Redis of its own."""
     port = free_port("127.0.0.1")
-    settings = parse_settings({"http": {"port": port, "max_body_mib": 1}, "model": {"max_num_seqs": 32, **SMALL_QUEUES}})
+    settings = parse_settings(
+        {
+            "http": {"port": port, "max_body_mib": 1},
+            "model": {"max_num_seqs": 32, **SMALL_QUEUES},
+            "grammars": {"from-settings": {"choice": ["left", "right"]}},
+        }
+    )
     cluster = LocalCluster(settings, Progress(Console(stderr=True)))
     try:
         cluster.start()

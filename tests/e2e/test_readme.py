@@ -32,11 +32,19 @@ def here(example: str, service: Service) -> str:
 
 
 def test_every_example_is_tested() -> None:
-    assert set(EXAMPLES) == {"curl", "openai", "handle"}
+    assert set(EXAMPLES) == {"curl", "openai", "handle", "named"}
 
 
 def test_curl(service: Service) -> None:
     answer = json.loads(run(service, ["bash", "-c", here("curl", service)]))
+    assert json.loads(answer["choices"][0]["message"]["content"]) == {"name": "Ada Young", "age": 36}
+
+
+def test_a_named_grammar(service: Service) -> None:
+    output = run(service, ["bash", "-c", here("named", service)])
+    grammar, end = json.JSONDecoder().raw_decode(output)
+    assert (grammar["object"], grammar["id"]) == ("grammar", "person")
+    answer = json.loads(output[end:])
     assert json.loads(answer["choices"][0]["message"]["content"]) == {"name": "Ada Young", "age": 36}
 
 

@@ -20,5 +20,11 @@ def test_anything_else_is_a_401(header: str | None) -> None:
     assert (caught.value.status, caught.value.code) == (401, "invalid_api_key")
 
 
-def test_without_keys_everybody_passes() -> None:
-    ApiKeys([]).check(None)
+def test_without_keys_everybody_passes_as_one_tenant() -> None:
+    assert ApiKeys([]).check(None) == ApiKeys([]).check("Bearer any") == ""
+
+
+def test_each_key_is_a_tenant_whose_name_does_not_tell_the_key() -> None:
+    first, second = KEYS.check("Bearer first"), KEYS.check("Bearer sécond")
+    assert first == KEYS.check("bearer first ") != second
+    assert "first" not in first

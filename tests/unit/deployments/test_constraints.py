@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.constraints import Requested, take_constraint
+from deployments.constraints import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError
 from grammar_service.spec import GrammarKind
 
@@ -17,7 +17,9 @@ STRICT_TOOL = {"type": "function", "function": {"name": "look_up", "parameters":
 
 
 def take(body: dict[str, Any], tool_parser: str = "hermes") -> Requested | None:
-    return take_constraint(body, "standard", tool_parser)
+    requested = take_constraint(body, "standard", tool_parser)
+    assert not isinstance(requested, NamedGrammar)
+    return requested
 
 
 @pytest.mark.parametrize(
@@ -184,3 +186,42 @@ def test_tool_choice_none_leaves_the_other_constraint() -> None:
     requested = take({"tools": [TOOL], "tool_choice": "none", "structured_outputs": {"regex": "a"}})
     assert requested is not None
     assert requested.spec.kind is GrammarKind.REGEX
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"structured_outputs": {"grammar_id": "person"}}, "structured_outputs.grammar_id"),
+        ({"response_format": {"type": "grammar", "grammar_id": "person"}}, "response_format.grammar_id"),
+    ],
+)
+def test_a_registered_grammar_is_left_to_be_looked_up(body: dict[str, Any], field: str) -> None:
+    assert take_constraint(body, "standard", "hermes") == NamedGrammar("person", field)
+    assert body == {}
+
+
+NAMED = {"structured_outputs": {"grammar_id": "person"}}
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "code"),
+    [
+        ({"structured_outputs": {"grammar_id": 7}}, "structured_outputs.grammar_id", "invalid_request"),
+        ({"structured_outputs": {"grammar_id": ""}}, "structured_outputs.grammar_id", "invalid_request"),
+        ({"response_format": {"type": "grammar"}}, "response_format.grammar_id", "invalid_request"),
+        ({"structured_outputs": {"grammar_id": "person", "regex": "a"}}, "structured_outputs.grammar_id", "conflicting_constraints"),
+        (
+            {"structured_outputs": {"grammar_id": "person", "whitespace": "compact"}},
+            "structured_outputs.whitespace",
+            "conflicting_constraints",
+        ),
+        ({**NAMED, "response_format": {"type": "json_object"}}, "structured_outputs.grammar_id", "conflicting_constraints"),
+        ({**NAMED, "guided_regex": "a"}, "guided_regex", "conflicting_constraints"),
+        ({**NAMED, "tools": [TOOL], "tool_choice": "required"}, "tool_choice", "conflicting_constraints"),
+        ({**NAMED, "tools": [TOOL]}, "tool_choice", "conflicting_constraints"),
+    ],
+)
+def test_a_name_is_a_constraint_like_others(body: dict[str, Any], field: str, code: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        take_constraint(dict(body), "standard", "hermes")
+    assert (caught.value.status, caught.value.param, caught.value.code) == (400, field, code)

@@ -68,7 +68,7 @@ def test_breaker_opens_after_failures_in_a_row_and_lets_one_probe_out() -> None:
 async def test_without_redis_memory_serves_alone() -> None:
     cache = TieredCache(MemoryCache(100), None)
     assert await cache.get("k", lambda _: True) is None
-    await cache.put("k", b"v")
+    cache.keep("k", b"v")
     found = await cache.get("k", lambda _: True)
     assert found is not None
     assert (found.blob, found.tier) == (b"v", "memory")

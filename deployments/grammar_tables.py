@@ -1,0 +1,106 @@
+"""What the grammar commands print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from deployments.grammar_trial import Trial
+from grammar_service.bench.report import BenchReport
+from grammar_service.bench.summary import Summary
+from grammar_service.conformance import ConformanceReport
+from grammar_service.conformance.verdict import Outcome, Tally
+from grammar_service.inspection import Inspection, Opinion
+from grammar_service.spec import SPACED_KINDS
+
+MOST_FAULTS = 12
+MOST_DEVIATIONS = 20
+MOST_FORCED = 400
+
+
+def show_check(file: Path, inspection: Inspection, console: Console) -> None:
+    """The verdict, and each backend's faults at their JSON pointers."""
+    spec = inspection.spec
+    layout = f", {spec.whitespace} whitespace" if spec.kind in SPACED_KINDS else ""
+    console.print(f"{escape(str(file))}: {spec.kind}, {len(spec.text):,} characters{layout}", highlight=False)
+    if inspection.opinions:
+        table = Table("backend", "verdict", "at", "what it would not enforce")
+        for opinion in inspection.opinions:
+            _add_opinion(table, opinion, opinion.backend == inspection.served_by)
+        console.print(table)
+    console.print(_verdict(inspection), highlight=False)
+
+
+def _add_opinion(table: Table, opinion: Opinion, serves: bool) -> None:
+    verdict = "[green]serves it[/]" if serves else "enforces all of it" if not opinion.faults else "[red]would weaken it[/]"
+    shown = [(fault.pointer or "", fault.message) for fault in opinion.faults[:MOST_FAULTS]]
+    if len(opinion.faults) > MOST_FAULTS:
+        shown.append(("…", f"and {len(opinion.faults) - MOST_FAULTS} more"))
+    for index, (pointer, message) in enumerate(shown or [("", "")]):
+        first = index == 0
+        table.add_row(opinion.backend if first else "", verdict if first else "", escape(pointer), escape(message))
+
+
+def _verdict(inspection: Inspection) -> str:
+    if inspection.refusal is None:
+        first = f", and by {inspection.first_by} until that has compiled" if inspection.first_by else ""
+        return f"[green]served[/] by {inspection.served_by}{first}"
+    at = f" (at {escape(inspection.refusal.pointer)})" if inspection.refusal.pointer else ""
+    return f"[bold red]refused[/]{at}: {escape(inspection.refusal.message)}"
+
+
+def show_trial(file: Path, trial: Trial, console: Console) -> None:
+    header = trial.header
+    table = Table(show_header=False, title=f"{escape(str(file))} on {header.backend} {header.backend_version}", title_justify="left")
+    expanded = f"{header.expanded_bytes:,} bytes" if header.expanded_bytes else "none: the payload is the recipe"
+    for name, value in (
+        ("compiling", f"{header.compile_ms:.1f} ms"),
+        ("request to artifact, with sandbox and encoding", f"{trial.answer_ms:.1f} ms"),
+        ("loading, as expected of a warm reader", f"{header.load_ms:.1f} ms"),
+        ("loading, measured here in a cold one", f"{trial.load_ms:.1f} ms"),
+        ("first mask", f"{trial.mask_ms:.2f} ms"),
+        ("artifact", f"{trial.artifact_bytes:,} bytes"),
+        ("tables, expanded", expanded),
+        ("forced at the start", _forced(trial.forced)),
+    ):
+        table.add_row(name, value)
+    console.print(table)
+
+
+def _forced(text: bytes) -> str:
+    if not text:
+        return "nothing"
+    shown = text.decode("utf-8", "backslashreplace")
+    return escape(shown[:MOST_FORCED]) + (f" … ({len(text):,} bytes)" if len(shown) > MOST_FORCED else "")
+
+
+def show_conformance(found: ConformanceReport, report: BenchReport, console: Console) -> None:
+    """Outcomes by keyword, totals of each way to compile, what deviates and why, and the targets."""
+    table = Table("keyword", "schemas", "cases", *(outcome.value for outcome in Outcome), title="by keyword", title_justify="left")
+    for row in found.rows:
+        table.add_row(row.keyword, str(row.schemas), *_counts(row.tally))
+    console.print(table)
+    totals = Table("all cases", "cases", *(outcome.value for outcome in Outcome))
+    for name, tally in found.totals.items():
+        totals.add_row(name, *_counts(tally))
+    console.print(totals)
+    for deviation in found.deviations[:MOST_DEVIATIONS]:
+        where = f"{deviation.keyword}: {deviation.group}: {deviation.case}"
+        console.print(f"{deviation.outcome}, {deviation.reason or 'no reason known'}: {where}", markup=False, highlight=False)
+    if len(found.deviations) > MOST_DEVIATIONS:
+        console.print(f"and {len(found.deviations) - MOST_DEVIATIONS} more deviations (--json lists all)", highlight=False)
+    console.print(report.table())
+
+
+def _counts(tally: Tally) -> list[str]:
+    return [str(tally.total), *(str(count) if count else "·" for count in tally.counts.values())]
+
+
+def show_bench(report: BenchReport, summary: Summary, console: Console) -> None:
+    """The raw figures in short, and the targets."""
+    for table in summary.tables():
+        console.print(table)
+    console.print(report.table())

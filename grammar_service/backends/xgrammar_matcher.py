@@ -1,0 +1,81 @@
+"""Grammars and matchers of xgrammar, as the protocol has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import xgrammar
+
+from grammar_service.backends.bounded_whitespace import BoundedWhitespace
+from grammar_service.backends.protocol import Matcher
+from grammar_service.backends.trial import accepted_prefix
+from grammar_service.tokenizer import GrammarTokenizer
+
+
+class XgrammarGrammar:
+    """`bounded` bounds runs of whitespace between the tokens of JSON, which the library's grammar leaves free."""
+
+    def __init__(self, compiled: xgrammar.CompiledGrammar, tokenizer: GrammarTokenizer, bounded: bool = False) -> None:
+        self._compiled = compiled
+        self._tokenizer = tokenizer
+        self._spaces = tokenizer.spaces if bounded else None
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self._compiled.memory_size_bytes)
+
+    def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
+        stops = list(stop_token_ids) if stop_token_ids is not None else None
+        matcher = xgrammar.GrammarMatcher(self._compiled, override_stop_tokens=stops)
+        own = self._tokenizer.stop_token_ids
+        refused = frozenset(own) - frozenset(own if stops is None else stops)
+        plain = XgrammarMatcher(matcher, refused, self._tokenizer.vocab_size)
+        return plain if self._spaces is None else BoundedWhitespace(plain, self._spaces)
+
+
+class XgrammarMatcher:
+    """Takes back any number of tokens: the library keeps the whole history. `refused` are the tokenizer's stop tokens that do not
+    stop this request: they have no text, and the library would accept them anywhere."""
+
+    def __init__(self, matcher: xgrammar.GrammarMatcher, refused: frozenset[int], vocab_size: int) -> None:
+        self._matcher = matcher
+        self._refused = refused
+        self._last_word, used = divmod(vocab_size, 32)
+        self._last_bits = (1 << used) - 1
+        self._accepted = 0
+
+    def accept(self, token: int) -> bool:
+        if not self._advance(token):
+            return False
+        self._accepted += 1
+        return True
+
+    def validate(self, tokens: list[int]) -> int:
+        return accepted_prefix(self, tokens)
+
+    def rollback(self, n: int) -> None:
+        if not 0 <= n <= self._accepted:
+            raise ValueError(f"cannot take back {n} of {self._accepted} tokens")
+        if n:
+            self._matcher.rollback(n)
+            self._accepted -= n
+
+    def fill(self, bitmask: torch.Tensor, row: int) -> None:
+        if self._matcher.is_terminated():
+            bitmask[row].zero_()
+            return
+        self._matcher.fill_next_token_bitmask(bitmask, row)
+        if self._last_bits:
+            # The library leaves the bits past the vocabulary set.
+            bitmask[row, self._last_word] &= self._last_bits
+
+    def is_terminated(self) -> bool:
+        return bool(self._matcher.is_terminated())
+
+    def reset(self) -> None:
+        self._matcher.reset()
+        self._accepted = 0
+
+    def _advance(self, token: int) -> bool:
+        return not self._matcher.is_terminated() and token not in self._refused and bool(self._matcher.accept_token(token))

@@ -1,0 +1,116 @@
+"""What xgrammar is given to compile: the spec in the library's own terms, so that compiling it again needs no schema code of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import TypedDict
+
+import msgspec
+import xgrammar
+
+from grammar_service.backends.choice import choice_grammar, choices_of
+from grammar_service.errors import InvalidGrammar
+from grammar_service.json_schema import JsonSchema, parse_schema
+from grammar_service.json_text import text_of
+from grammar_service.regex import Dialect, parse_regex
+from grammar_service.schema.rewriting import with_length_patterns
+from grammar_service.spec import FLEXIBLE, JSON_KINDS, MAX_WHITESPACE, STANDARD, GrammarKind, GrammarSpec, indent_of
+from grammar_service.structural_tag import Embedded, written_tag
+
+
+class Recipe(msgspec.Struct, frozen=True):
+    """`text` is what the library's function for that kind takes."""
+
+    kind: str
+    text: str
+    whitespace: str
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether whitespace is free in the grammar, so that its runs are bounded by the matcher.
+
+        The library's own bound would make tables of 10 MB of any schema.
+        """
+        return self.kind in JSON_KINDS and self.whitespace == FLEXIBLE
+
+    def digest(self) -> bytes:
+        return blake2b(f"{self.kind}\n{self.whitespace}\n{self.text}".encode(), digest_size=16).digest()
+
+
+JSON_OBJECT = Recipe(GrammarKind.JSON_OBJECT, '{"type": "object"}', STANDARD)
+
+
+def recipe_of(spec: GrammarSpec) -> Recipe:
+    """Raises InvalidGrammar, UnsupportedGrammar, GrammarTooLarge: as the readers of the kinds do."""
+    return Recipe(spec.kind.value, _written(spec), spec.whitespace)
+
+
+def compiled(recipe: Recipe, compiler: xgrammar.GrammarCompiler) -> xgrammar.CompiledGrammar:
+    """Native code without the interpreter's lock. Raises RuntimeError, ValueError, TypeError, MemoryError: as the library does."""
+    match recipe.kind:
+        case GrammarKind.JSON_SCHEMA | GrammarKind.JSON_OBJECT:
+            return compiler.compile_json_schema(recipe.text, **_layout(recipe.whitespace, None))
+        case GrammarKind.REGEX:
+            return compiler.compile_regex(recipe.text)
+        case GrammarKind.STRUCTURAL_TAG:
+            return compiler.compile_structural_tag(recipe.text)
+        case GrammarKind.CHOICE | GrammarKind.EBNF:
+            return compiler.compile_grammar(recipe.text)
+        case _:
+            raise ValueError(f"no recipe is of the kind {recipe.kind[:40]!r}")
+
+
+def _written(spec: GrammarSpec) -> str:
+    match spec.kind:
+        case GrammarKind.JSON_SCHEMA:
+            return _schema_text(parse_schema(spec.text))
+        case GrammarKind.JSON_OBJECT:
+            return JSON_OBJECT.text
+        case GrammarKind.REGEX:
+            return parse_regex(spec.text, Dialect.PYTHON_ASCII).full_match()
+        case GrammarKind.CHOICE:
+            return choice_grammar(choices_of(spec.text))
+        case GrammarKind.EBNF:
+            return spec.text
+        case GrammarKind.STRUCTURAL_TAG:
+            return text_of(written_tag(spec.text, _writer(spec.whitespace)))
+        case GrammarKind.LARK:
+            raise InvalidGrammar("Lark grammars are not for this backend")
+
+
+class _Layout(TypedDict):
+    """Options that `compile_json_schema` and `Grammar.from_json_schema` share."""
+
+    any_whitespace: bool
+    indent: int | None
+    separators: tuple[str, str] | None
+    max_whitespace_cnt: int | None
+    strict_mode: bool
+
+
+def _layout(whitespace: str, max_whitespace: int | None) -> _Layout:
+    """JSON objects are closed as `schema.normal` says, by the schema itself, so the library's strict mode stays off."""
+    indent, flexible = indent_of(whitespace), whitespace == FLEXIBLE
+    return {
+        "any_whitespace": flexible,
+        "indent": indent,
+        "separators": None if flexible or indent is not None else (", ", ": "),
+        "max_whitespace_cnt": max_whitespace if flexible else None,
+        "strict_mode": False,
+    }
+
+
+def _writer(whitespace: str) -> Callable[[Embedded], str]:
+    """Writes the schemas of a structural tag as EBNF, laid out as a schema of its own would be, with bounds on whitespace built in."""
+
+    def write(embedded: Embedded) -> str:
+        bound = embedded.max_whitespace
+        layout = _layout(whitespace, MAX_WHITESPACE) if bound is None else _layout(FLEXIBLE, bound)
+        return str(xgrammar.Grammar.from_json_schema(_schema_text(embedded.schema), **layout))
+
+    return write
+
+
+def _schema_text(schema: JsonSchema) -> str:
+    return text_of(with_length_patterns(schema.normal))

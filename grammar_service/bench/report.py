@@ -1,0 +1,117 @@
+"""The one form of every benchmark's result: what ran, where, which targets hold, and the raw rows."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+from rich.table import Table
+
+Row = Mapping[str, Any]
+"""One raw run: names to strings, numbers, booleans or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What was promised and what was measured; `value` None where nothing could be measured, and then it does not hold."""
+
+    name: str
+    value: float | None
+    unit: str
+    target: str
+    holds: bool
+
+    @classmethod
+    def at_most(cls, name: str, value: float | None, bound: float, unit: str) -> Target:
+        value = _measured(value)
+        return cls(name, value, unit, f"at most {bound:g}", value is not None and value <= bound)
+
+    @classmethod
+    def at_least(cls, name: str, value: float | None, bound: float, unit: str) -> Target:
+        value = _measured(value)
+        return cls(name, value, unit, f"at least {bound:g}", value is not None and value >= bound)
+
+    def shown(self) -> str:
+        """The value with three significant digits and its unit; large numbers whole."""
+        if self.value is None:
+            return "not measured"
+        digits = f"{self.value:,.0f}" if abs(self.value) >= 1000 else f"{self.value:.3g}"
+        return f"{digits} {self.unit}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class BenchReport:
+    """`command` as one can type it; `machine` and `versions` say on what it ran."""
+
+    command: str
+    machine: Mapping[str, str | float]
+    versions: Mapping[str, str]
+    targets: Sequence[Target]
+    rows: Sequence[Row]
+
+    @classmethod
+    def here(cls, command: str, packages: Iterable[str], targets: Sequence[Target], rows: Sequence[Row]) -> BenchReport:
+        """A report of this machine and these installed packages."""
+        return cls(command, machine(), versions(packages), targets, rows)
+
+    def write(self, path: Path) -> None:
+        """As JSON; folders are made."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> BenchReport:
+        """What `write` wrote. Raises OSError, ValueError, TypeError, KeyError: it is no such file."""
+        tree = json.loads(path.read_text(encoding="utf-8"))
+        return cls(tree["command"], tree["machine"], tree["versions"], [Target(**target) for target in tree["targets"]], tree["rows"])
+
+    def table(self) -> Table:
+        """The targets, for a terminal."""
+        table = Table("target", "measured", "promised", "", title="targets", title_justify="left")
+        for target in self.targets:
+            table.add_row(target.name, target.shown(), target.target, "[green]holds[/]" if target.holds else "[bold red]missed[/]")
+        return table
+
+
+def machine() -> dict[str, str | float]:
+    """Processor, cores, memory in GiB and operating system."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count() or 1,
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "system": platform.platform(),
+    }
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Installed versions by name, Python's among them."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in packages}}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.machine()
+
+
+def _measured(value: float | None) -> float | None:
+    """JSON has no infinities: what is not finite was not measured."""
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,4 @@
+from grammar_service.conformance.report import ConformanceReport, Row
+from grammar_service.conformance.run import run_conformance
+
+__all__ = ["ConformanceReport", "Row", "run_conformance"]

@@ -1,0 +1,64 @@
+"""Reading folders of schemas with instances that are valid or not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from grammar_service.errors import SuiteError
+from grammar_service.json_text import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One instance, and whether its schema allows it."""
+
+    description: str
+    instance: Json
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One schema with its cases, which may be none; `keyword` is the name of the file that it comes from."""
+
+    keyword: str
+    description: str
+    schema: Json
+    cases: tuple[Case, ...]
+
+
+def read_suite(folder: Path) -> list[Group]:
+    """The groups of all `*.json` files of a folder, or, where it has none, of the folders below it.
+
+    A file holds a list of `{"description", "schema", "tests": [{"description", "data", "valid"}]}`, as the official suite does; one
+    such object; or a schema alone.
+
+    Raises:
+        SuiteError: there is no such folder, no file in it, or a file that is not JSON.
+    """
+    files = sorted(folder.glob("*.json")) or sorted(folder.rglob("*.json"))
+    if not files:
+        raise SuiteError(f"there are no *.json files in {folder}")
+    return [group for file in files for group in _groups(file)]
+
+
+def _groups(file: Path) -> list[Group]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError) as error:
+        raise SuiteError(f"{file} cannot be read: {error}") from None
+    listed = content if isinstance(content, list) else [content]
+    return [_group(file.stem, item) for item in listed]
+
+
+def _group(keyword: str, item: Json) -> Group:
+    if not (isinstance(item, dict) and "schema" in item and isinstance(tests := item.get("tests", []), list)):
+        return Group(keyword, keyword, item, ())
+    cases = tuple(_case(test) for test in tests if isinstance(test, dict) and "data" in test)
+    return Group(keyword, str(item.get("description", keyword)), item["schema"], cases)
+
+
+def _case(test: dict[str, Json]) -> Case:
+    return Case(str(test.get("description", "")), test["data"], test.get("valid") is True)

@@ -1,0 +1,102 @@
+"""What a compiled grammar should travel as: its tables, which cost loading, or its recipe, which costs compiling once more. Pure.
+
+Neither is always cheaper. Typical schemas compile in milliseconds where a compiler is warm, and their tables take longer to read;
+for schemas that compile in seconds it is the other way round. Reading is slow because tables are text in which one automaton is
+repeated for each rule.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+AUTOMATA_WEIGHT = 4
+"""Reading a character of automata takes about as long as reading this many of token lists (xgrammar 0.2.8, 50 grammars)."""
+ESTIMATE_MARGIN = 1.5
+"""A table's size, estimated before it is written, may be wrong by this factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """Characters of a grammar's expanded tables: `automata` those of its rules, `masks` the tokens allowed in their states."""
+
+    automata: int
+    masks: int
+
+    @property
+    def total(self) -> int:
+        return self.automata + self.masks
+
+    @property
+    def work(self) -> int:
+        """What reading them costs, in characters of token lists."""
+        return AUTOMATA_WEIGHT * self.automata + self.masks
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRate:
+    """How fast tables are read here, found by reading some once: `ms` for tables of `work`."""
+
+    ms: float
+    work: int
+
+    def load_ms(self, size: TableSize) -> float:
+        """What tables of that size are expected to take."""
+        return self.ms * size.work / max(self.work, 1)
+
+
+def worth_tables(compile_ms: float, load_ms: float, size: TableSize, max_expanded_bytes: int) -> bool:
+    """Whether readers should get tables: loading is cheaper than a warm compile, and their expansion surely is within its bound."""
+    return load_ms < compile_ms and size.total * ESTIMATE_MARGIN <= max_expanded_bytes
+
+
+class FirstCosts:
+    """What each grammar took to compile the first time: a compiler that has it already answers at once, which no reader can.
+
+    Least recently used out first; `most` grammars are remembered.
+    """
+
+    def __init__(self, most: int = 4096) -> None:
+        self._most = most
+        self._costs: OrderedDict[bytes, float] = OrderedDict()
+
+    def of(self, digest: bytes, ms: float) -> float:
+        """The highest of the costs seen for the grammar of that digest, `ms` included."""
+        self._costs[digest] = highest = max(ms, self._costs.pop(digest, 0.0))
+        if len(self._costs) > self._most:
+            self._costs.popitem(last=False)
+        return highest
+
+
+_FORGETTING = 0.9
+_PRIOR_MS = 50.0
+_SLOWEST = 4.0
+
+
+@dataclass(slots=True)
+class Pace:
+    """How much longer than recorded one kind of work takes in this process, as an average that slowly forgets."""
+
+    recorded_ms: float = _PRIOR_MS
+    taken_ms: float = _PRIOR_MS
+
+    @property
+    def factor(self) -> float:
+        """Between 1/4 and 4, so that no outlier turns every decision."""
+        return min(max(self.taken_ms / self.recorded_ms, 1 / _SLOWEST), _SLOWEST)
+
+    def learn(self, recorded_ms: float, taken_ms: float) -> None:
+        self.recorded_ms = self.recorded_ms * _FORGETTING + max(recorded_ms, 0.001)
+        self.taken_ms = self.taken_ms * _FORGETTING + taken_ms
+
+
+@dataclass(slots=True)
+class ReaderPaces:
+    """A reader's own experience, by which it may still compile a grammar whose tables it holds."""
+
+    loading: Pace = field(default_factory=Pace)
+    compiling: Pace = field(default_factory=Pace)
+
+    def prefer_compiling(self, compile_ms: float, load_ms: float) -> bool:
+        """By costs recorded where the grammar was compiled first."""
+        return compile_ms * self.compiling.factor < load_ms * self.loading.factor

@@ -1,0 +1,29 @@
+"""Refusals that are kept like artifacts: whoever asks for the grammar again is refused at once."""
+
+from __future__ import annotations
+
+import msgspec
+
+from grammar_service.errors import ArtifactError, GrammarError, GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
+from grammar_service.messages import Refusal
+
+LASTING: tuple[type[GrammarError], ...] = (InvalidGrammar, UnsupportedGrammar, GrammarTooLarge)
+"""Verdicts that another try would only repeat. Time and memory may be there another time."""
+
+_CODES = frozenset(kind.code for kind in LASTING)
+
+
+def encode_refusal(refusal: Refusal) -> bytes:
+    """The payload of an artifact with the refusal codec."""
+    return msgspec.msgpack.encode(refusal)
+
+
+def decode_refusal(payload: bytes) -> Refusal:
+    """Raises ArtifactError: not a refusal, or not one that lasts."""
+    try:
+        refusal = msgspec.msgpack.decode(payload, type=Refusal)
+    except msgspec.MsgspecError as error:
+        raise ArtifactError(f"the refusal cannot be read: {error}") from None
+    if refusal.code not in _CODES:
+        raise ArtifactError(f"a refusal for {refusal.code[:40]!r} is not to be kept")
+    return refusal

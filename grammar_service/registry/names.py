@@ -1,0 +1,66 @@
+"""What names stand for: those of the settings, those in Redis, and what this process has seen of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+import msgspec
+
+from grammar_service.cache.memory import MemoryCache
+from grammar_service.errors import CacheUnavailable, EntryError
+from grammar_service.registry.entry import GrammarEntry, is_valid_id
+from grammar_service.registry.store import RegistryStore
+
+SEEN_BYTES = 64 << 20
+
+
+class GrammarNames:
+    """`fixed` never change and come before what the store has. The store is asked each time, so that what is deleted there is gone
+    at once everywhere; what this process has seen of it helps out only where the store does not answer."""
+
+    def __init__(self, fixed: Mapping[str, GrammarEntry], store: RegistryStore | None, seen_bytes: int = SEEN_BYTES) -> None:
+        self._fixed = fixed
+        self._store = store
+        self._seen = MemoryCache(seen_bytes)
+
+    def is_fixed(self, name: str) -> bool:
+        return name in self._fixed
+
+    async def find(self, name: str) -> GrammarEntry | None:
+        """What the name stands for, None where it is not known.
+
+        Raises:
+            CacheUnavailable, EntryError: the store does not tell, and this process has not seen the name.
+        """
+        if name in self._fixed or self._store is None or not is_valid_id(name):
+            return self._fixed.get(name)
+        try:
+            entry = await self._store.get(name)
+        except (CacheUnavailable, EntryError):
+            seen = self._seen.get(name)
+            if seen is None:
+                raise
+            self._store.counters.from_memory += 1
+            return msgspec.msgpack.decode(seen, type=GrammarEntry)
+        if entry is None:
+            self.forget(name)
+        else:
+            self.remember(entry)
+        return entry
+
+    async def entries(self) -> AsyncIterator[GrammarEntry]:
+        """All of them, the fixed ones first. Raises CacheUnavailable, also in the middle."""
+        for entry in self._fixed.values():
+            yield entry
+        if self._store is None:
+            return
+        async for entry in self._store.entries():
+            if entry.id not in self._fixed:
+                self.remember(entry)
+                yield entry
+
+    def remember(self, entry: GrammarEntry) -> None:
+        self._seen.put(entry.id, msgspec.msgpack.encode(entry))
+
+    def forget(self, name: str) -> None:
+        self._seen.discard(name)

@@ -1,0 +1,3 @@
+from grammar_service.sandbox.sandbox import Sandbox, SandboxSettings
+
+__all__ = ["Sandbox", "SandboxSettings"]

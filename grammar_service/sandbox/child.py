@@ -1,0 +1,64 @@
+"""The parent's end of one compile child process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+import msgspec
+
+from grammar_service.errors import ArtifactError
+from grammar_service.sandbox.wire import LENGTH_BYTES, Job, Result, body_length, frame
+
+_RESULT_SLACK = 64 * 1024
+"""What a result holds besides its payload."""
+
+
+class ChildDied(Exception):
+    """A process of the sandbox ended, or sent something else than a message, before it had answered."""
+
+
+class Origin(Protocol):
+    """Where a child comes from, and who can end it."""
+
+    async def reap(self, pid: int) -> None: ...
+
+    def last_words(self) -> str: ...
+
+
+class CompileChild:
+    """A running child; end it with `kill`, which leaves no zombie."""
+
+    def __init__(
+        self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, origin: Origin, output_limit_bytes: int
+    ) -> None:
+        self.pid = pid
+        self._reader = reader
+        self._writer = writer
+        self._origin = origin
+        self._frame_limit = output_limit_bytes + _RESULT_SLACK
+
+    @property
+    def is_alive(self) -> bool:
+        """Its end of the connection is open."""
+        return not self._reader.at_eof()
+
+    async def run(self, job: Job) -> Result:
+        """The child's answer. Raises ChildDied. Once this is cancelled the child must be killed: its answer is still to come."""
+        try:
+            self._writer.write(frame(job))
+            await self._writer.drain()
+            length = body_length(await self._reader.readexactly(LENGTH_BYTES), self._frame_limit)
+            answer: Result = msgspec.msgpack.decode(await self._reader.readexactly(length), type=Result)
+            return answer
+        except (OSError, EOFError, ValueError, ArtifactError) as error:
+            raise ChildDied(str(error)) from None
+
+    async def kill(self) -> None:
+        """End the process and have it reaped."""
+        self._writer.close()
+        await self._origin.reap(self.pid)
+
+    def last_words(self) -> str:
+        """The end of its standard error."""
+        return self._origin.last_words()

@@ -1,0 +1,172 @@
+"""The parent's end of the zygote: has children forked, and killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from grammar_service.errors import PoolUnavailable
+from grammar_service.sandbox.child import ChildDied, CompileChild
+from grammar_service.sandbox.wire import MAX_PACKET_BYTES, Done, Order, Ready, Setup
+
+_PACKAGE_ROOT = str(Path(__file__).resolve().parent.parent.parent)
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "HF_TOKEN")
+_TAIL_LINES = 40
+_ORDER_TIMEOUT_S = 10.0
+
+M = TypeVar("M", bound=msgspec.Struct)
+
+
+class Nursery:
+    """One zygote, started when it is first needed and again when it has died."""
+
+    def __init__(self, setup: Setup, start_timeout_s: float) -> None:
+        self._setup = setup
+        self._start_timeout_s = start_timeout_s
+        self._zygote: asyncio.Task[Zygote] | None = None
+        self._closed = False
+
+    async def fingerprint(self) -> str:
+        """The tokenizer's; waits for a warm zygote. Raises PoolUnavailable."""
+        return (await self._warm()).fingerprint
+
+    async def fork(self, background: bool) -> CompileChild:
+        """A warm child. Raises PoolUnavailable."""
+        for last in (False, True):
+            zygote = await self._warm()
+            try:
+                return await zygote.fork(background, self._setup.output_limit_bytes)
+            except (ChildDied, TimeoutError, OSError) as error:
+                await zygote.kill()
+                if last:
+                    raise PoolUnavailable(f"no compile child can be forked: {error}") from None
+        raise AssertionError("unreachable")
+
+    async def close(self) -> None:
+        """Kill the zygote, and with it all children."""
+        self._closed = True
+        if self._zygote is not None:
+            self._zygote.cancel()
+            with suppress(asyncio.CancelledError, ChildDied, TimeoutError, OSError):
+                await (await self._zygote).kill()
+
+    async def _warm(self) -> Zygote:
+        if self._closed:
+            raise PoolUnavailable("the compiler is closed")
+        if self._zygote is None or _is_lost(self._zygote):
+            self._zygote = asyncio.create_task(self._successor(self._zygote))
+        try:
+            return await asyncio.shield(self._zygote)
+        except (ChildDied, TimeoutError, OSError) as error:
+            raise PoolUnavailable(f"the compile child does not start: {error}") from None
+
+    async def _successor(self, old: asyncio.Task[Zygote] | None) -> Zygote:
+        if old is not None and not old.cancelled() and old.exception() is None:
+            await old.result().kill()
+        return await Zygote.spawn(self._setup, self._start_timeout_s)
+
+
+class Zygote:
+    """A running zygote. Make one with `spawn`; end it with `kill`, which leaves no zombie."""
+
+    def __init__(self, process: asyncio.subprocess.Process, channel: socket.socket) -> None:
+        self._process = process
+        self._channel = channel
+        self._lock = asyncio.Lock()
+        self._tail: deque[bytes] = deque(maxlen=_TAIL_LINES)
+        self._listener = asyncio.create_task(self._listen())
+        self.fingerprint = ""
+
+    @classmethod
+    async def spawn(cls, setup: Setup, start_timeout_s: float) -> Zygote:
+        """A warm zygote. Raises ChildDied or TimeoutError (no process is left), OSError."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "grammar_service.sandbox.zygote"),
+                stdin=theirs.fileno(),
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                env=_environment(os.environ),
+                start_new_session=True,  # a Ctrl-C at the terminal is the parent's to handle
+            )
+        zygote = cls(process, ours)
+        try:
+            zygote.fingerprint = (await zygote._ask(setup, Ready, start_timeout_s)).fingerprint
+        except BaseException:
+            await zygote.kill()
+            raise
+        return zygote
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.returncode is None
+
+    async def fork(self, background: bool, output_limit_bytes: int) -> CompileChild:
+        """Raises ChildDied, TimeoutError, OSError: the zygote is of no use any more."""
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                done = await self._ask(Order(background=background), Done, _ORDER_TIMEOUT_S, theirs)
+            reader, writer = await asyncio.open_unix_connection(sock=ours)
+        except BaseException:
+            ours.close()
+            raise
+        return CompileChild(done.pid, reader, writer, self, output_limit_bytes)
+
+    async def reap(self, pid: int) -> None:
+        """Kill a child that was forked here and wait for its end; it is dead already where the zygote is."""
+        with suppress(ChildDied, TimeoutError, OSError):
+            await self._ask(Order(reap=pid), Done, _ORDER_TIMEOUT_S)
+
+    async def kill(self) -> None:
+        """End the process and reap it; its children end with it."""
+        self._channel.close()
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+        await self._listener
+
+    def last_words(self) -> str:
+        """The end of its and its children's standard error."""
+        return b"".join(self._tail).decode("utf-8", "replace")
+
+    async def _ask(self, message: msgspec.Struct, kind: type[M], timeout_s: float, sent_along: socket.socket | None = None) -> M:
+        loop = asyncio.get_running_loop()
+        async with self._lock, asyncio.timeout(timeout_s):
+            descriptors = [sent_along.fileno()] if sent_along else []
+            socket.send_fds(self._channel, [msgspec.msgpack.encode(message)], descriptors)
+            answer = await loop.sock_recv(self._channel, MAX_PACKET_BYTES)
+        if not answer:
+            raise ChildDied(f"the zygote has ended: {self.last_words()[-500:]}")
+        return msgspec.msgpack.decode(answer, type=kind)
+
+    async def _listen(self) -> None:
+        stderr = self._process.stderr
+        while stderr is not None and (chunk := await stderr.read(4096)):
+            self._tail.append(chunk)
+
+
+def _is_lost(zygote: asyncio.Task[Zygote]) -> bool:
+    if not zygote.done():
+        return False
+    return zygote.cancelled() or zygote.exception() is not None or not zygote.result().is_alive
+
+
+def _environment(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Only what the children need: they handle strangers' text, so they get none of the service's secrets."""
+    kept = {name: inherited[name] for name in _PASSED_ON if name in inherited}
+    paths = [_PACKAGE_ROOT, *filter(None, [inherited.get("PYTHONPATH")])]
+    # One thread everywhere: a process with threads cannot be forked.
+    single = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    return {**kept, **single, "CUDA_VISIBLE_DEVICES": "", "PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(paths)}

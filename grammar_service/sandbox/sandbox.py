@@ -1,0 +1,116 @@
+"""A compiler that can be killed: forked children behind fair queues."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grammar_service.backends.protocol import CompiledPayload
+from grammar_service.errors import PoolUnavailable
+from grammar_service.limits import Limits, check_size
+from grammar_service.messages import CompileRequest
+from grammar_service.resolve import ResolvedGrammar
+from grammar_service.sandbox.nursery import Nursery
+from grammar_service.sandbox.slot import Slot
+from grammar_service.sandbox.turns import FairTurns
+from grammar_service.sandbox.wire import Job, Payload, Refused, Resolved, Setup
+from grammar_service.spec import GrammarSpec
+
+QUICK = frozenset({"llguidance"})
+"""Backends that compile in about a millisecond. They have children of their own, so that they never wait for a slow one."""
+QUICK_CHILDREN = 2
+QUICK_DEADLINE_S = 2.0
+"""Several times what a quick backend's grammar may take at all (`backends.load_cost`), since it keeps others waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """`limits` bound a spec. `memory_limit_bytes` is the address space that a child may take beyond what it holds when warm,
+    `output_limit_bytes` bounds a payload. `workers` children compile what takes long, at a lower priority than the rest of the
+    machine. At most `max_waiting` jobs wait for them."""
+
+    limits: Limits = field(default_factory=Limits)
+    memory_limit_bytes: int = 4 << 30
+    output_limit_bytes: int = 64 << 20
+    workers: int = 2
+    max_waiting: int = 64
+    threads: int = 1
+    start_timeout_s: float = 120.0
+
+
+class Sandbox:
+    """Compiles specs, each tenant in its turn. One zygote, children for quick backends, and the workers for the others."""
+
+    def __init__(self, tokenizer_path: str | Path, vocab_size: int | None, settings: SandboxSettings = SandboxSettings()) -> None:
+        memory, output = settings.memory_limit_bytes, settings.output_limit_bytes
+        setup = Setup(str(tokenizer_path), vocab_size, settings.limits, memory, output, settings.threads, os.getpid())
+        self._limits = settings.limits
+        self._nursery = Nursery(setup, settings.start_timeout_s)
+        self._quick = [Slot(self._nursery, background=False) for _ in range(QUICK_CHILDREN)]
+        self._workers = [Slot(self._nursery, background=True) for _ in range(settings.workers)]
+        self._quick_turns = FairTurns(self._quick, settings.max_waiting, time.monotonic)
+        self._turns = FairTurns(self._workers, settings.max_waiting, time.monotonic)
+        self.fingerprint = ""
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of the warm children, the quick ones first."""
+        return [slot.pid for slot in self._slots if slot.pid is not None]
+
+    @property
+    def replaced(self) -> int:
+        """Children that were killed or have died."""
+        return sum(slot.replaced for slot in self._slots)
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that no child has taken yet."""
+        return self._quick_turns.waiting + self._turns.waiting
+
+    async def start(self) -> None:
+        """Wait for warm children; harmless when they are. Raises PoolUnavailable."""
+        self.fingerprint = await self._nursery.fingerprint()
+        await asyncio.gather(*(slot.start() for slot in self._slots))
+
+    async def compile(self, request: CompileRequest, deadline_s: float) -> CompiledPayload:
+        """The payload of the request's spec on its backend; the deadline counts from when a warm child takes the job.
+
+        Raises:
+            CompileTimeout, CompileFailed: and the child is replaced.
+            GrammarError: the compiler's own verdict.
+            PoolBusy: the queue is full.
+            PoolUnavailable: no child could be started, the sandbox is closed, or the key is not the grammar's.
+        """
+        result = await self._run(Job(request.spec, request.backend), request.tenant, deadline_s)
+        assert isinstance(result, Payload)
+        if result.key != request.key:
+            # It names what every replica and Redis will take the artifact for, so it is not believed but computed.
+            raise PoolUnavailable("the request's key is not its grammar's here: do all nodes run the same versions and model?")
+        return result.payload
+
+    async def resolve(self, spec: GrammarSpec, deadline_s: float, tenant: str) -> ResolvedGrammar:
+        """As `resolve` does, for specs so long that it takes a while. Raises as `compile` does."""
+        result = await self._run(Job(spec, None), tenant, deadline_s)
+        assert isinstance(result, Resolved)
+        return ResolvedGrammar(spec, result.key, result.backend, result.stopgap)
+
+    async def _run(self, job: Job, tenant: str, deadline_s: float) -> Payload | Resolved:
+        check_size(job.spec, self._limits)
+        quick = job.backend in QUICK
+        async with (self._quick_turns if quick else self._turns).turn(tenant) as slot:
+            result = await slot.run(job, min(deadline_s, QUICK_DEADLINE_S) if quick else deadline_s)
+        if isinstance(result, Refused):
+            raise result.refusal.error()
+        return result
+
+    async def close(self) -> None:
+        """Kill all processes and wait for their end; a compile that runs fails."""
+        await asyncio.gather(*(slot.close() for slot in self._slots))
+        await self._nursery.close()
+
+    @property
+    def _slots(self) -> list[Slot]:
+        return [*self._quick, *self._workers]

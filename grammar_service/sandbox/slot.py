@@ -1,0 +1,86 @@
+"""A place for one child, which is replaced whenever it has misbehaved."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from grammar_service.errors import CompileFailed, CompileTimeout, PoolUnavailable
+from grammar_service.sandbox.child import ChildDied, CompileChild
+from grammar_service.sandbox.nursery import Nursery
+from grammar_service.sandbox.wire import Job, Refused, Result
+
+_LOG = logging.getLogger(__name__)
+
+
+class Slot:
+    """Runs one job at a time; its user sees to that. The child dies on a deadline, on a crash, when it runs out of memory and when the
+    caller is cancelled; its successor is forked in the background."""
+
+    def __init__(self, nursery: Nursery, background: bool) -> None:
+        self._nursery = nursery
+        self._background = background
+        self._child: asyncio.Task[CompileChild] | None = None
+        self.replaced = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id, None while there is none."""
+        ready = self._child is not None and self._child.done() and not self._child.cancelled() and self._child.exception() is None
+        return self._child.result().pid if self._child and ready else None
+
+    async def start(self) -> None:
+        """Wait for a child. Raises PoolUnavailable."""
+        await self._ready()
+
+    async def run(self, job: Job, deadline_s: float) -> Result:
+        """The child's answer; the deadline counts from when a child takes the job.
+
+        Raises:
+            CompileTimeout, CompileFailed: and the child is replaced.
+            PoolUnavailable: no child could be had.
+        """
+        child = await self._ready()
+        misbehaved = True
+        try:
+            async with asyncio.timeout(deadline_s):
+                result = await child.run(job)
+            misbehaved = isinstance(result, Refused) and result.refusal.code == CompileFailed.code
+            return result
+        except TimeoutError:
+            raise CompileTimeout(f"the grammar did not compile within {deadline_s:g} s") from None
+        except ChildDied:
+            _LOG.warning("the compile child crashed: %s", child.last_words()[-2000:])
+            raise CompileFailed("the compiler crashed on the grammar") from None
+        finally:
+            if misbehaved:
+                self.replaced += 1
+                self._child = asyncio.create_task(self._successor(self._child))
+
+    async def close(self) -> None:
+        """Kill the child and wait for its end."""
+        if self._child is not None:
+            self._child.cancel()
+            await _put_down(self._child)
+
+    async def _ready(self) -> CompileChild:
+        if self._child is None or _is_lost(self._child):
+            self._child = asyncio.create_task(self._successor(self._child))
+        return await asyncio.shield(self._child)
+
+    async def _successor(self, old: asyncio.Task[CompileChild] | None) -> CompileChild:
+        if old is not None:
+            await _put_down(old)
+        return await self._nursery.fork(self._background)
+
+
+def _is_lost(child: asyncio.Task[CompileChild]) -> bool:
+    if not child.done():
+        return False
+    return child.cancelled() or child.exception() is not None or not child.result().is_alive
+
+
+async def _put_down(child: asyncio.Task[CompileChild]) -> None:
+    with suppress(asyncio.CancelledError, PoolUnavailable):
+        await (await child).kill()

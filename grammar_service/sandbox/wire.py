@@ -1,0 +1,114 @@
+"""Messages of the sandbox, as MessagePack.
+
+The nursery and its zygote exchange one message a packet (a SEQPACKET socket keeps them apart), a slot and its child frames of a
+4-byte little-endian length and a body.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import BinaryIO, TypeVar
+
+import msgspec
+
+from grammar_service.backends import CompiledPayload
+from grammar_service.errors import ArtifactError
+from grammar_service.limits import Limits
+from grammar_service.messages import Refusal, Stopgap
+from grammar_service.spec import GrammarSpec
+
+LENGTH_BYTES = 4
+MAX_PACKET_BYTES = 64 * 1024
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """First to the zygote. `parent` is the process whose death ends it; `limits` are those of a spec, the others those of one child."""
+
+    tokenizer_path: str
+    vocab_size: int | None
+    limits: Limits
+    memory_limit_bytes: int
+    output_limit_bytes: int
+    threads: int
+    parent: int
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """The zygote is warm."""
+
+    fingerprint: str
+
+
+class Order(msgspec.Struct, frozen=True):
+    """To the zygote: fork a child that answers on the socket sent along (`reap` None), or kill one and wait for its end.
+
+    A child in the `background` gives way to every other process of the machine.
+    """
+
+    reap: int | None = None
+    background: bool = False
+
+
+class Done(msgspec.Struct, frozen=True):
+    """From the zygote: the child's process id."""
+
+    pid: int
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What to do with one spec: compile it on `backend`, whose name None means that it is only to be resolved."""
+
+    spec: GrammarSpec
+    backend: str | None
+
+
+class Payload(msgspec.Struct, frozen=True, tag=True):
+    """A compiled spec, and the key that it has for the child."""
+
+    key: str
+    payload: CompiledPayload
+
+
+class Resolved(msgspec.Struct, frozen=True, tag=True):
+    """What `resolve` makes of the spec, without the spec."""
+
+    key: str
+    backend: str
+    stopgap: Stopgap | None
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    refusal: Refusal
+
+
+Result = Payload | Resolved | Refused
+
+
+M = TypeVar("M")
+
+
+def frame(message: msgspec.Struct) -> bytes:
+    body = msgspec.msgpack.encode(message)
+    return len(body).to_bytes(LENGTH_BYTES, "little") + body
+
+
+def body_length(prefix: bytes, limit: int) -> int:
+    """Raises ArtifactError: over the limit, so no frame of ours."""
+    length = int.from_bytes(prefix, "little")
+    if length > limit:
+        raise ArtifactError("the compile child sent no frame of ours")
+    return length
+
+
+def read_frame(stream: BinaryIO, kind: type[M]) -> M | None:
+    """The next message of a blocking stream, None at its end."""
+    prefix = stream.read(LENGTH_BYTES)
+    if len(prefix) < LENGTH_BYTES:
+        return None
+    return msgspec.msgpack.decode(stream.read(int.from_bytes(prefix, "little")), type=kind)
+
+
+def read_packet(channel: socket.socket, kind: type[M]) -> tuple[M, list[int]] | None:
+    """The next message of a blocking socket with the descriptors sent along, None when the other end is gone."""
+    data, descriptors, _, _ = socket.recv_fds(channel, MAX_PACKET_BYTES, 1)
+    return (msgspec.msgpack.decode(data, type=kind), descriptors) if data else None

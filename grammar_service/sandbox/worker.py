@@ -1,0 +1,86 @@
+"""What a forked child does: compiles one job after another, within its limits."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from grammar_service.backends import Backend
+from grammar_service.errors import CompileFailed, GrammarError, GrammarTooLarge, UnsupportedGrammar
+from grammar_service.key import grammar_key
+from grammar_service.limits import check_limits
+from grammar_service.messages import Refusal
+from grammar_service.resolve import resolve
+from grammar_service.sandbox.wire import Job, Payload, Refused, Resolved, Result, Setup, frame, read_frame
+from grammar_service.spec import GrammarSpec
+from grammar_service.tokenizer import GrammarTokenizer
+
+_BACKGROUND_NICE = 10
+
+
+class Worker:
+    """Made in the zygote, so that every child finds it warm. The memory limit is address space beyond what the zygote has."""
+
+    def __init__(self, backends: Mapping[str, Backend], tokenizer: GrammarTokenizer, setup: Setup) -> None:
+        self._backends = backends
+        self._tokenizer = tokenizer
+        self._setup = setup
+
+    @property
+    def fingerprint(self) -> str:
+        return self._tokenizer.fingerprint
+
+    def run(self, connection: socket.socket, background: bool) -> None:
+        """Answer jobs until the other end closes. It dies on the limits that the compiler itself cannot answer for."""
+        if background:
+            _give_way()
+        _limit_memory(self._setup.memory_limit_bytes)
+        try:
+            with connection.makefile("rb") as jobs:
+                while (job := read_frame(jobs, Job)) is not None:
+                    connection.sendall(frame(self._answer(job)))
+        except Exception:
+            # The last frame of a forked process: its parent reads standard error when the connection breaks.
+            traceback.print_exc()
+            raise
+
+    def _answer(self, job: Job) -> Result:
+        try:
+            return self._resolved(job.spec) if job.backend is None else self._compiled(job.spec, self._backends[job.backend])
+        except GrammarError as error:
+            return Refused(Refusal.of(error))
+        except MemoryError:
+            return Refused(Refusal.of(CompileFailed("compiling the grammar took more memory than it may")))
+
+    def _resolved(self, spec: GrammarSpec) -> Resolved:
+        grammar = resolve(spec, self._setup.limits, self.fingerprint)
+        return Resolved(grammar.key, grammar.backend, grammar.stopgap)
+
+    def _compiled(self, spec: GrammarSpec, backend: Backend) -> Payload:
+        check_limits(spec, self._setup.limits)
+        if faults := backend.unsupported(spec):
+            raise UnsupportedGrammar(faults[0].message, faults[0].pointer)
+        payload = backend.compile(spec, self._tokenizer)
+        if len(payload.data) > self._setup.output_limit_bytes:
+            raise GrammarTooLarge(f"the compiled grammar has {len(payload.data)} bytes, the limit is {self._setup.output_limit_bytes}")
+        return Payload(grammar_key(spec, backend.name, backend.version, self.fingerprint), payload)
+
+
+def _give_way() -> None:
+    """Lower the priority against the whole machine: Linux weighs sessions first (autogroup), and processes within them."""
+    os.setsid()
+    os.nice(_BACKGROUND_NICE)
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(_BACKGROUND_NICE), encoding="ascii")
+
+
+def _limit_memory(beyond_now: int) -> None:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    limit = pages * resource.getpagesize() + beyond_now
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

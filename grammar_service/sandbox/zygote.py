@@ -1,0 +1,94 @@
+"""The zygote: `python -m grammar_service.sandbox.zygote`, a warm process that never sees a stranger's text.
+
+It loads the vocabulary, warms the compilers up, and then only forks: a child is ready in milliseconds, however long the vocabulary
+takes to load, and has the compilers' rule caches as hot as the zygote left them. It must stay single-threaded, since only the
+forking thread lives on in a child. It ends with its parent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import signal
+import socket
+
+import msgspec
+
+from grammar_service.backends import Backend, backend_named
+from grammar_service.backends.xgrammar_backend import XgrammarBackend
+from grammar_service.sandbox.prewarm import TYPICAL
+from grammar_service.sandbox.wire import Done, Order, Ready, Setup, read_packet
+from grammar_service.sandbox.worker import Worker
+from grammar_service.tokenizer import GrammarTokenizer
+
+_PR_SET_PDEATHSIG = 1
+_CACHE_SHARE = 8
+"""A warm compiler's cache takes this fraction of the memory limit at most."""
+
+
+def main() -> None:
+    # Whatever native code prints goes to standard error.
+    channel = socket.socket(fileno=os.dup(0))
+    os.dup2(2, 1)
+    opened = read_packet(channel, Setup)
+    if opened is None:
+        return
+    setup = opened[0]
+    end_with(setup.parent)
+    worker = _warm_worker(setup)
+    channel.send(msgspec.msgpack.encode(Ready(worker.fingerprint)))
+    # What is here now is shared with all children: collecting garbage would only copy its pages.
+    gc.collect()
+    gc.freeze()
+    while (ordered := read_packet(channel, Order)) is not None:
+        order, descriptors = ordered
+        pid = _reap(order.reap) if order.reap is not None else _fork(channel, descriptors[0], worker, order.background)
+        channel.send(msgspec.msgpack.encode(Done(pid)))
+
+
+def end_with(parent: int) -> None:
+    """Have this process killed when `parent`, its parent, ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        # The parent died before the call above.
+        os._exit(1)
+
+
+def _warm_worker(setup: Setup) -> Worker:
+    tokenizer = GrammarTokenizer.load(setup.tokenizer_path, setup.vocab_size)
+    compiler = XgrammarBackend(setup.threads, setup.memory_limit_bytes // _CACHE_SHARE)
+    backends: dict[str, Backend] = {backend.name: backend for backend in (compiler, backend_named("llguidance"))}
+    for backend in backends.values():
+        for spec in TYPICAL:
+            if not backend.unsupported(spec):
+                backend.compile(spec, tokenizer)
+    return Worker(backends, tokenizer, setup)
+
+
+def _fork(channel: socket.socket, jobs: int, worker: Worker, background: bool) -> int:
+    zygote = os.getpid()
+    pid = os.fork()
+    if pid:
+        os.close(jobs)
+        return pid
+    status = 1
+    try:
+        channel.close()
+        end_with(zygote)
+        worker.run(socket.socket(fileno=jobs), background)
+        status = 0
+    finally:
+        # Never back into the zygote's loop, whatever happens.
+        os._exit(status)
+
+
+def _reap(pid: int) -> int:
+    # It is a child that nobody else waits for, so that the id cannot have passed to another process.
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return pid
+
+
+if __name__ == "__main__":
+    main()

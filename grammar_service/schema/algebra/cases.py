@@ -1,0 +1,170 @@
+"""A schema as alternatives by type: what it leaves of null, booleans, numbers, strings, arrays and objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, Self, TypeVar
+
+from grammar_service.errors import UnsupportedGrammar
+from grammar_service.schema.algebra.arrays import Arrays
+from grammar_service.schema.algebra.numbers import Numbers
+from grammar_service.schema.algebra.objects import Objects
+from grammar_service.schema.algebra.strings import Strings
+
+MAX_ALTERNATIVES = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """Some of `null`, or of `true` and `false`."""
+
+    allowed: tuple[bool | None, ...]
+
+    def meet(self, other: Symbols) -> Symbols | None:
+        both = tuple(symbol for symbol in self.allowed if symbol in other.allowed)
+        return Symbols(both) if both else None
+
+    def complement(self) -> list[Symbols]:
+        whole = (None,) if None in self.allowed else (True, False)
+        rest = tuple(symbol for symbol in whole if symbol not in self.allowed)
+        return [Symbols(rest)] if rest else []
+
+
+Shape = Symbols | Numbers | Strings | Arrays | Objects
+S = TypeVar("S", bound="_Set")
+
+
+class _Set(Protocol):
+    def meet(self, other: Self) -> Self | None: ...
+    def complement(self) -> list[Self]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """The union of `shapes`, all of one type; `reason` says why it is not known, and then nothing else holds."""
+
+    shapes: tuple[Shape, ...] = ()
+    reason: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.reason is None and not self.shapes
+
+
+EMPTY = Alternatives()
+FULL: Mapping[str, Alternatives] = {
+    "null": Alternatives((Symbols((None,)),)),
+    "boolean": Alternatives((Symbols((True, False)),)),
+    "number": Alternatives((Numbers(),)),
+    "string": Alternatives((Strings(),)),
+    "array": Alternatives((Arrays(),)),
+    "object": Alternatives((Objects(),)),
+}
+"""Everything, type by type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """Alternatives by type; a type that is not there has none."""
+
+    by_type: Mapping[str, Alternatives]
+
+    @classmethod
+    def only(cls, kind: str, *shapes: Shape) -> Cases:
+        """Values of one type."""
+        return cls({kind: Alternatives(tuple(shapes))})
+
+    @classmethod
+    def about(cls, kind: str, alternatives: Alternatives) -> Cases:
+        """Values of all other types, and these alternatives of one."""
+        return cls({**FULL, kind: alternatives})
+
+    def of(self, kind: str) -> Alternatives:
+        return self.by_type.get(kind, EMPTY)
+
+    @property
+    def is_empty(self) -> bool:
+        return all(self.of(kind).is_empty for kind in FULL)
+
+    def meet(self, other: Cases) -> Cases:
+        return Cases({kind: _met(self.of(kind), other.of(kind), FULL[kind]) for kind in FULL})
+
+    def join(self, other: Cases) -> Cases:
+        return Cases({kind: _joined(self.of(kind), other.of(kind), FULL[kind]) for kind in FULL})
+
+    def beside(self, other: Cases) -> Cases:
+        """The union, where no alternative swallows another: for disjoint ones that differ in what has been evaluated."""
+        return Cases({kind: _listed(self.of(kind), other.of(kind)) for kind in FULL})
+
+    def complement(self) -> Cases:
+        return Cases({kind: _outside(self.of(kind), FULL[kind]) for kind in FULL})
+
+    def filtered(self, keep: Callable[[Shape], bool]) -> Cases:
+        """Only the shapes that `keep` holds of."""
+        return Cases(
+            {kind: found if found.reason else Alternatives(tuple(filter(keep, found.shapes))) for kind, found in self.by_type.items()}
+        )
+
+
+EVERYTHING, NONE = Cases(FULL), Cases({})
+
+
+def known(make: Callable[[], Alternatives]) -> Alternatives:
+    """What `make` returns, or, where it is not exact, the reason for that."""
+    try:
+        return make()
+    except UnsupportedGrammar as error:
+        return Alternatives(reason=error.message)
+
+
+def _met(left: Alternatives, right: Alternatives, full: Alternatives) -> Alternatives:
+    if left.is_empty or right.is_empty:
+        return EMPTY
+    if left == full or right == full:
+        return right if left == full else left
+    if left.reason or right.reason:
+        return left if left.reason else right
+    return known(lambda: _bounded([shape for a in left.shapes for b in right.shapes if (shape := _meet(a, b)) is not None]))
+
+
+def _joined(left: Alternatives, right: Alternatives, full: Alternatives) -> Alternatives:
+    return full if full in (left, right) else _listed(left, right)
+
+
+def _listed(left: Alternatives, right: Alternatives) -> Alternatives:
+    if left.reason or right.reason:
+        return left if left.reason else right
+    return known(lambda: _bounded([*left.shapes, *right.shapes]))
+
+
+def _outside(inner: Alternatives, full: Alternatives) -> Alternatives:
+    if inner.reason or inner == full:
+        return inner if inner.reason else EMPTY
+    outside = full
+    for shape in inner.shapes:
+        # mypy cannot say that complements are of the shape's own class.
+        outside = _met(outside, known(lambda shape=shape: _bounded(list(shape.complement()))), full)  # type: ignore[misc]
+    return outside
+
+
+def _bounded(shapes: list[Shape]) -> Alternatives:
+    different = tuple(dict.fromkeys(shapes))
+    if len(different) > MAX_ALTERNATIVES:
+        raise UnsupportedGrammar("the schema has too many cases")
+    return Alternatives(different)
+
+
+def _meet(left: Shape, right: Shape) -> Shape | None:
+    match left, right:
+        case Symbols(), Symbols():
+            return left.meet(right)
+        case Numbers(), Numbers():
+            return left.meet(right)
+        case Strings(), Strings():
+            return left.meet(right)
+        case Arrays(), Arrays():
+            return left.meet(right)
+        case Objects(), Objects():
+            return left.meet(right)
+    raise TypeError("alternatives of different types")

@@ -1,0 +1,60 @@
+"""Boolean combinations of schemas: what a part of a value must satisfy, before anybody has looked into it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grammar_service.json_text import Json, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """The schema at a JSON pointer of the document."""
+
+    pointer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All parts hold; no parts: everything is allowed."""
+
+    parts: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """The inner expression does not hold."""
+
+    inner: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Exactly:
+    """One JSON value, as its text: the order of properties is kept."""
+
+    text: str
+
+
+Expression = At | Every | Negated | Exactly
+
+ANYTHING = Every()
+NOTHING = Negated(ANYTHING)
+
+
+def every(*parts: Expression) -> Expression:
+    """The conjunction, without what is always true or said twice; the order of the parts is kept."""
+    kept: dict[Expression, None] = {}
+    for part in parts:
+        for inner in part.parts if isinstance(part, Every) else (part,):
+            if inner == NOTHING:
+                return NOTHING
+            kept[inner] = None
+    return next(iter(kept)) if len(kept) == 1 else Every(tuple(kept))
+
+
+def negated(inner: Expression) -> Expression:
+    return inner.inner if isinstance(inner, Negated) else Negated(inner)
+
+
+def exactly(value: Json) -> Expression:
+    return Exactly(text_of(value))

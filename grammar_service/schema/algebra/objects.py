@@ -1,0 +1,127 @@
+"""Objects by their properties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, Expression, every, negated
+from grammar_service.schema.algebra.inexact import Inexact
+from grammar_service.string_set import StringSet
+
+MAX_REGIONS = 12
+MAX_NAMES = 2000
+
+Region = tuple[StringSet, Expression]
+Named = tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The properties that have been evaluated, in the sense of `unevaluatedProperties`."""
+
+    names: frozenset[str] = frozenset()
+    others: StringSet | None = None
+
+    def union(self, other: Seen) -> Seen:
+        others = self.others or other.others
+        if self.others is not None and other.others is not None:
+            others = self.others.union(other.others)
+        return Seen(self.names | other.names, others)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names or (self.others is not None and name in self.others)
+
+
+def regions_of(patterns: list[tuple[str, Expression]], rest: Expression) -> tuple[Region, ...]:
+    """Disjoint sets of names, with what `patternProperties` ask of each, and `rest` of those that no pattern matches."""
+    found: list[tuple[StringSet, tuple[Expression, ...]]] = [(StringSet.everything(), ())]
+    for pattern, expression in patterns:
+        names = StringSet.of_pattern(pattern)
+        halves = [(within, names, (*asked, expression)) for within, asked in found]
+        halves += [(within, names.complement(), asked) for within, asked in found]
+        split = [(within.intersection(half), asked) for within, half, asked in halves]
+        found = [(within, asked) for within, asked in split if not within.is_empty]
+        _check_count(len(found))
+    return joined([(within, every(*asked) if asked else rest) for within, asked in found])
+
+
+def joined(regions: list[Region]) -> tuple[Region, ...]:
+    """Regions of which the same is asked, as one."""
+    sets: dict[Expression, StringSet] = {}
+    for names, expression in regions:
+        sets[expression] = names if expression not in sets else sets[expression].union(names)
+    return tuple((names, expression) for expression, names in sets.items())
+
+
+def _check_count(regions: int) -> None:
+    if regions > MAX_REGIONS:
+        raise Inexact("so many patterns of property names are not combined")
+
+
+EVERY_NAME: tuple[Region, ...] = ((StringSet.everything(), ANYTHING),)
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """Objects of `least` to `most` properties (None: no bound), with all `required` ones. A property that is `named` satisfies its
+    expression, any other that of the region its name is in; regions are disjoint and hold all names."""
+
+    named: Named = ()
+    regions: tuple[Region, ...] = EVERY_NAME
+    required: tuple[str, ...] = ()
+    least: int = 0
+    most: int | None = None
+    seen: Seen = Seen()
+
+    def meet(self, other: Objects) -> Objects | None:
+        """Both at once; None where nothing is left."""
+        names = dict.fromkeys([*dict(self.named), *dict(other.named)])
+        mine, theirs = dict(self.named), dict(other.named)
+        if len(names) > MAX_NAMES:
+            raise Inexact("objects with so many properties are not combined")
+        bounds = [most for most in (self.most, other.most) if most is not None]
+        return Objects(
+            tuple((name, every(self._asked(name, mine), other._asked(name, theirs))) for name in names),
+            _crossed(self.regions, other.regions),
+            tuple(dict.fromkeys((*self.required, *other.required))),
+            max(self.least, other.least),
+            min(bounds) if bounds else None,
+            self.seen.union(other.seen),
+        ).tidy()
+
+    def asked_of(self, name: str) -> Expression:
+        return self._asked(name, dict(self.named))
+
+    def _asked(self, name: str, named: dict[str, Expression]) -> Expression:
+        if name in named:
+            return named[name]
+        if len(self.regions) == 1:
+            return self.regions[0][1]
+        return next(expression for names, expression in self.regions if name in names)
+
+    def tidy(self) -> Objects | None:
+        """The same objects, every required property named; None if there are plainly none."""
+        named = dict(self.named)
+        for name in self.required:
+            named.setdefault(name, self._asked(name, named))
+        if any(named[name] == NOTHING for name in self.required) or (self.most is not None and self.most < max(self.least, len(self.required))):
+            return None
+        least = 0 if self.least <= len(self.required) else self.least
+        return Objects(tuple(named.items()), self.regions, self.required, least, self.most, self.seen)
+
+    def complement(self) -> list[Objects]:
+        """Raises Inexact: some property of a kind, whatever its name."""
+        if any(expression != ANYTHING for _, expression in self.regions):
+            raise Inexact("objects with some property of a kind, whatever its name, cannot be described")
+        outside = [Objects(most=self.least - 1)] if self.least else []
+        outside += [Objects(least=self.most + 1)] if self.most is not None else []
+        outside += [Objects(((name, NOTHING),)) for name in self.required]
+        outside += [Objects(((name, negated(asked)),), required=(name,)) for name, asked in self.named if asked != ANYTHING]
+        return outside
+
+
+def _crossed(left: tuple[Region, ...], right: tuple[Region, ...]) -> tuple[Region, ...]:
+    pairs = [(names.intersection(others), every(asked, also)) for names, asked in left for others, also in right]
+    regions = joined([(names, asked) for names, asked in pairs if not names.is_empty])
+    _check_count(len(regions))
+    return regions

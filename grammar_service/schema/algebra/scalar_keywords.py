@@ -1,0 +1,72 @@
+"""Keywords about a value as a whole, about numbers and about strings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from grammar_service.json_text import Json
+from grammar_service.schema.algebra.cases import FULL, NONE, Alternatives, Cases, Shape, known
+from grammar_service.schema.algebra.inexact import Inexact
+from grammar_service.schema.algebra.numbers import Bound, Numbers, exact
+from grammar_service.schema.algebra.strings import Strings
+from grammar_service.schema.algebra.values import cases_of_value
+
+Assertion = Callable[[Json], Cases]
+
+
+def _type(value: Json) -> Cases:
+    names = value if isinstance(value, list) else [value]
+    cases = NONE
+    for name in names:
+        cases = cases.join(Cases.only("number", Numbers(whole=True)) if name == "integer" else Cases({str(name): FULL[str(name)]}))
+    return cases
+
+
+def _enum(value: Json) -> Cases:
+    """Strings as one alternative, all other values one by one."""
+    values = value if isinstance(value, list) else []
+    texts = tuple(item for item in values if isinstance(item, str))
+    cases = Cases.only("string", Strings(values=texts)) if texts else NONE
+    for item in values:
+        if not isinstance(item, str):
+            cases = cases.join(cases_of_value(item))
+    return cases
+
+
+def _number(make: Callable[[int | float], Numbers]) -> Assertion:
+    return lambda value: Cases.about("number", Alternatives((make(_checked(value)),)))
+
+
+def _string(make: Callable[[Json], Strings]) -> Assertion:
+    return lambda value: Cases.about("string", known(lambda: _one(make(value))))
+
+
+def _one(shape: Shape) -> Alternatives:
+    return Alternatives((shape,))
+
+
+def _checked(value: Json) -> int | float:
+    if not isinstance(value, (int, float)):
+        raise Inexact("a bound must be a number")
+    return value
+
+
+def count(value: Json) -> int:
+    """A count, which JSON Schema allows to be written as a float."""
+    return int(_checked(value))
+
+
+ASSERTIONS: dict[str, Assertion] = {
+    "type": _type,
+    "enum": _enum,
+    "const": lambda value: _enum([value]),
+    "minimum": _number(lambda value: Numbers(low=Bound(value, False))),
+    "exclusiveMinimum": _number(lambda value: Numbers(low=Bound(value, True))),
+    "maximum": _number(lambda value: Numbers(high=Bound(value, False))),
+    "exclusiveMaximum": _number(lambda value: Numbers(high=Bound(value, True))),
+    "multipleOf": _number(lambda value: Numbers(step=exact(value))),
+    "minLength": _string(lambda value: Strings(least=count(value))),
+    "maxLength": _string(lambda value: Strings(most=count(value))),
+    "pattern": _string(lambda value: Strings(patterns=(str(value),))),
+    "format": _string(lambda value: Strings(formats=(str(value),))),
+}

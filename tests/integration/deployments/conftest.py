@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import ray
+from ray import serve
+from ray.serve.handle import DeploymentHandle
+
+from deployments.app import compile_pool
+from deployments.config import Settings, parse_settings
+from deployments.environment import defaults, environment
+from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
+
+REPLICAS = 3
+
+
+@pytest.fixture(scope="module")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
+    with redis_process(tmp_path_factory.mktemp("redis")) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def settings(redis_server: RedisProcess) -> Settings:
+    return parse_settings(
+        {
+            "grammar": {"compile_replicas": REPLICAS, "compile_workers": 1},
+            "redis": {"url": redis_server.url, "password": PASSWORD, "timeout_ms": 500},
+            "artifact_secret": "secret",
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def pool_handle(settings: Settings) -> Iterator[DeploymentHandle]:
+    """The compile pool alone, in a Ray of its own."""
+    # Ray's sockets need a short path.
+    with (
+        tempfile.TemporaryDirectory(prefix="mc-", dir="/tmp", ignore_cleanup_errors=True) as folder,
+        environment(defaults(settings, Path.home()), {}),
+    ):
+        ray.init(
+            address="local",
+            num_cpus=4,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            object_store_memory=128 * 2**20,
+            _temp_dir=folder,
+        )
+        try:
+            yield serve.run(compile_pool(settings), name="pool", route_prefix=None)
+        finally:
+            serve.shutdown()
+            ray.shutdown()

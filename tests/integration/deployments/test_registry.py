@@ -1,0 +1,236 @@
+"""Registering, looking up, listing and deleting named grammars, with a real Redis and real backends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from deployments.constraints import NamedGrammar
+from deployments.errors import ApiError
+from deployments.registry import GrammarRegistry
+from grammar_service.backends import backend_named
+from grammar_service.cache import MemoryCache
+from grammar_service.cache.link import RedisLink
+from grammar_service.errors import PoolUnavailable
+from grammar_service.limits import Limits
+from grammar_service.messages import CompileRequest, Prepared
+from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore
+from grammar_service.registry.store import RegistryCounters
+from grammar_service.resolve import ResolvedGrammar, resolve
+from grammar_service.spec import GrammarKind, GrammarSpec
+from grammar_service.tokenizer import GrammarTokenizer
+from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
+from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+
+pytestmark = pytest.mark.asyncio
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+PERSON = {"id": "person", "structured_outputs": {"json": SCHEMA}}
+WORD = {"id": "word", "structured_outputs": {"regex": "[a-z]+"}}
+OTHER_WORD = {"id": "word", "structured_outputs": {"regex": "[A-Z]+"}}
+
+
+class OneProcessPool:
+    """Compiles in this process, with the real backends, and pins in its own memory."""
+
+    def __init__(self, tokenizer: GrammarTokenizer) -> None:
+        self._tokenizer = tokenizer
+        self.memory = MemoryCache(1 << 24)
+        self.available = True
+
+    async def prepare(self, request: CompileRequest) -> Prepared:
+        if not self.available:
+            raise PoolUnavailable("the pool is stopped")
+        self.memory.put(request.key, backend_named(request.backend).compile(request.spec, self._tokenizer).data)
+        if request.pinned:
+            self.memory.pin(request.key)
+        return Prepared(request.key, request.backend)
+
+    async def unpin(self, key: str) -> None:
+        self.memory.unpin(key)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> GrammarTokenizer:
+    return GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RedisProcess]:
+    with redis_process(tmp_path) as process:
+        yield process
+
+
+@pytest.fixture
+def pool(tokenizer: GrammarTokenizer) -> OneProcessPool:
+    return OneProcessPool(tokenizer)
+
+
+def store_of(server: RedisProcess) -> RegistryStore:
+    counters = RegistryCounters()
+    return RegistryStore(RedisLink(server.url, PASSWORD, 500, counters), counters, "test", b"secret", 1 << 16)
+
+
+def registry_of(
+    pool: OneProcessPool, store: RegistryStore | None, fixed: Mapping[str, GrammarSpec] | None = None, most: int = 10
+) -> GrammarRegistry:
+    entries = {name: GrammarEntry(name, spec, 1) for name, spec in (fixed or {}).items()}
+
+    async def resolved(spec: GrammarSpec, _: str) -> ResolvedGrammar:
+        return resolve(spec, Limits(), "tiny")
+
+    return GrammarRegistry(GrammarNames(entries, store), store, pool, resolved, most, "standard", lambda _: None, clock=lambda: 7.5)
+
+
+@pytest_asyncio.fixture
+async def registry(server: RedisProcess, pool: OneProcessPool) -> AsyncIterator[GrammarRegistry]:
+    registry = registry_of(pool, store_of(server), {"fixed": GrammarSpec(GrammarKind.REGEX, "fixed")})
+    yield registry
+    await registry.close()
+
+
+async def refused(answer: Any) -> ApiError:
+    with pytest.raises(ApiError) as caught:
+        await answer
+    return caught.value
+
+
+async def test_a_registered_grammar_is_compiled_pinned_and_found(registry: GrammarRegistry, pool: OneProcessPool) -> None:
+    grammar, is_new = await registry.register(PERSON)
+    assert is_new
+    assert {name: grammar[name] for name in ("object", "id", "created", "kind")} == {
+        "object": "grammar",
+        "id": "person",
+        "created": 7,
+        "kind": "json_schema",
+    }
+    assert pool.memory.pinned_bytes == len(pool.memory.get(grammar["key"]) or b"") > 0
+    assert await registry.get("person") == grammar
+    spec = await registry.spec(NamedGrammar("person", "structured_outputs.grammar_id"))
+    assert spec.kind is GrammarKind.JSON_SCHEMA
+
+
+async def test_the_same_grammar_again_is_the_same_object(registry: GrammarRegistry) -> None:
+    first, _ = await registry.register(PERSON)
+    described = {"id": "person", "structured_outputs": {"json": {**SCHEMA, "description": "means the same"}}}
+    assert await registry.register(described) == (first, False)
+
+
+async def test_clients_that_register_the_same_at_once_get_the_same(registry: GrammarRegistry) -> None:
+    answers = await asyncio.gather(*(registry.register(WORD) for _ in range(8)))
+    assert len({str(grammar) for grammar, _ in answers}) == 1
+    assert [is_new for _, is_new in answers].count(True) == 1
+
+
+async def test_another_grammar_under_a_taken_name_is_a_conflict_unless_it_replaces(registry: GrammarRegistry, pool: OneProcessPool) -> None:
+    first, _ = await registry.register(WORD)
+    error = await refused(registry.register(OTHER_WORD))
+    assert (error.status, error.code, error.param) == (409, "grammar_exists", "id")
+    second, is_new = await registry.register({**OTHER_WORD, "replace": True})
+    assert is_new
+    assert second["key"] != first["key"]
+    assert pool.memory.pinned_bytes == len(pool.memory.get(second["key"]) or b"")
+
+
+async def test_a_faulty_grammar_is_refused_as_in_a_request(registry: GrammarRegistry) -> None:
+    error = await refused(registry.register({"id": "bad", "structured_outputs": {"json": {"type": "objec"}}}))
+    assert (error.status, error.param) == (400, "structured_outputs.json#/type")
+    error = await refused(registry.register({"id": "bad", "structured_outputs": {"grammar": "root ::= missing"}}))
+    assert (error.status, error.param) == (400, "structured_outputs.grammar")
+    assert (await refused(registry.get("bad"))).status == 404
+
+
+async def test_a_pool_that_cannot_compile_now_registers_nothing(registry: GrammarRegistry, pool: OneProcessPool) -> None:
+    pool.available = False
+    assert (await refused(registry.register(WORD))).status == 503
+    assert (await refused(registry.get("word"))).status == 404
+
+
+async def test_names_of_the_settings_stay_as_they_are(registry: GrammarRegistry) -> None:
+    for answer in (
+        registry.register({"id": "fixed", "structured_outputs": {"regex": "other"}, "replace": True}),
+        registry.delete("fixed"),
+    ):
+        error = await refused(answer)
+        assert (error.status, error.code) == (409, "grammar_in_settings")
+    grammar, is_new = await registry.register({"id": "fixed", "structured_outputs": {"regex": "fixed"}})
+    assert (grammar, is_new) == (await registry.get("fixed"), False)
+
+
+async def test_a_deleted_grammar_is_unknown_and_not_pinned(registry: GrammarRegistry, pool: OneProcessPool) -> None:
+    await registry.register(WORD)
+    assert await registry.delete("word") == {"object": "grammar.deleted", "id": "word", "deleted": True}
+    assert pool.memory.pinned_bytes == 0
+    for answer in (registry.get("word"), registry.delete("word")):
+        assert (await refused(answer)).status == 404
+    error = await refused(registry.spec(NamedGrammar("word", "response_format.grammar_id")))
+    assert (error.status, error.code, error.param) == (400, "grammar_not_found", "response_format.grammar_id")
+
+
+async def test_all_are_listed(registry: GrammarRegistry) -> None:
+    grammars = [(await registry.register(body))[0] for body in (PERSON, WORD)]
+    listed = await registry.list_all()
+    assert listed["object"] == "list"
+    assert listed["data"] == [await registry.get("fixed"), *grammars]
+
+
+async def test_too_many_are_refused(server: RedisProcess, pool: OneProcessPool) -> None:
+    registry = registry_of(pool, store_of(server), most=1)
+    await registry.register(WORD)
+    error = await refused(registry.register(PERSON))
+    assert (error.status, error.code) == (400, "too_many_grammars")
+    assert (await registry.register({**OTHER_WORD, "replace": True}))[1]
+    await registry.close()
+
+
+async def test_a_new_process_compiles_what_it_finds_ahead(
+    registry: GrammarRegistry, server: RedisProcess, tokenizer: GrammarTokenizer
+) -> None:
+    grammar, _ = await registry.register(WORD)
+    server.client.set("test:registry:1:damaged", b"rubbish")
+    server.client.sadd("test:registry:1", "damaged")
+    fresh = OneProcessPool(tokenizer)
+    fixed = {"fixed": GrammarSpec(GrammarKind.REGEX, "fixed"), "bad": GrammarSpec(GrammarKind.EBNF, "root ::= missing")}
+    restarted = registry_of(fresh, store_of(server), fixed)
+    await restarted.compile_ahead()
+    assert fresh.memory.get(grammar["key"])
+    counters = restarted.counters()
+    assert (counters["compiled_ahead"], counters["not_compiled_ahead"], counters["damaged"]) == (2, 1, 1)
+    assert len(fresh.memory) == 2
+    await restarted.close()
+
+
+async def test_while_redis_is_away_nothing_changes_and_known_names_work(registry: GrammarRegistry, server: RedisProcess) -> None:
+    await registry.register(WORD)
+    server.kill()
+    assert (await registry.spec(NamedGrammar("word", "structured_outputs.grammar_id"))).text == "[a-z]+"
+    assert (await registry.get("fixed"))["id"] == "fixed"
+    for answer in (registry.register(PERSON), registry.delete("word"), registry.list_all(), registry.get("person")):
+        error = await refused(answer)
+        assert (error.status, error.code) == (503, "registry_unavailable")
+    await registry.compile_ahead()
+    assert registry.counters()["not_compiled_ahead"] == 1
+
+
+async def test_a_damaged_entry_is_told_and_can_be_registered_again(registry: GrammarRegistry, server: RedisProcess) -> None:
+    server.client.set("test:registry:1:word", b"rubbish")
+    error = await refused(registry.spec(NamedGrammar("word", "structured_outputs.grammar_id")))
+    assert (error.status, error.code) == (503, "grammar_damaged")
+    assert (await registry.register(WORD))[1]
+    assert (await registry.get("word"))["id"] == "word"
+
+
+async def test_without_redis_only_the_settings_name_grammars(pool: OneProcessPool) -> None:
+    registry = registry_of(pool, None, {"fixed": GrammarSpec(GrammarKind.REGEX, "fixed")})
+    assert (await registry.spec(NamedGrammar("fixed", "structured_outputs.grammar_id"))).text == "fixed"
+    for answer in (registry.register(WORD), registry.delete("word")):
+        error = await refused(answer)
+        assert (error.status, error.code) == (400, "registry_not_configured")
+        assert "redis.url" in error.message
+    assert [grammar["id"] for grammar in (await registry.list_all())["data"]] == ["fixed"]
+    await registry.compile_ahead()
+    assert registry.counters() == {"compiled_ahead": 1, "not_compiled_ahead": 0}

@@ -1,0 +1,172 @@
+"""Names in a real Redis: kept without expiry, believed only when authentic, and helped out from memory when Redis is in trouble."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from grammar_service.cache.link import RedisLink
+from grammar_service.errors import CacheUnavailable, EntryError
+from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore
+from grammar_service.registry.store import RegistryCounters, Stored
+from grammar_service.spec import GrammarKind, GrammarSpec
+from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess
+
+pytestmark = pytest.mark.asyncio
+TIMEOUT_MS = 200
+MAX_BYTES = 4096
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def store_of(server: RedisProcess, clock: Clock | None = None, secret: bytes = b"secret", namespace: str = "test") -> RegistryStore:
+    counters = RegistryCounters()
+    link = RedisLink(server.url, PASSWORD, TIMEOUT_MS, counters, clock or time.monotonic)
+    return RegistryStore(link, counters, namespace, secret, MAX_BYTES)
+
+
+def entry_of(name: str, pattern: str = "[a-z]+") -> GrammarEntry:
+    return GrammarEntry(name, GrammarSpec(GrammarKind.REGEX, pattern), 1_700_000_000)
+
+
+async def all_of(source: RegistryStore | GrammarNames) -> list[str]:
+    return [entry.id async for entry in source.entries()]
+
+
+@pytest_asyncio.fixture
+async def store(redis_server: RedisProcess) -> AsyncIterator[RegistryStore]:
+    store = store_of(redis_server)
+    yield store
+    await store.close()
+
+
+async def test_what_is_added_is_found_by_another_process_and_never_expires(store: RegistryStore, redis_server: RedisProcess) -> None:
+    assert await store.get("word") is None
+    assert await store.add(entry_of("word"), most=10) is Stored.NEW
+    other = store_of(redis_server)
+    assert await other.get("word") == entry_of("word")
+    assert await all_of(other) == ["word"]
+    assert redis_server.client.ttl("test:registry:1:word") == -1
+    await other.close()
+
+
+async def test_a_taken_name_is_only_replaced_on_purpose(store: RegistryStore) -> None:
+    await store.add(entry_of("word"), most=10)
+    assert await store.add(entry_of("word", "other"), most=10) is Stored.TAKEN
+    assert await store.get("word") == entry_of("word")
+    await store.replace(entry_of("word", "other"))
+    assert await store.get("word") == entry_of("word", "other")
+
+
+async def test_there_is_room_for_so_many_and_again_after_a_deletion(store: RegistryStore) -> None:
+    for name in ("a", "b"):
+        assert await store.add(entry_of(name), most=2) is Stored.NEW
+    assert await store.add(entry_of("c"), most=2) is Stored.FULL
+    assert await store.delete("a")
+    assert not await store.delete("a")
+    assert await store.add(entry_of("c"), most=2) is Stored.NEW
+    assert await all_of(store) == ["b", "c"]
+
+
+async def test_many_names_are_listed_in_order(store: RegistryStore) -> None:
+    names = [f"n{number:03}" for number in range(50)]
+    for name in reversed(names):
+        await store.add(entry_of(name), most=100)
+    assert await all_of(store) == names
+
+
+async def test_nobody_can_change_what_a_name_means(store: RegistryStore, redis_server: RedisProcess) -> None:
+    """Neither with another name's entry, nor with another deployment's, nor with a secret of his own."""
+    place = "test:registry:1:word"
+    await store.add(entry_of("word"), most=10)
+    await store.add(entry_of("other", "other"), most=10)
+    elsewhere, forger = store_of(redis_server, namespace="elsewhere"), store_of(redis_server, secret=b"guess", namespace="forged")
+    await elsewhere.add(entry_of("word", "elsewhere"), most=10)
+    await forger.add(entry_of("word", "forged"), most=10)
+    for source in ("test:registry:1:other", "elsewhere:registry:1:word", "forged:registry:1:word"):
+        assert redis_server.client.copy(source, place, replace=True)
+        with pytest.raises(EntryError):
+            await store.get("word")
+        assert await all_of(store) == ["other"]
+    assert store.counters.damaged == 6
+    await elsewhere.close()
+    await forger.close()
+
+
+@pytest.mark.parametrize("rubbish", [b"rubbish", b"MKR\x01" + bytes(500), bytes(5_000_000)])
+async def test_rubbish_is_no_entry_and_can_be_replaced(store: RegistryStore, redis_server: RedisProcess, rubbish: bytes) -> None:
+    redis_server.client.set("test:registry:1:word", rubbish)
+    with pytest.raises(EntryError):
+        await store.get("word")
+    await store.replace(entry_of("word"))
+    assert await store.get("word") == entry_of("word")
+
+
+async def test_a_value_of_another_type_is_no_entry(store: RegistryStore, redis_server: RedisProcess) -> None:
+    redis_server.client.lpush("test:registry:1:word", "x")
+    with pytest.raises(EntryError):
+        await store.get("word")
+    assert await store.delete("word")
+
+
+async def test_names_that_were_seen_work_while_redis_is_away(redis_server: RedisProcess) -> None:
+    clock = Clock()
+    store = store_of(redis_server, clock)
+    names = GrammarNames({}, store)
+    await store.add(entry_of("word"), most=10)
+    assert await names.find("word") == entry_of("word")
+    redis_server.pause()
+    started = time.monotonic()
+    for _ in range(20):
+        assert await names.find("word") == entry_of("word")
+        with pytest.raises(CacheUnavailable):
+            await names.find("unseen")
+    assert time.monotonic() - started < 10 * TIMEOUT_MS / 1000
+    assert store.counters.from_memory == 20
+    redis_server.resume()
+    clock.now = 60.0
+    assert await names.find("unseen") is None
+    await store.close()
+
+
+async def test_a_deleted_name_is_gone_for_all_at_once(store: RegistryStore, redis_server: RedisProcess) -> None:
+    here, there = GrammarNames({}, store), GrammarNames({}, other := store_of(redis_server))
+    await store.add(entry_of("word"), most=10)
+    assert await here.find("word")
+    assert await there.find("word")
+    await store.delete("word")
+    assert await there.find("word") is None
+    redis_server.kill()
+    with pytest.raises(CacheUnavailable):
+        await there.find("word")
+    await other.close()
+
+
+async def test_a_damaged_entry_does_not_take_a_name_away_from_who_has_seen_it(store: RegistryStore, redis_server: RedisProcess) -> None:
+    names = GrammarNames({}, store)
+    await store.add(entry_of("word"), most=10)
+    assert await all_of(names) == ["word"]
+    redis_server.client.set("test:registry:1:word", b"rubbish")
+    assert await names.find("word") == entry_of("word")
+
+
+async def test_names_of_the_settings_come_first_and_need_no_redis(store: RegistryStore, redis_server: RedisProcess) -> None:
+    names = GrammarNames({"word": entry_of("word", "fixed")}, store)
+    await store.add(entry_of("word"), most=10)
+    await store.add(entry_of("alone"), most=10)
+    assert await names.find("word") == entry_of("word", "fixed")
+    assert await all_of(names) == ["word", "alone"]
+    redis_server.kill()
+    assert await names.find("word") == entry_of("word", "fixed")
+    alone = GrammarNames({"word": entry_of("word")}, None)
+    assert await alone.find("other") is None
+    assert await all_of(alone) == ["word"]

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grammar_service.cost import FirstCosts, LoadRate, Pace, ReaderPaces, TableSize, worth_tables
+
+MILLISECONDS = st.floats(0.01, 60_000)
+SIZES = st.builds(TableSize, st.integers(0, 10**8), st.integers(0, 10**8))
+NO_BOUND = 1 << 62
+
+
+@given(MILLISECONDS, MILLISECONDS, SIZES)
+def test_tables_are_chosen_exactly_where_they_are_cheaper(compile_ms: float, load_ms: float, size: TableSize) -> None:
+    assert worth_tables(compile_ms, load_ms, size, NO_BOUND) == (load_ms < compile_ms)
+
+
+@given(SIZES, st.integers(0, 10**9))
+def test_tables_over_the_bound_are_never_chosen(size: TableSize, bound: int) -> None:
+    if size.total > bound:
+        assert not worth_tables(1e9, 0.0, size, bound)
+
+
+@given(st.floats(0.1, 100), SIZES)
+def test_a_rate_foretells_its_own_sample_and_grows_with_size(ms: float, size: TableSize) -> None:
+    rate = LoadRate(ms, 1000)
+    assert abs(rate.load_ms(TableSize(250, 0)) - ms) < 1e-6
+    assert rate.load_ms(size) <= rate.load_ms(TableSize(size.automata + 1, size.masks))
+
+
+def test_what_compiled_slowly_once_is_not_taken_for_cheap_when_the_compiler_has_it() -> None:
+    costs = FirstCosts()
+    assert costs.of(b"slow", 900.0) == 900.0
+    assert costs.of(b"slow", 0.1) == 900.0
+    assert costs.of(b"other", 0.1) == 0.1
+
+
+def test_the_grammars_used_last_are_remembered() -> None:
+    costs = FirstCosts(most=2)
+    for digest in (b"a", b"b", b"a", b"c"):
+        costs.of(digest, 5.0)
+    assert costs.of(b"a", 1.0) == 5.0
+    assert costs.of(b"b", 1.0) == 1.0
+
+
+def test_a_fresh_reader_goes_by_the_recorded_costs() -> None:
+    assert ReaderPaces().prefer_compiling(compile_ms=5, load_ms=6)
+    assert not ReaderPaces().prefer_compiling(compile_ms=6, load_ms=5)
+
+
+def test_a_reader_that_compiles_faster_than_recorded_comes_to_compile() -> None:
+    paces = ReaderPaces()
+    for _ in range(50):
+        paces.compiling.learn(recorded_ms=100, taken_ms=40)
+    assert paces.prefer_compiling(compile_ms=20, load_ms=10)
+    for _ in range(50):
+        paces.loading.learn(recorded_ms=100, taken_ms=40)
+    assert not paces.prefer_compiling(compile_ms=20, load_ms=10)
+
+
+@given(st.lists(st.tuples(MILLISECONDS, MILLISECONDS), max_size=50))
+def test_no_experience_turns_a_clear_case(seen: list[tuple[float, float]]) -> None:
+    paces = ReaderPaces()
+    for recorded, taken in seen:
+        paces.compiling.learn(recorded, taken)
+        paces.loading.learn(taken, recorded)
+    assert not paces.prefer_compiling(compile_ms=1000, load_ms=50)
+
+
+def test_long_work_counts_more_than_short_work() -> None:
+    pace = Pace()
+    pace.learn(recorded_ms=1000, taken_ms=2000)
+    pace.learn(recorded_ms=1, taken_ms=30)
+    assert 1.8 < pace.factor < 2.1
