@@ -49,7 +49,10 @@ def compile_pool(settings: Settings) -> serve.Application:
         name=COMPILER,
         **_scale(grammar),
         ray_actor_options={"num_cpus": grammar.cpus_per_compiler},
-        request_router_config=RequestRouterConfig.model_validate({"request_router_class": CONSISTENT_HASH}),
+        # With fallbacks, a replica that is slow to say how long its queue is would have its keys compiled elsewhere once more.
+        request_router_config=RequestRouterConfig.model_validate(
+            {"request_router_class": CONSISTENT_HASH, "request_router_kwargs": {"num_fallback_replicas": 0}}
+        ),
         max_ongoing_requests=grammar.max_ongoing_compiles,
         max_queued_requests=grammar.max_queued_compiles,
         health_check_period_s=HEALTH_PERIOD_S,

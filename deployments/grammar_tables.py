@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from deployments.grammar_trial import Trial
-from grammar_service.bench.report import BenchReport
-from grammar_service.bench.summary import Summary
-from grammar_service.conformance import ConformanceReport
-from grammar_service.conformance.verdict import Outcome, Tally
-from grammar_service.inspection import Inspection, Opinion
 from grammar_service.spec import SPACED_KINDS
+
+if TYPE_CHECKING:
+    from deployments.grammar_trial import Trial
+    from grammar_service.bench.report import BenchReport
+    from grammar_service.bench.summary import Summary
+    from grammar_service.conformance import ConformanceReport
+    from grammar_service.conformance.verdict import Tally
+    from grammar_service.inspection import Inspection, Opinion
 
 MOST_FAULTS = 12
 MOST_DEVIATIONS = 20
@@ -22,45 +25,52 @@ MOST_FORCED = 400
 
 
 def show_check(file: Path, inspection: Inspection, console: Console) -> None:
-    """The verdict, and each backend's faults at their JSON pointers."""
+    """The verdict, and each backend's faults at their JSON pointers, one a line."""
     spec = inspection.spec
     layout = f", {spec.whitespace} whitespace" if spec.kind in SPACED_KINDS else ""
-    console.print(f"{escape(str(file))}: {spec.kind}, {len(spec.text):,} characters{layout}", highlight=False)
-    if inspection.opinions:
-        table = Table("backend", "verdict", "at", "what it would not enforce")
-        for opinion in inspection.opinions:
-            _add_opinion(table, opinion, opinion.backend == inspection.served_by)
-        console.print(table)
-    console.print(_verdict(inspection), highlight=False)
+    _print(console, f"[bold]{escape(str(file))}[/]: {spec.kind}, {len(spec.text):,} characters{layout}")
+    for opinion in inspection.opinions:
+        _print(console, f"{opinion.backend}: {_opinion(opinion, opinion.backend == inspection.served_by)}")
+        width = max((len(fault.pointer or "") for fault in opinion.faults[:MOST_FAULTS]), default=0)
+        for fault in opinion.faults[:MOST_FAULTS]:
+            _print(console, f"  [cyan]{escape((fault.pointer or '').ljust(width))}[/]  {escape(fault.message)}")
+        if len(opinion.faults) > MOST_FAULTS:
+            _print(console, f"  and {len(opinion.faults) - MOST_FAULTS} more")
+    _print(console, _verdict(inspection))
 
 
-def _add_opinion(table: Table, opinion: Opinion, serves: bool) -> None:
-    verdict = "[green]serves it[/]" if serves else "enforces all of it" if not opinion.faults else "[red]would weaken it[/]"
-    shown = [(fault.pointer or "", fault.message) for fault in opinion.faults[:MOST_FAULTS]]
-    if len(opinion.faults) > MOST_FAULTS:
-        shown.append(("…", f"and {len(opinion.faults) - MOST_FAULTS} more"))
-    for index, (pointer, message) in enumerate(shown or [("", "")]):
-        first = index == 0
-        table.add_row(opinion.backend if first else "", verdict if first else "", escape(pointer), escape(message))
+def _print(console: Console, markup: str) -> None:
+    """Lines are not broken, so that pointers can be searched for and copied."""
+    console.print(markup, highlight=False, soft_wrap=True)
+
+
+def _opinion(opinion: Opinion, serves: bool) -> str:
+    if not opinion.faults:
+        return "[green]enforces all of it[/]" + (", chosen" if serves else "")
+    if all(fault.pointer is None for fault in opinion.faults):
+        return "[red]does not take it[/]"
+    return f"[red]would weaken it[/] in {len(opinion.faults)} places"
 
 
 def _verdict(inspection: Inspection) -> str:
     if inspection.refusal is None:
         first = f", and by {inspection.first_by} until that has compiled" if inspection.first_by else ""
-        return f"[green]served[/] by {inspection.served_by}{first}"
-    at = f" (at {escape(inspection.refusal.pointer)})" if inspection.refusal.pointer else ""
+        return f"[bold green]served[/] by {inspection.served_by}{first}"
+    if inspection.opinions:
+        return "[bold red]refused[/]: no backend enforces all of it"
+    at = f" at {escape(inspection.refusal.pointer)}" if inspection.refusal.pointer else ""
     return f"[bold red]refused[/]{at}: {escape(inspection.refusal.message)}"
 
 
 def show_trial(file: Path, trial: Trial, console: Console) -> None:
     header = trial.header
     table = Table(show_header=False, title=f"{escape(str(file))} on {header.backend} {header.backend_version}", title_justify="left")
-    expanded = f"{header.expanded_bytes:,} bytes" if header.expanded_bytes else "none: the payload is the recipe"
+    expanded = f"{header.expanded_bytes:,} bytes" if header.expanded_bytes else "none: readers compile it again"
     for name, value in (
         ("compiling", f"{header.compile_ms:.1f} ms"),
-        ("request to artifact, with sandbox and encoding", f"{trial.answer_ms:.1f} ms"),
-        ("loading, as expected of a warm reader", f"{header.load_ms:.1f} ms"),
-        ("loading, measured here in a cold one", f"{trial.load_ms:.1f} ms"),
+        ("sandbox and encoding included", f"{trial.answer_ms:.1f} ms"),
+        ("loading, as expected", f"{header.load_ms:.1f} ms"),
+        ("loading, measured here", f"{trial.load_ms:.1f} ms"),
         ("first mask", f"{trial.mask_ms:.2f} ms"),
         ("artifact", f"{trial.artifact_bytes:,} bytes"),
         ("tables, expanded", expanded),
@@ -79,6 +89,8 @@ def _forced(text: bytes) -> str:
 
 def show_conformance(found: ConformanceReport, report: BenchReport, console: Console) -> None:
     """Outcomes by keyword, totals of each way to compile, what deviates and why, and the targets."""
+    from grammar_service.conformance.verdict import Outcome
+
     table = Table("keyword", "schemas", "cases", *(outcome.value for outcome in Outcome), title="by keyword", title_justify="left")
     for row in found.rows:
         table.add_row(row.keyword, str(row.schemas), *_counts(row.tally))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass, replace
 
-import torch
-
-from grammar_service.artifact import ArtifactHeader, decode
-from grammar_service.backends import CompiledGrammar, backend_named
+from grammar_service.artifact import ArtifactHeader, authenticate
+from grammar_service.bench.reader import Reader
+from grammar_service.bench.stopwatch import timed
 from grammar_service.cache import MemoryCache, TieredCache
 from grammar_service.forced_prefix import ForcedPrefix
 from grammar_service.limits import Limits
@@ -42,25 +40,18 @@ def try_out(spec: GrammarSpec, tokenizer_path: str) -> Trial:
     """Raises GrammarError: it is refused, or does not compile within DEADLINE_S. Raises PoolUnavailable."""
     compiled, fingerprint = asyncio.run(_compiled(spec, tokenizer_path))
     tokenizer = GrammarTokenizer.load(tokenizer_path)
-    _ = tokenizer.llguidance, tokenizer.spaces
-    artifact = decode(compiled.blob, SECRET, key=compiled.key, fingerprint=fingerprint)
-    started = time.perf_counter()
-    grammar = backend_named(artifact.header.backend).load(artifact.payload, tokenizer)
-    loaded = time.perf_counter()
-    _fill(grammar, tokenizer)
-    filled = time.perf_counter()
+    reader = Reader(tokenizer, SECRET)
+    reader.warm_up()
+    grammar, load_ms = timed(lambda: reader.load(compiled.blob, compiled.key))
+    _, mask_ms = timed(lambda: reader.mask(grammar))
     return Trial(
-        header=artifact.header,
+        header=authenticate(compiled.blob, SECRET, key=compiled.key, fingerprint=fingerprint),
         artifact_bytes=len(compiled.blob),
         answer_ms=compiled.cost_ms,
-        load_ms=(loaded - started) * 1000,
-        mask_ms=(filled - loaded) * 1000,
+        load_ms=load_ms,
+        mask_ms=mask_ms,
         forced=ForcedPrefix(tokenizer).of(grammar),
     )
-
-
-def _fill(grammar: CompiledGrammar, tokenizer: GrammarTokenizer) -> None:
-    grammar.matcher(None, 0).fill(torch.zeros((1, (tokenizer.vocab_size + 31) // 32), dtype=torch.int32), 0)
 
 
 async def _compiled(spec: GrammarSpec, tokenizer_path: str) -> tuple[Compiled, str]:

@@ -15,17 +15,15 @@ from enum import IntEnum
 from hashlib import sha256
 
 import msgspec
-import zstandard
 
 from grammar_service.errors import ArtifactError
-from grammar_service.packing import MAX_EXPANDED_BYTES, expand
+from grammar_service.packing import MAX_EXPANDED_BYTES, compress, expand
 
 MAGIC = b"MKA\x02"
 _MAC_BYTES = 32
 _LENGTH_BYTES = 4
 _PREFIX = len(MAGIC) + _MAC_BYTES
 MAX_PAYLOAD_BYTES = 64 << 20
-_ZSTD_LEVEL = 3
 
 
 class Codec(IntEnum):
@@ -93,7 +91,7 @@ def decode(blob: bytes, secret: bytes, *, key: str, fingerprint: str, versions: 
 
 def _stored(artifact: Artifact) -> bytes:
     if artifact.header.codec is Codec.ZSTD:
-        return zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(artifact.payload)
+        return compress(artifact.payload)
     return artifact.payload
 
 

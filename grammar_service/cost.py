@@ -8,6 +8,7 @@ repeated for each rule.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 AUTOMATA_WEIGHT = 4
@@ -50,22 +51,33 @@ def worth_tables(compile_ms: float, load_ms: float, size: TableSize, max_expande
     return load_ms < compile_ms and size.total * ESTIMATE_MARGIN <= max_expanded_bytes
 
 
-class FirstCosts:
-    """What each grammar took to compile the first time: a compiler that has it already answers at once, which no reader can.
+DEAR_MS = 5.0
+"""A rule that takes as long decides what its grammars cost, in a compiler that does not have it yet."""
 
-    Least recently used out first; `most` grammars are remembered.
+
+class RuleCosts:
+    """What rules took to compile when they were new, so that a compiler's cache does not make a dear grammar look cheap.
+
+    A reader's compiler lacks the rules that this one has from other grammars. Rules are known by digests; `most` are remembered.
     """
 
-    def __init__(self, most: int = 4096) -> None:
+    def __init__(self, most: int = 100_000) -> None:
         self._most = most
-        self._costs: OrderedDict[bytes, float] = OrderedDict()
+        self._costs: OrderedDict[int, float] = OrderedDict()
 
-    def of(self, digest: bytes, ms: float) -> float:
-        """The highest of the costs seen for the grammar of that digest, `ms` included."""
-        self._costs[digest] = highest = max(ms, self._costs.pop(digest, 0.0))
-        if len(self._costs) > self._most:
+    def cold_ms(self, rules: Mapping[int, int], ms: float) -> float:
+        """What a grammar that took `ms` here is expected to take where its dear rules are new. `rules` are their lengths by digest.
+
+        Its new rules are remembered at shares of `ms` by length.
+        """
+        known = [self._costs[rule] for rule in rules if rule in self._costs]
+        new = {rule: length for rule, length in rules.items() if rule not in self._costs}
+        whole = sum(new.values())
+        for rule, length in new.items():
+            self._costs[rule] = ms * length / max(whole, 1)
+        while len(self._costs) > self._most:
             self._costs.popitem(last=False)
-        return highest
+        return max(ms + sum(cost for cost in known if cost >= DEAR_MS), sum(known))
 
 
 _FORGETTING = 0.9

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
+from grammar_service.fault import Fault
 from grammar_service.json_text import Json, parse_json, text_of
 from grammar_service.pointer import join
+from grammar_service.schema.identifiers import with_pointers
 from grammar_service.schema.keywords import IDENTIFIERS, KNOWN, is_annotation, walk
 from grammar_service.schema.normal import Normaliser
 from grammar_service.schema.references import References
+from grammar_service.schema.rewrite import rewritten
 from grammar_service.schema.shape import check_shape
+
+
+AllowList = Callable[[dict[str, Json], bool], Iterator[Fault]]
+"""What a backend would not enforce exactly of a schema; the flag says that it is a rewrite (see `Form`)."""
+_DIALECTS = ("https://json-schema.org/", "http://json-schema.org/")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A schema as a backend may read it. `faults`: what that backend would not enforce exactly; their pointers are of the user's own
+    schema. A rewrite has no `oneOf` and the like, and its named properties have taken over what patterns ask of them."""
+
+    document: dict[str, Json]
+    faults: list[Fault]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,31 +37,53 @@ class JsonSchema:
 
     normal: dict[str, Json]
     references: References
+    closed: bool = True
 
-    def text(self) -> str:
-        return text_of(self.normal)
+    def form_for(self, faults_of: AllowList) -> Form:
+        """The form that the backend of this allow-list enforces exactly, or else the normal form with its faults.
+
+        A closed schema is rewritten only where its normal form would not do. An open one is rewritten where that is possible, since a
+        rewrite admits all spellings of a number.
+        """
+        faults = list(faults_of(self.normal, False))
+        if self.closed and not faults:
+            return Form(self.normal, [])
+        rewrite = rewritten(self.normal)
+        if rewrite is not None and not any(True for _ in faults_of(rewrite, True)):
+            return Form(rewrite, [])
+        return Form(self.normal, faults)
 
 
-def parse_schema(text: str) -> JsonSchema:
-    """Read a JSON Schema (draft 2020-12).
+def parse_schema(text: str, closed: bool = True) -> JsonSchema:
+    """Read a JSON Schema (draft 2020-12). `closed` as in `GrammarSpec`.
 
     Raises:
         InvalidGrammar: not JSON, not a schema, a reference that leads nowhere, or a schema that nothing matches.
-        UnsupportedGrammar: a keyword that nobody knows, a remote reference, an anchor or an embedded `$id`.
+        UnsupportedGrammar: a keyword that nobody knows, a remote reference, or one that may mean several schemas.
         GrammarTooLarge: nested too deep.
     """
-    return schema_of(parse_json(text, "the schema"))
+    return schema_of(parse_json(text, "the schema"), closed)
 
 
-def schema_of(document: Json) -> JsonSchema:
+def schema_of(document: Json, closed: bool = True) -> JsonSchema:
     """The same for a schema that is already parsed."""
     check_shape(document)
+    document = with_pointers(document)
     _refuse_unknown(document)
+    if not closed:
+        _refuse_dialect(document)
     references = References(document)
-    normal = Normaliser(references).normal(document)
+    normal = Normaliser(references, closed).normal(document)
     if normal is False:
         raise InvalidGrammar("the schema `false` matches nothing", "")
-    return JsonSchema(normal if isinstance(normal, dict) else {}, references)
+    return JsonSchema(normal if isinstance(normal, dict) else {}, references, closed)
+
+
+def _refuse_dialect(document: Json) -> None:
+    """A vocabulary of somebody's own may leave out keywords, which would then assert nothing."""
+    named = document.get("$schema") if isinstance(document, dict) else None
+    if named is not None and not str(named).startswith(_DIALECTS):
+        raise UnsupportedGrammar("only the dialects of json-schema.org are known", "/$schema")
 
 
 def _refuse_unknown(document: Json) -> None:

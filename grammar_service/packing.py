@@ -1,7 +1,7 @@
 """Long texts that repeat themselves, packed: xgrammar's serialization holds one automaton again for each rule.
 
-Layout: one format byte, one zstd frame of the text in UTF-8. Matches over the whole text (zstd's long distance matching) find the
-repetitions at the speed of copying, so that they need no form of their own.
+Layout: one format byte, one zstd frame of the text in UTF-8 (none for no text). Matches over the whole text (zstd's long distance
+matching) find the repetitions at the speed of copying, so that they need no form of their own.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ _WINDOW_LOG = 26
 
 def pack(text: str) -> bytes:
     """The text in few bytes. Raises UnicodeEncodeError: it holds lone surrogates."""
-    parameters = zstandard.ZstdCompressionParameters.from_level(_LEVEL, window_log=_WINDOW_LOG, enable_ldm=True)
-    return _FORMAT + zstandard.ZstdCompressor(compression_params=parameters).compress(text.encode("utf-8"))
+    return _FORMAT + compress(text.encode("utf-8"))
 
 
 def unpack(packed: bytes, max_bytes: int) -> str:
@@ -39,12 +38,23 @@ def unpack(packed: bytes, max_bytes: int) -> str:
         raise ArtifactError("the packed text is not UTF-8") from None
 
 
+def compress(data: bytes) -> bytes:
+    """One zstd frame of known size; nothing for nothing."""
+    if not data:
+        # The decoder looks at nothing but the size of an empty frame, so that anything could follow it.
+        return b""
+    parameters = zstandard.ZstdCompressionParameters.from_level(_LEVEL, window_log=_WINDOW_LOG, enable_ldm=True)
+    return zstandard.ZstdCompressor(compression_params=parameters).compress(data)
+
+
 def expand(frame: bytes, max_bytes: int) -> bytes:
-    """What one zstd frame of known size holds. Raises ArtifactError as `unpack` does."""
+    """What was compressed. Raises ArtifactError as `unpack` does."""
+    if not frame:
+        return b""
     try:
         # The size in the frame decides what is allocated.
         size = zstandard.frame_content_size(frame)
-        if not 0 <= size <= max_bytes:
+        if not 0 < size <= max_bytes:
             raise ArtifactError(f"the packed bytes expand to {size}, the limit is {max_bytes}")
         data = zstandard.ZstdDecompressor().decompress(frame, max_output_size=max_bytes, allow_extra_data=False)
     except zstandard.ZstdError as error:

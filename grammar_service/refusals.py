@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from grammar_service.errors import ArtifactError, GrammarError, GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
+from grammar_service.errors import ArtifactError, GrammarError, InvalidGrammar, UnsupportedGrammar
 from grammar_service.messages import Refusal
 
-LASTING: tuple[type[GrammarError], ...] = (InvalidGrammar, UnsupportedGrammar, GrammarTooLarge)
-"""Verdicts that another try would only repeat. Time and memory may be there another time."""
+LASTING: tuple[type[GrammarError], ...] = (InvalidGrammar, UnsupportedGrammar)
+"""Verdicts that another try would only repeat. Time and memory may be there another time, and limits are the operator's to change."""
 
 _CODES = frozenset(kind.code for kind in LASTING)
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from grammar_service.cache.tiered import TieredCache
 from grammar_service.counters import CompilerCounters
-from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, MaskcastError
+from grammar_service.errors import GrammarError, MaskcastError
 from grammar_service.messages import Compiled, CompileRequest, Refusal
+from grammar_service.refusals import LASTING
 from grammar_service.resolve import ResolvedGrammar
 from grammar_service.resting import Resting
 from grammar_service.sandbox import Sandbox, SandboxSettings
@@ -141,10 +142,7 @@ class GrammarCompiler:
         started = time.perf_counter()
         try:
             payload = await self._sandbox.compile(request, self._deadline(request.deadline_s))
-        except (CompileTimeout, CompileFailed):
-            # Another time there may be more processors or memory.
-            raise
-        except GrammarError as error:
+        except LASTING as error:
             self._keep(request.key, self._seal.refusal(request, error))
             raise
         blob = await asyncio.to_thread(self._seal.artifact, request, payload)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from grammar_service.effort import Effort
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.regex import Dialect, Regex, parse_regex
 from grammar_service.regex_classes import CodePoints, points
 from grammar_service.regex_nfa import Nfa, add_regex
 
 MAX_STATES = 400
+MAX_EFFORT = 500_000
+"""Steps, of about a microsecond each, for one set and what is made of it."""
 MAX_LENGTH = 100
 """Length bounds beyond this are not made automata."""
 
@@ -24,11 +27,13 @@ Moves = tuple[tuple[int, int], ...]
 class StringSet:
     """The strings that lead from state 0 to an accepting state. Two equal sets have equal automata.
 
-    Every operation raises UnsupportedGrammar where the result takes more than MAX_STATES.
+    Every operation raises UnsupportedGrammar where the result takes more than MAX_STATES, or more than is left of `effort`, which
+    results inherit.
     """
 
     moves: tuple[Moves, ...]
     accepting: frozenset[int]
+    effort: Effort = field(default_factory=lambda: Effort(MAX_EFFORT), compare=False, repr=False)
 
     @classmethod
     def everything(cls) -> StringSet:
@@ -45,22 +50,22 @@ class StringSet:
                 nfa.steps[at].append((points(char).with_surrogates(), following))
                 at = following
             nfa.link(at, end)
-        return _determined(nfa, start, end)
+        return _determined(nfa, start, end, Effort(MAX_EFFORT))
 
     @classmethod
-    def of_pattern(cls, pattern: str) -> StringSet:
+    def of_pattern(cls, pattern: str, effort: Effort | None = None) -> StringSet:
         """The strings that a JSON Schema `pattern` matches. Raises GrammarError as `parse_regex` does."""
-        return cls.of_regex(parse_regex(pattern, Dialect.ECMA))
+        return cls.of_regex(parse_regex(pattern, Dialect.ECMA), effort or Effort(MAX_EFFORT))
 
     @classmethod
-    def of_regex(cls, regex: Regex) -> StringSet:
+    def of_regex(cls, regex: Regex, effort: Effort) -> StringSet:
         nfa, start = _started()
         end = nfa.state()
         for alternative in regex.alternatives:
             first = _anything_behind(nfa, start) if not alternative.start else start
             last = add_regex(nfa, alternative.body, first)
             nfa.link(_anything_behind(nfa, last) if not alternative.end else last, end)
-        return _determined(nfa, start, end)
+        return _determined(nfa, start, end, effort)
 
     @classmethod
     def of_lengths(cls, least: int, most: int | None) -> StringSet:
@@ -71,7 +76,7 @@ class StringSet:
         chain = [((0, index + 1),) for index in range(last)]
         end: Moves = ((0, last),) if most is None else ((0, last + 1),)
         dead = [] if most is None else [((0, last + 1),)]
-        return _minimal([*chain, end, *dead], {index for index in range(least, last + 1)})
+        return _minimal([*chain, end, *dead], set(range(least, last + 1)), Effort(MAX_EFFORT))
 
     @cached_property
     def is_empty(self) -> bool:
@@ -89,7 +94,7 @@ class StringSet:
         return state in self.accepting
 
     def complement(self) -> StringSet:
-        return StringSet(self.moves, frozenset(range(len(self.moves))) - self.accepting)
+        return StringSet(self.moves, frozenset(range(len(self.moves))) - self.accepting, self.effort)
 
     def intersection(self, other: StringSet) -> StringSet:
         if self.is_everything or other.is_empty:
@@ -112,22 +117,26 @@ def _anything_behind(nfa: Nfa, state: int) -> int:
     return anything
 
 
-def _determined(nfa: Nfa, start: int, end: int) -> StringSet:
+def _determined(nfa: Nfa, start: int, end: int, effort: Effort) -> StringSet:
     """The subset construction."""
     numbers = {_closure(nfa, {start}): 0}
     waiting = list(numbers)
     moves: list[Moves] = []
     while len(moves) < len(waiting):
-        moves.append(_subset_moves(nfa, waiting[len(moves)], numbers, waiting))
-    return _minimal(moves, {number for states, number in numbers.items() if end in states})
+        moves.append(_subset_moves(nfa, waiting[len(moves)], numbers, waiting, effort))
+    return _minimal(moves, {number for states, number in numbers.items() if end in states}, effort)
 
 
-def _subset_moves(nfa: Nfa, states: frozenset[int], numbers: dict[frozenset[int], int], waiting: list[frozenset[int]]) -> Moves:
+def _subset_moves(
+    nfa: Nfa, states: frozenset[int], numbers: dict[frozenset[int], int], waiting: list[frozenset[int]], effort: Effort
+) -> Moves:
     steps = [(low, high, target) for state in states for chosen, target in nfa.steps[state] for low, high in chosen.ranges]
     cuts = sorted({0, *(low for low, _, _ in steps), *(high + 1 for _, high, _ in steps if high < 0x10FFFF)})
+    effort.spend(len(cuts) * (len(steps) + 1))
     row: list[tuple[int, int]] = []
     for cut in cuts:
         following = _closure(nfa, {target for low, high, target in steps if low <= cut <= high})
+        effort.spend(len(following))
         if following not in numbers:
             numbers[following] = _bounded(len(waiting))
             waiting.append(following)
@@ -149,6 +158,7 @@ def _product(left: StringSet, right: StringSet, holds: Callable[[bool, bool], bo
     numbers = {(0, 0): 0}
     waiting = [(0, 0)]
     moves: list[Moves] = []
+    effort = left.effort if len(left.moves) > 1 else right.effort
     while len(moves) < len(waiting):
         row: list[tuple[int, int]] = []
         for cut, pair in _paired(left.moves[waiting[len(moves)][0]], right.moves[waiting[len(moves)][1]]):
@@ -156,9 +166,10 @@ def _product(left: StringSet, right: StringSet, holds: Callable[[bool, bool], bo
                 numbers[pair] = _bounded(len(waiting))
                 waiting.append(pair)
             row.append((cut, numbers[pair]))
+        effort.spend(3 * len(row))
         moves.append(_merged(row))
     accepting = {number for (a, b), number in numbers.items() if holds(a in left.accepting, b in right.accepting)}
-    return _minimal(moves, accepting)
+    return _minimal(moves, accepting, effort)
 
 
 def _paired(left: Moves, right: Moves) -> list[tuple[int, tuple[int, int]]]:
@@ -180,20 +191,21 @@ def _merged(row: list[tuple[int, int]]) -> Moves:
     return tuple(move for index, move in enumerate(row) if not index or row[index - 1][1] != move[1])
 
 
-def _minimal(moves: list[Moves], accepting: set[int]) -> StringSet:
+def _minimal(moves: list[Moves], accepting: set[int], effort: Effort) -> StringSet:
     """Moore's refinement, then states numbered as they are met from the start, so that equal sets are equal values."""
     blocks = [int(state in accepting) for state in range(len(moves))]
     while True:
+        effort.spend(sum(map(len, moves)))
         rows = [(blocks[state], _merged([(cut, blocks[target]) for cut, target in moves[state]])) for state in range(len(moves))]
         names = {row: index for index, row in enumerate(dict.fromkeys(rows))}
         refined = [names[row] for row in rows]
         if len(names) == len(set(blocks)):
             break
         blocks = refined
-    return _numbered(moves, refined, accepting)
+    return _numbered(moves, refined, accepting, effort)
 
 
-def _numbered(moves: list[Moves], blocks: list[int], accepting: set[int]) -> StringSet:
+def _numbered(moves: list[Moves], blocks: list[int], accepting: set[int], effort: Effort) -> StringSet:
     member = {block: state for state, block in reversed(list(enumerate(blocks)))}
     order = {blocks[0]: 0}
     waiting = [blocks[0]]
@@ -205,4 +217,4 @@ def _numbered(moves: list[Moves], blocks: list[int], accepting: set[int]) -> Str
                 order[block] = len(waiting)
                 waiting.append(block)
         rows.append(tuple((cut, order[block]) for cut, block in row))
-    return StringSet(tuple(rows), frozenset(order[block] for block in order if member[block] in accepting))
+    return StringSet(tuple(rows), frozenset(order[block] for block in order if member[block] in accepting), effort)

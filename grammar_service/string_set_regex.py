@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.regex import render
 from grammar_service.regex_classes import LAST, CodePoints
@@ -24,7 +26,12 @@ def anchored_pattern(strings: StringSet) -> str:
     for state, moves in enumerate(strings.moves):
         edges.update({(state, target): text for target, text in _classes(moves).items()})
     edges.update({(state, _END): "" for state in strings.accepting})
-    for state in sorted(range(len(strings.moves)), key=lambda state: _degree(edges, state)):
+    waiting = set(range(len(strings.moves)))
+    while waiting:
+        strings.effort.spend(len(waiting) + len(edges))
+        counts = _weights(edges)
+        state = min(waiting, key=lambda state: (counts[state], state))
+        waiting.remove(state)
         _eliminate(edges, state)
     if (_START, _END) not in edges:
         raise UnsupportedGrammar("no string matches")
@@ -40,8 +47,17 @@ def _classes(moves: Moves) -> dict[int, str]:
     return {target: render(chosen) for target, chosen in shown.items() if chosen.ranges}
 
 
-def _degree(edges: _Edges, state: int) -> int:
-    return sum(source == state for source, _ in edges) * sum(target == state for _, target in edges)
+def _weights(edges: _Edges) -> dict[int, int]:
+    """For each state about how much text it takes to go around it."""
+    into: Counter[int] = Counter()
+    out: Counter[int] = Counter()
+    text: Counter[int] = Counter()
+    for (source, target), label in edges.items():
+        text.update({source: len(label), target: len(label)})
+        if source != target:
+            out[source] += 1
+            into[target] += 1
+    return {state: into[state] * out[state] * (10 + text[state]) for state in text | into | out}
 
 
 def _eliminate(edges: _Edges, state: int) -> None:

@@ -56,7 +56,7 @@ class Embedded:
     max_whitespace: int | None
 
 
-def tag_faults(text: str) -> list[Fault]:
+def tag_faults(text: str, closed: bool = True) -> list[Fault]:
     """What xgrammar would not enforce exactly of the embedded schemas, at pointers into the tag. Nothing is compiled.
 
     Raises:
@@ -69,16 +69,16 @@ def tag_faults(text: str) -> list[Fault]:
         found.append(embedded)
         return ""
 
-    written_tag(text, collect)
-    return [Fault(e.pointer + (fault.pointer or ""), fault.message) for e in found for fault in xgrammar_faults(e.schema.normal)]
+    written_tag(text, collect, closed)
+    return [Fault(e.pointer + (fault.pointer or ""), fault.message) for e in found for fault in e.schema.form_for(xgrammar_faults).faults]
 
 
-def written_tag(text: str, write: Callable[[Embedded], str]) -> Json:
+def written_tag(text: str, write: Callable[[Embedded], str], closed: bool = True) -> Json:
     """The tag in the library's newer form, with each embedded schema as the EBNF that `write` makes of it.
 
     EBNF, since the library reads an embedded schema in its strict mode and with any amount of any whitespace. Raises as `tag_faults`.
     """
-    return _Reader(write).document(parse_json(text, "the structural tag"))
+    return _Reader(write, closed).document(parse_json(text, "the structural tag"))
 
 
 class _Reader:
@@ -87,7 +87,8 @@ class _Reader:
     `_ends` are the strings that end the innermost tag: the library keeps them out of free text inside it.
     """
 
-    def __init__(self, write: Callable[[Embedded], str]) -> None:
+    def __init__(self, write: Callable[[Embedded], str], closed: bool) -> None:
+        self._closed = closed
         self._write = write
         self._formats = 0
         self._ends: list[str] = []
@@ -167,7 +168,7 @@ class _Reader:
     def _json(self, fields: Object, pointer: str) -> Json:
         most = fields.get("max_whitespace_cnt")
         try:
-            schema = schema_of(fields["json_schema"])
+            schema = schema_of(fields["json_schema"], self._closed)
         except GrammarError as error:
             raise placed(error, pointer) from None
         return {"type": "grammar", "grammar": self._write(Embedded(schema, pointer, most if isinstance(most, int) else None))}

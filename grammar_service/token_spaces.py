@@ -41,7 +41,7 @@ class TokenSpaces:
     def __init__(self, vocabulary: Sequence[bytes]) -> None:
         self._vocabulary = vocabulary
         self._leading = {token: count for token, text in enumerate(vocabulary) if (count := len(text) - len(text.lstrip(_SPACES)))}
-        self._long = [token for token, text in enumerate(vocabulary) if _LONG_RUN.search(text)]
+        self._long = [token for token, text in enumerate(vocabulary) if len(text) > MAX_WHITESPACE and _LONG_RUN.search(text)]
         self._masks: dict[int, torch.Tensor | None] = {}
 
     def text(self, token: int) -> bytes:

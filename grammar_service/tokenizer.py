@@ -56,7 +56,7 @@ class GrammarTokenizer:
         info = self.xgrammar
         header = (self.vocab_size, self.stop_token_ids, info.vocab_type.name, bool(info.add_prefix_space))
         digest.update(repr(header).encode())
-        for token in info.decoded_vocab:
+        for token in self.vocabulary:
             digest.update(len(token).to_bytes(4, "little"))
             digest.update(token)
         return digest.hexdigest()
@@ -71,9 +71,14 @@ class GrammarTokenizer:
         return llguidance.hf.from_tokenizer(self._tokenizer, n_vocab=self.vocab_size, eos_token=list(self.stop_token_ids))
 
     @cached_property
+    def vocabulary(self) -> Sequence[bytes]:
+        """The bytes of each token by id, fetched on first use (half a second for a large vocabulary)."""
+        return self.xgrammar.decoded_vocab
+
+    @cached_property
     def spaces(self) -> TokenSpaces:
         """Where its tokens have whitespace, found on first use (a tenth of a second for a large vocabulary)."""
-        return TokenSpaces(self.xgrammar.decoded_vocab)
+        return TokenSpaces(self.vocabulary)
 
 
 def _tokenizer_info(tokenizer: PreTrainedTokenizerFast, vocab_size: int, stop_token_ids: Sequence[int]) -> xgrammar.TokenizerInfo:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import llguidance
 import torch
@@ -21,7 +21,7 @@ from grammar_service.json_schema import parse_schema
 from grammar_service.json_text import Json, text_of
 from grammar_service.regex import Dialect, Regex, literal, parse_regex
 from grammar_service.schema.llguidance_support import llguidance_faults
-from grammar_service.schema.rewriting import with_patterns
+from grammar_service.schema.rewriting import with_patterns, with_plain_names
 from grammar_service.spec import COMPACT, FLEXIBLE, JSON_KINDS, GrammarKind, GrammarSpec, indent_of
 from grammar_service.tokenizer import GrammarTokenizer
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from llguidance._lib import JsonCompileOptions
 
 _PAYLOAD_FORMAT = 2
+_VERSION: Final = f"{version('llguidance')}/{_PAYLOAD_FORMAT}"
 _BOUNDED, _PLAIN = "~", "="
 """The payload's first character: whether whitespace is flexible, so that its runs are bounded by the matcher."""
 
@@ -40,13 +41,13 @@ class LlguidanceBackend:
 
     @property
     def version(self) -> str:
-        return f"{version('llguidance')}/{_PAYLOAD_FORMAT}"
+        return _VERSION
 
     def unsupported(self, spec: GrammarSpec) -> list[Fault]:
         if spec.kind in JSON_KINDS and indent_of(spec.whitespace) is not None:
             return [Fault(None, "indented whitespace is not supported")]
         if spec.kind is GrammarKind.JSON_SCHEMA:
-            return list(llguidance_faults(parse_schema(spec.text).normal))
+            return parse_schema(spec.text, spec.closed).form_for(llguidance_faults).faults
         if spec.kind is GrammarKind.REGEX:
             parse_regex(spec.text, Dialect.PYTHON_ASCII)
         elif spec.kind is GrammarKind.CHOICE:
@@ -96,7 +97,8 @@ def _payload(spec: GrammarSpec) -> str:
 def _grammar(spec: GrammarSpec) -> str:
     match spec.kind:
         case GrammarKind.JSON_SCHEMA:
-            return _json(with_patterns(parse_schema(spec.text).normal, Regex.anchored), spec.whitespace)
+            schema = parse_schema(spec.text, spec.closed).form_for(llguidance_faults).document
+            return _json(with_patterns(with_plain_names(schema), Regex.anchored), spec.whitespace)
         case GrammarKind.JSON_OBJECT:
             return _json({"type": "object"}, spec.whitespace)
         case GrammarKind.LARK:

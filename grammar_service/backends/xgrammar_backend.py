@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from importlib.metadata import version
+from typing import Final
 
 import xgrammar
 
@@ -13,8 +15,8 @@ from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload, 
 from grammar_service.backends.xgrammar_matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar_payload import XgrammarPayload, read_payload, write_payload
 from grammar_service.backends.xgrammar_recipe import JSON_OBJECT, Recipe, compiled, recipe_of
-from grammar_service.backends.xgrammar_tables import measured_rate, table_size
-from grammar_service.cost import FirstCosts, LoadRate, ReaderPaces, worth_tables
+from grammar_service.backends.xgrammar_tables import measured_rate, read_tables, shape_of
+from grammar_service.cost import LoadRate, ReaderPaces, RuleCosts, worth_tables
 from grammar_service.errors import ArtifactError, CompileFailed, GrammarError, InvalidGrammar
 from grammar_service.json_schema import parse_schema
 from grammar_service.packing import MAX_EXPANDED_BYTES, unpack
@@ -25,6 +27,7 @@ from grammar_service.structural_tag import tag_faults
 from grammar_service.tokenizer import GrammarTokenizer
 
 _PAYLOAD_FORMAT = 2
+_VERSION: Final = f"{version('xgrammar')}/{xgrammar.get_serialization_version()}/{_PAYLOAD_FORMAT}"
 _NATIVE_PREFIX = re.compile(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ")
 
 
@@ -41,7 +44,7 @@ class XgrammarBackend:
         self._max_expanded_bytes = max_expanded_bytes
         self._compilers: dict[str, xgrammar.GrammarCompiler] = {}
         self._rates: dict[str, LoadRate] = {}
-        self._costs = FirstCosts()
+        self._costs = RuleCosts()
         self._paces = ReaderPaces()
 
     @property
@@ -50,20 +53,20 @@ class XgrammarBackend:
 
     @property
     def version(self) -> str:
-        return f"{version('xgrammar')}/{xgrammar.get_serialization_version()}/{_PAYLOAD_FORMAT}"
+        return _VERSION
 
     def unsupported(self, spec: GrammarSpec) -> list[Fault]:
         if spec.kind in SPACED_KINDS and spec.whitespace == COMPACT:
             return [Fault(None, "compact whitespace: version 0.2.8 writes spaces after commas all the same")]
         if spec.kind is GrammarKind.JSON_SCHEMA:
-            return list(xgrammar_faults(parse_schema(spec.text).normal))
+            return parse_schema(spec.text, spec.closed).form_for(xgrammar_faults).faults
         if spec.kind is GrammarKind.REGEX:
             parse_regex(spec.text, Dialect.PYTHON_ASCII)
         elif spec.kind is GrammarKind.CHOICE:
             if len(choices_of(spec.text)) > MANY_VALUES:
                 return [Fault(None, f"more than {MANY_VALUES} choices take too long to compile")]
         elif spec.kind is GrammarKind.STRUCTURAL_TAG:
-            return tag_faults(spec.text)
+            return tag_faults(spec.text, spec.closed)
         elif spec.kind is GrammarKind.LARK:
             return [Fault(None, "Lark grammars are not supported")]
         return []
@@ -87,38 +90,33 @@ class XgrammarBackend:
             raise ArtifactError(f"xgrammar cannot read the payload: {_message(error)}") from None
 
     def _compile(self, recipe: Recipe, tokenizer: GrammarTokenizer) -> CompiledPayload:
-        rate = self._rate(tokenizer)
-        grammar, taken_ms = self._timed(recipe, tokenizer)
-        compile_ms = self._costs.of(recipe.digest(), taken_ms)
-        size = table_size(grammar)
-        load_ms = rate.load_ms(size)
-        if worth_tables(compile_ms, load_ms, size, self._max_expanded_bytes):
+        rate, compiler = self._rate(tokenizer), self._compiler(tokenizer)
+        grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
+        shape = shape_of(grammar)
+        compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
+        load_ms = rate.load_ms(shape.size)
+        if worth_tables(compile_ms, load_ms, shape.size, self._max_expanded_bytes):
             text = grammar.serialize_json()
             if len(text) <= self._max_expanded_bytes:
                 return CompiledPayload(write_payload(self.version, recipe, text, compile_ms, load_ms), compile_ms, load_ms, len(text))
         return CompiledPayload(write_payload(self.version, recipe, None, compile_ms, compile_ms), compile_ms, compile_ms)
 
     def _loaded(self, held: XgrammarPayload, recipe: Recipe, tokenizer: GrammarTokenizer) -> xgrammar.CompiledGrammar:
-        if held.tables is None or self._paces.prefer_compiling(held.compile_ms, held.load_ms):
-            grammar, taken_ms = self._timed(recipe, tokenizer)
+        tables = held.tables
+        if tables is None or self._paces.prefer_compiling(held.compile_ms, held.load_ms):
+            compiler = self._compiler(tokenizer)
+            grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
             self._paces.compiling.learn(held.compile_ms, taken_ms)
-            return grammar
-        started = time.perf_counter()
-        text = unpack(held.tables, self._max_expanded_bytes)
-        grammar = xgrammar.CompiledGrammar.deserialize_json(text, tokenizer.xgrammar)
-        self._paces.loading.learn(held.load_ms, (time.perf_counter() - started) * 1000)
+        else:
+            grammar, taken_ms = _timed(lambda: read_tables(unpack(tables, self._max_expanded_bytes), tokenizer.xgrammar))
+            self._paces.loading.learn(held.load_ms, taken_ms)
         return grammar
-
-    def _timed(self, recipe: Recipe, tokenizer: GrammarTokenizer) -> tuple[xgrammar.CompiledGrammar, float]:
-        """The grammar, and its milliseconds of processor or wall time, whichever is less: waiting for a processor is no cost of it."""
-        compiler = self._compiler(tokenizer)
-        wall, processor = time.perf_counter(), time.process_time()
-        grammar = compiled(recipe, compiler)
-        return grammar, min(time.perf_counter() - wall, time.process_time() - processor) * 1000
 
     def _rate(self, tokenizer: GrammarTokenizer) -> LoadRate:
         if tokenizer.fingerprint not in self._rates:
             sample = compiled(JSON_OBJECT, self._compiler(tokenizer))
+            # Every reader's compiler has these rules, at the latest after its first grammar.
+            self._costs.cold_ms(shape_of(sample).rules, 0.0)
             self._rates[tokenizer.fingerprint] = measured_rate(sample, tokenizer.xgrammar)
         return self._rates[tokenizer.fingerprint]
 
@@ -128,6 +126,13 @@ class XgrammarBackend:
             compiler = xgrammar.GrammarCompiler(tokenizer.xgrammar, max_threads=self._threads, cache_limit_bytes=self._cache_bytes)
             self._compilers[tokenizer.fingerprint] = compiler
         return compiler
+
+
+def _timed(work: Callable[[], xgrammar.CompiledGrammar]) -> tuple[xgrammar.CompiledGrammar, float]:
+    """The grammar, and its milliseconds of processor or wall time, whichever is less: waiting for a processor is no cost of it."""
+    wall, processor = time.perf_counter(), time.process_time()
+    grammar = work()
+    return grammar, min(time.perf_counter() - wall, time.process_time() - processor) * 1000
 
 
 def _translated(error: Exception) -> GrammarError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from hashlib import blake2b
 from typing import TypedDict
 
 import msgspec
@@ -15,6 +14,7 @@ from grammar_service.json_schema import JsonSchema, parse_schema
 from grammar_service.json_text import text_of
 from grammar_service.regex import Dialect, parse_regex
 from grammar_service.schema.rewriting import with_length_patterns
+from grammar_service.schema.xgrammar_support import xgrammar_faults
 from grammar_service.spec import FLEXIBLE, JSON_KINDS, MAX_WHITESPACE, STANDARD, GrammarKind, GrammarSpec, indent_of
 from grammar_service.structural_tag import Embedded, written_tag
 
@@ -33,9 +33,6 @@ class Recipe(msgspec.Struct, frozen=True):
         The library's own bound would make tables of 10 MB of any schema.
         """
         return self.kind in JSON_KINDS and self.whitespace == FLEXIBLE
-
-    def digest(self) -> bytes:
-        return blake2b(f"{self.kind}\n{self.whitespace}\n{self.text}".encode(), digest_size=16).digest()
 
 
 JSON_OBJECT = Recipe(GrammarKind.JSON_OBJECT, '{"type": "object"}', STANDARD)
@@ -64,7 +61,7 @@ def compiled(recipe: Recipe, compiler: xgrammar.GrammarCompiler) -> xgrammar.Com
 def _written(spec: GrammarSpec) -> str:
     match spec.kind:
         case GrammarKind.JSON_SCHEMA:
-            return _schema_text(parse_schema(spec.text))
+            return _schema_text(parse_schema(spec.text, spec.closed))
         case GrammarKind.JSON_OBJECT:
             return JSON_OBJECT.text
         case GrammarKind.REGEX:
@@ -74,7 +71,7 @@ def _written(spec: GrammarSpec) -> str:
         case GrammarKind.EBNF:
             return spec.text
         case GrammarKind.STRUCTURAL_TAG:
-            return text_of(written_tag(spec.text, _writer(spec.whitespace)))
+            return text_of(written_tag(spec.text, _writer(spec.whitespace), spec.closed))
         case GrammarKind.LARK:
             raise InvalidGrammar("Lark grammars are not for this backend")
 
@@ -113,4 +110,4 @@ def _writer(whitespace: str) -> Callable[[Embedded], str]:
 
 
 def _schema_text(schema: JsonSchema) -> str:
-    return text_of(with_length_patterns(schema.normal))
+    return text_of(with_length_patterns(schema.form_for(xgrammar_faults).document))

@@ -9,7 +9,7 @@ import xgrammar
 
 from grammar_service.backends.xgrammar_backend import XgrammarBackend
 from grammar_service.backends.xgrammar_recipe import recipe_of
-from grammar_service.backends.xgrammar_tables import table_size
+from grammar_service.backends.xgrammar_tables import shape_of
 from grammar_service.bench.messages import Assignment, Began, Measured, Values
 from grammar_service.bench.peers import BareXgrammar
 from grammar_service.bench.quantiles import median
@@ -44,7 +44,7 @@ def measure(assignment: Assignment, tokenizer: GrammarTokenizer) -> Iterator[Beg
             yield Measured(case.name, {"fault": str(error)})
             continue
         held: Values = {"payload_bytes": len(payload.data), "holds_tables": payload.expanded_bytes > 0}
-        if table_size(compiled).total > MOST_TABLE_BYTES:
+        if shape_of(compiled).size.total > MOST_TABLE_BYTES:
             yield Measured(case.name, {**held, "never_expanded": True})
             continue
         yield Measured(case.name, {**held, **_figures(compiled, bare, assignment.rounds)})

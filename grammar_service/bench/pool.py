@@ -77,7 +77,7 @@ class Replica:
         answer = await self._compiler.compile(request)
         if isinstance(answer, Refusal):
             return {"backend": grammar.backend, "refused": answer.message}
-        self._reader.first_mask(answer.blob, answer.key, answer.backend)
+        self._reader.first_mask(answer.blob, answer.key)
         cold_ms = ms_since(started)
         quick = answer.backend == "llguidance"
         values: Values = {"backend": grammar.backend, "first_backend": answer.backend, "quick": quick, "cold_ms": cold_ms}

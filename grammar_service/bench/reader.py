@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from grammar_service.artifact import decode
-from grammar_service.backends import Backend
+from grammar_service.backends import Backend, CompiledGrammar
 from grammar_service.backends.llguidance_backend import LlguidanceBackend
 from grammar_service.backends.xgrammar_backend import XgrammarBackend
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -24,13 +24,19 @@ class Reader:
     def warm_up(self) -> None:
         """Read a small grammar with each backend, as engines do before they are ready."""
         for backend in self._backends.values():
-            self._fill(backend, backend.compile(GrammarSpec(GrammarKind.JSON_OBJECT, ""), self._tokenizer).data)
+            payload = backend.compile(GrammarSpec(GrammarKind.JSON_OBJECT, ""), self._tokenizer)
+            self.mask(backend.load(payload.data, self._tokenizer))
 
-    def first_mask(self, blob: bytes, key: str, backend: str) -> torch.Tensor:
-        """int32 [1, ceil(V/32)]; the same tensor every time. Raises ArtifactError."""
+    def load(self, blob: bytes, key: str) -> CompiledGrammar:
+        """The grammar of an encoded artifact. Raises ArtifactError."""
         artifact = decode(blob, self._secret, key=key, fingerprint=self._tokenizer.fingerprint)
-        return self._fill(self._backends[backend], artifact.payload)
+        return self._backends[artifact.header.backend].load(artifact.payload, self._tokenizer)
 
-    def _fill(self, backend: Backend, payload: bytes) -> torch.Tensor:
-        backend.load(payload, self._tokenizer).matcher(None, 0).fill(self._row, 0)
+    def mask(self, grammar: CompiledGrammar) -> torch.Tensor:
+        """Its first mask: int32 [1, ceil(V/32)]; the same tensor every time."""
+        grammar.matcher(None, 0).fill(self._row, 0)
         return self._row
+
+    def first_mask(self, blob: bytes, key: str) -> torch.Tensor:
+        """From the artifact to the mask. Raises ArtifactError."""
+        return self.mask(self.load(blob, key))

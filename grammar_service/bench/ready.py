@@ -80,7 +80,7 @@ class Ways:
         blob = await self._cache.get(grammar.key)
         if blob is None:
             raise ArtifactError("there is no artifact in Redis: nobody could compile it in time")
-        self._reader.first_mask(blob, grammar.key, grammar.backend)
+        self._reader.first_mask(blob, grammar.key)
         return ms_since(started)
 
     def _fetched(self, case: str) -> xgrammar.CompiledGrammar:

@@ -20,7 +20,7 @@ from grammar_service.errors import UnusableFile
 
 PACKAGE = "mistral_common"
 FILE = "tekken_240911.json"
-LAYOUT = 1
+LAYOUT = 2
 """Part of the folder's name: counts up when the conversion changes."""
 _FIRST_SPECIALS = ("<unk>", "<s>", "</s>")
 
@@ -85,7 +85,12 @@ def _write(source: Path, folder: Path) -> None:
         tekken = msgspec.json.decode(source.read_bytes(), type=TekkenFile)
         tokenizer = PreTrainedTokenizerFast(tokenizer_object=convert(tekken), bos_token="<s>", eos_token="</s>")
         tokenizer.save_pretrained(str(unfinished))
-        configuration = {"model_type": "llama", "vocab_size": tekken.config.default_vocab_size}
+        # With the version, transformers does not take the tokenizer for an older one whose pattern it would mend.
+        configuration = {
+            "model_type": "llama",
+            "vocab_size": tekken.config.default_vocab_size,
+            "transformers_version": version("transformers"),
+        }
         (unfinished / "config.json").write_text(json.dumps(configuration), encoding="utf-8")
         unfinished.rename(folder)
     except OSError:

@@ -12,6 +12,7 @@ from grammar_service.pointer import join
 from grammar_service.regex import Dialect, parse_regex
 from grammar_service.schema.formats import LLGUIDANCE_FORMATS
 from grammar_service.schema.keywords import Schema, walk
+from grammar_service.schema.normal import composes
 from grammar_service.schema.references import asserting
 
 MAX_COUNT = 100_000
@@ -41,16 +42,25 @@ _ALLOWED = frozenset(
         "required",
         "additionalProperties",
         "patternProperties",
+        "minProperties",
         "maxProperties",
     }
 )
 
 
-def llguidance_faults(document: Schema) -> Iterator[Fault]:
-    """The keywords of a normal-form document that llguidance would not enforce, with their pointers."""
+def llguidance_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:
+    """The keywords of a document in normal form that llguidance would not enforce, with their pointers.
+
+    `rewritten`: named properties have taken over what `patternProperties` ask of them, and nothing is composed.
+    """
+    composed = not rewritten and any(composes(schema) for _, schema in walk(document))
     for pointer, schema in walk(document):
         if isinstance(schema, dict):
             yield from _faults(schema, pointer)
+            if not rewritten and schema.get("patternProperties"):
+                yield from _pattern_faults(schema, pointer, composed)
+            if (least := schema.get("minProperties")) and not (rewritten or _is_one_more(schema, least)):
+                yield Fault(join(pointer, "minProperties"), "`minProperties` is not enforced, since a grammar cannot tell names apart")
 
 
 def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
@@ -66,6 +76,22 @@ def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
             yield Fault(where, error.message)
     if "format" in schema and schema["format"] not in LLGUIDANCE_FORMATS:
         yield Fault(join(pointer, "format"), f"format {str(schema['format'])[:40]!r} is not enforced")
+
+
+def _pattern_faults(schema: Schema, pointer: str, composed: bool) -> Iterator[Fault]:
+    """The library asks of a named property, and of a name that is spelt with escapes, nothing that patterns ask."""
+    others = schema.get("additionalProperties", True)
+    if composed:
+        yield Fault(join(pointer, "patternProperties"), "`patternProperties` in a schema that is composed of others are not enforced")
+    elif others is not False:
+        yield Fault(join(pointer, "patternProperties"), "`patternProperties` where additional properties are allowed are not enforced")
+    elif schema.get("properties"):
+        yield Fault(join(pointer, "patternProperties"), "`patternProperties` beside named properties are not enforced")
+
+
+def _is_one_more(schema: Schema, least: Json) -> bool:
+    required = schema.get("required")
+    return isinstance(least, int) and least <= 1 + (len(required) if isinstance(required, list) else 0)
 
 
 def _patterns(schema: Schema, pointer: str) -> Iterator[tuple[str, str]]:

@@ -1,10 +1,11 @@
 """The one form of a schema that backends are handed: no annotations, explicit types, explicit closure.
 
-Each step only narrows: what the normal form allows, the user's schema allows.
+Each step only narrows: what the normal form allows, the user's schema allows. The last two are for closed schemas only; without
+them the normal form allows what JSON Schema does, save that `format` is always enforced.
 
 * `oneOf` whose branches cannot overlap becomes `anyOf`.
-* A schema that names no type but constrains values of exactly one type is read as of that type.
 * `enum` and `const` lose the values that `type` excludes, and `type` goes.
+* A schema that names no type but constrains values of exactly one type is read as of that type.
 * An object with `properties` or `patternProperties` and without `additionalProperties` is closed, an array with `prefixItems` and
   without `items` too: a model shall not invent. JSON Schema would leave them open, and so do we where schemas are composed
   (`allOf`, or `$ref`, `anyOf`, `oneOf` beside other keywords), since closing the parts would empty the whole.
@@ -32,9 +33,10 @@ from grammar_service.schema.references import References, asserting
 class Normaliser:
     """Writes one document in normal form; recursion is bounded by the nesting that `parse_json` admits."""
 
-    def __init__(self, references: References) -> None:
+    def __init__(self, references: References, closed: bool = True) -> None:
         self._references = references
-        self._open = any(_composes(schema) for schema in references.schemas.values())
+        self._closed = closed
+        self._open = not closed or any(composes(schema) for schema in references.schemas.values())
         self._rename = not any("/oneOf/" in target for target in references.targets)
 
     def normal(self, schema: Json, pointer: str = "") -> Json:
@@ -43,7 +45,10 @@ class Normaliser:
             return schema
         written = {name: value for name, value in schema.items() if not is_annotation(name) and name != "$id"}
         self._choose_branches(written)
-        _read_type(written)
+        _unlist_type(written)
+        if self._closed:
+            _read_type(written)
+        _drop_other_types(written)
         _filter_values(written, pointer)
         _simplify(written)
         if not self._open:
@@ -67,7 +72,8 @@ class Normaliser:
             schema["anyOf"] = schema.pop("oneOf")
 
 
-def _composes(schema: Json) -> bool:
+def composes(schema: Json) -> bool:
+    """Whether several schemas are about the same value."""
     if not isinstance(schema, dict):
         return False
     said = {name for name in schema if not is_annotation(name)} - {"$id", "$defs", "definitions", "discriminator"}
@@ -75,14 +81,20 @@ def _composes(schema: Json) -> bool:
     return (isinstance(branches, list) and len(branches) > 1) or (bool(said & IN_PLACE) and len(said) > 1)
 
 
-def _read_type(schema: Schema) -> None:
+def _unlist_type(schema: Schema) -> None:
     named = schema.get("type")
     if isinstance(named, list) and len(named) == 1:
         schema["type"] = named[0]
+
+
+def _read_type(schema: Schema) -> None:
     if "type" not in schema and "enum" not in schema and "const" not in schema:
         said = [kind for kind, keywords in BY_TYPE.items() if keywords & schema.keys()]
         if len(said) == 1 and not asserting(schema) & (IN_PLACE | {"not", "if"}):
             schema["type"] = said[0]
+
+
+def _drop_other_types(schema: Schema) -> None:
     types = types_of(schema)
     for kind, keywords in BY_TYPE.items():
         if types and kind not in types and not (kind == "number" and "integer" in types):

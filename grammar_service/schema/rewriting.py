@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from grammar_service.json_text import Json
 from grammar_service.regex import Dialect, Regex, parse_regex
 from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA
+from grammar_service.string_set import StringSet
+from grammar_service.string_set_regex import anchored_pattern
 
 PLAIN_CHARACTER = r'[^"\\\x00-\x1f]'
 """A character that a JSON string holds as it is."""
+_ANY_NAME = r"^[\s\S]*$"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 Writer = Callable[[Regex], str]
 
 
@@ -18,6 +23,27 @@ def with_patterns(schema: Json, write: Writer) -> Json:
     if not isinstance(schema, dict):
         return schema
     return {keyword: _written(keyword, value, write) for keyword, value in schema.items()}
+
+
+def with_plain_names(schema: Json) -> Json:
+    """A copy whose additional properties, beside declared ones, are `patternProperties`: for a backend that lets additional names be
+    spelt with escapes, so that a declared one could come again, but not those of a pattern.
+
+    Only for schemas that have no `patternProperties` beside additional ones.
+    """
+    if not isinstance(schema, dict):
+        return schema
+    copy = {keyword: _inside(keyword, value, with_plain_names) for keyword, value in schema.items()}
+    properties, others = copy.get("properties"), copy.get("additionalProperties", True)
+    if not properties or not isinstance(properties, dict) or others is False:
+        return copy
+    return {**copy, "patternProperties": {_other_names(list(properties)): others}, "additionalProperties": False}
+
+
+def _other_names(declared: list[str]) -> str:
+    """A pattern of all names but those with control characters that are declared: these have two spellings even there."""
+    awkward = [name for name in declared if _CONTROL.search(name)]
+    return anchored_pattern(StringSet.of_strings(awkward).complement()) if awkward else _ANY_NAME
 
 
 def with_length_patterns(schema: Json) -> Json:

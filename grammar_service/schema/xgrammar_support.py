@@ -34,8 +34,8 @@ _MAX_EXACT = 10**9
 """Bounds beyond this are refused: the library computes with machine integers."""
 
 
-def xgrammar_faults(document: Schema) -> Iterator[Fault]:
-    """The keywords of a normal-form document that xgrammar would weaken or fail on, with their pointers."""
+def xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:
+    """The keywords of a document in normal form, or `rewritten`, that xgrammar would weaken or fail on, with their pointers."""
     for pointer, schema in walk(document):
         if isinstance(schema, dict):
             yield from _faults(schema, pointer)
@@ -52,7 +52,13 @@ def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
             yield Fault(join(pointer, keyword), f"`{keyword}` beside other keywords is not enforced")
     if said and not said & {"type", *_ALONE}:
         yield Fault(pointer or "", "a `type` is needed beside these keywords")
-    for keyword, check in (("$ref", _reference), ("allOf", _all_of), ("required", _required), ("enum", _enum)):
+    for keyword, check in (
+        ("$ref", _reference),
+        ("allOf", _all_of),
+        ("required", _required),
+        ("enum", _enum),
+        ("properties", _properties),
+    ):
         if keyword in said and (message := check(schema)):
             yield Fault(join(pointer, keyword), message)
     if said & BY_TYPE["string"]:
@@ -81,6 +87,18 @@ def _required(schema: Schema) -> str | None:
     required, properties = schema["required"], schema.get("properties", {})
     declared = isinstance(required, list) and isinstance(properties, dict) and all(name in properties for name in required)
     return None if declared else "a required name that is not in `properties` is not enforced"
+
+
+def _properties(schema: Schema) -> str | None:
+    """The library lets additional names be spelt with escapes, so that a declared one could come again with another value."""
+    properties, others = schema["properties"], schema.get("additionalProperties", True)
+    if others is False or not isinstance(properties, dict) or all(_same(member, others) for member in properties.values()):
+        return None
+    return "a declared property is not enforced where additional ones are allowed, since escapes may spell its name"
+
+
+def _same(member: Json, others: Json) -> bool:
+    return member == others or (member in (True, {}) and others in (True, {}))
 
 
 def _string(schema: Schema, pointer: str) -> Iterator[Fault]:

@@ -99,7 +99,7 @@ async def test_a_killed_compile_replica_is_replaced_under_load(service: Service)
 
 
 async def test_a_killed_compile_child_is_replaced_under_load(service: Service) -> None:
-    statuses = await strike_under_load(service, service.processes("grammar_service.sandbox_child"))
+    statuses = await strike_under_load(service, service.processes("grammar_service.sandbox.zygote"))
     assert set(statuses) <= {200, 400, 503}
     assert service.text("Say.", structured_outputs={"regex": "zz[a-c]top"})
 

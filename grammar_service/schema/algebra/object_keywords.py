@@ -10,25 +10,30 @@ from grammar_service.schema.algebra.cases import EVERYTHING, FULL, Alternatives,
 from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, At, Expression, every
 from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.algebra.objects import Objects, Seen, joined, regions_of
+from grammar_service.schema.algebra.pattern import Pattern
 from grammar_service.schema.algebra.scalar_keywords import Assertion, count
 from grammar_service.schema.algebra.strings import Strings
 from grammar_service.schema.keywords import Schema
 from grammar_service.string_set import StringSet
 
+MAX_PATTERNS = 12
 
-def members(schema: Schema, pointer: str, annotated: bool) -> Cases:
+
+def members(schema: Schema, pointer: str, annotated: bool, pattern_of: Callable[[str], Pattern]) -> Cases:
     """`properties`, `patternProperties` and `additionalProperties`."""
 
     def make() -> Alternatives:
-        patterns = [(name, _at(value, join(pointer, "patternProperties", name))) for name, value in _map(schema, "patternProperties")]
-        sets = [(StringSet.of_pattern(name), asked) for name, asked in patterns]
+        patterns = _map(schema, "patternProperties")
+        if len(patterns) > MAX_PATTERNS:
+            raise Inexact("so many patterns of property names are not combined")
+        sets = [(pattern_of(name).strings, _at(value, join(pointer, "patternProperties", name))) for name, value in patterns]
         named = tuple(
             (name, every(_at(value, join(pointer, "properties", name)), *(asked for names, asked in sets if name in names)))
             for name, value in _map(schema, "properties")
         )
         rest = _at(schema.get("additionalProperties", True), join(pointer, "additionalProperties"))
         seen = _seen(schema, [names for names, _ in sets]) if annotated else Seen()
-        return Alternatives((Objects(named, regions_of(patterns, rest), seen=seen),))
+        return Alternatives((Objects(named, regions_of(sets, rest), seen=seen),))
 
     return Cases.about("object", known(make))
 

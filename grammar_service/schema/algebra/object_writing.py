@@ -11,6 +11,7 @@ from grammar_service.schema.algebra.expression import NOTHING, Expression
 from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.algebra.objects import Objects
 from grammar_service.schema.algebra.reading import Reader
+from grammar_service.string_set import StringSet
 from grammar_service.string_set_regex import anchored_pattern
 
 MAX_OBJECTS = 40
@@ -45,7 +46,9 @@ class ObjectWriter:
         if len(shape.regions) == 1:
             schema["additionalProperties"] = self._inner(shape.regions[0][1])
         else:
-            schema["patternProperties"] = {anchored_pattern(names): self._inner(asked) for names, asked in shape.regions if asked != NOTHING}
+            others = StringSet.of_strings(name for name, _ in shape.named).complement()
+            open_regions = [(names.intersection(others), asked) for names, asked in shape.regions if asked != NOTHING]
+            schema["patternProperties"] = {anchored_pattern(names): self._inner(asked) for names, asked in open_regions if not names.is_empty}
             schema["additionalProperties"] = False
         if shape.least:
             schema["minProperties"] = shape.least

@@ -32,11 +32,10 @@ class Seen:
         return name in self.names or (self.others is not None and name in self.others)
 
 
-def regions_of(patterns: list[tuple[str, Expression]], rest: Expression) -> tuple[Region, ...]:
+def regions_of(patterns: list[tuple[StringSet, Expression]], rest: Expression) -> tuple[Region, ...]:
     """Disjoint sets of names, with what `patternProperties` ask of each, and `rest` of those that no pattern matches."""
     found: list[tuple[StringSet, tuple[Expression, ...]]] = [(StringSet.everything(), ())]
-    for pattern, expression in patterns:
-        names = StringSet.of_pattern(pattern)
+    for names, expression in patterns:
         halves = [(within, names, (*asked, expression)) for within, asked in found]
         halves += [(within, names.complement(), asked) for within, asked in found]
         split = [(within.intersection(half), asked) for within, half, asked in halves]

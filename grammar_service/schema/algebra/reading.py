@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from grammar_service.effort import Effort
 from grammar_service.json_text import Json, parse_json
 from grammar_service.pointer import join as pointer_to
 from grammar_service.pointer import of_fragment
 from grammar_service.schema.algebra import array_keywords, object_keywords, scalar_keywords, unevaluated
-from grammar_service.schema.algebra.cases import EVERYTHING, NONE, Cases
+from grammar_service.schema.algebra.cases import EVERYTHING, NONE, Alternatives, Cases
 from grammar_service.schema.algebra.expression import At, Every, Exactly, Expression, Negated, every, negated
 from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.algebra.objects import Objects
+from grammar_service.schema.algebra.pattern import Pattern
+from grammar_service.schema.algebra.strings import Strings
 from grammar_service.schema.algebra.values import cases_of_value
 from grammar_service.schema.keywords import Schema
 
@@ -20,6 +23,8 @@ MAX_STEPS = 3000
 MAX_BRANCHES = 24
 """Branches of `oneOf`, or of `anyOf` beside `unevaluated…`, that are told apart."""
 MAX_DEPTH = 60
+MAX_EFFORT = 1_000_000
+"""For all patterns of one document: about a second."""
 
 Read = Callable[[Expression], Cases]
 
@@ -33,6 +38,8 @@ class Reader:
     def __init__(self, schemas: dict[str, Json]) -> None:
         self._schemas = schemas
         self._known: dict[tuple[Expression, bool], Cases] = {}
+        self._patterns: dict[str, Pattern] = {}
+        self._effort = Effort(MAX_EFFORT)
         self._steps = 0
         self._depth = 0
 
@@ -86,13 +93,18 @@ class Reader:
             elif group == "array items":
                 yield array_keywords.items(schema, pointer, annotated)
             elif group == "object members":
-                yield object_keywords.members(schema, pointer, annotated)
+                yield object_keywords.members(schema, pointer, annotated, self._pattern)
             elif group == "array contains":
                 yield array_keywords.contains(schema, pointer, annotated)
+            elif keyword == "pattern":
+                yield Cases.about("string", Alternatives((Strings(patterns=(self._pattern(str(value)),)),)))
             elif keyword == "propertyNames":
                 yield object_keywords.names(self.cases(At(pointer_to(pointer, keyword))))
             else:
                 yield _plain(keyword, value)
+
+    def _pattern(self, text: str) -> Pattern:
+        return self._patterns.setdefault(text, Pattern(text, self._effort))
 
     def _all_of(self, schema: Schema, pointer: str, annotated: bool) -> Cases:
         cases = EVERYTHING

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from grammar_service.json_text import Json
 from grammar_service.schema.algebra.inexact import Inexact
+from grammar_service.schema.algebra.pattern import Pattern
 from grammar_service.string_set import StringSet
 from grammar_service.string_set_regex import anchored_pattern
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +21,8 @@ class Strings:
 
     least: int = 0
     most: int | None = None
-    patterns: tuple[str, ...] = ()
-    avoided: tuple[str, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+    avoided: tuple[Pattern, ...] = ()
     formats: tuple[str, ...] = ()
     values: tuple[str, ...] | None = None
     excluded: tuple[str, ...] = ()
@@ -69,9 +73,9 @@ class Strings:
         """The strings that the patterns and the excluded values leave."""
         language = StringSet.everything()
         for pattern in self.patterns:
-            language = language.intersection(StringSet.of_pattern(pattern))
+            language = language.intersection(pattern.strings)
         for pattern in self.avoided:
-            language = language.intersection(StringSet.of_pattern(pattern).complement())
+            language = language.intersection(pattern.strings.complement())
         return language.intersection(StringSet.of_strings(self.excluded).complement()) if self.excluded else language
 
     def language(self) -> StringSet:
@@ -99,9 +103,9 @@ class Strings:
 
     def _written_patterns(self) -> list[str]:
         if not self.avoided and not self.excluded:
-            return list(self.patterns)
+            return [pattern.text for pattern in self.patterns]
         return [anchored_pattern(self.language_of_patterns())]
 
 
-def _union(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
+def _union(left: tuple[T, ...], right: tuple[T, ...]) -> tuple[T, ...]:
     return tuple(dict.fromkeys((*left, *right)))

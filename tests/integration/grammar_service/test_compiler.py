@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ import pytest_asyncio
 from grammar_service.artifact import decode
 from grammar_service.backends import backend_named
 from grammar_service.cache import MemoryCache, RedisCache, TieredCache
+from grammar_service.errors import InvalidGrammar
 from grammar_service.limits import Limits
 from grammar_service.messages import Compiled, CompileRequest, Refusal
 from grammar_service.resolve import resolve
+from grammar_service.sandbox import SandboxSettings
+from grammar_service.seal import Seal
 from grammar_service.service import GrammarCompiler
 from grammar_service.source import GrammarSource
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -35,7 +39,9 @@ def cache_of(server: RedisProcess) -> TieredCache:
 
 
 def compiler_of(server: RedisProcess, model_folder: Path, max_queued: int = 8) -> GrammarCompiler:
-    return GrammarCompiler(model_folder, None, Limits(), 20.0, 1 << 30, cache_of(server), SECRET, max_queued)
+    return GrammarCompiler(
+        model_folder, None, 20.0, SandboxSettings(memory_limit_bytes=1 << 30, max_waiting=max_queued), cache_of(server), SECRET
+    )
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -46,9 +52,9 @@ async def compiler(server: RedisProcess, model_folder: Path) -> AsyncIterator[Gr
     await compiler.close()
 
 
-def request_of(compiler: GrammarCompiler, spec: GrammarSpec, deadline_s: float | None = None) -> CompileRequest:
+def request_of(compiler: GrammarCompiler, spec: GrammarSpec, deadline_s: float | None = None, tenant: str = "") -> CompileRequest:
     grammar = resolve(spec, Limits(), compiler.fingerprint)
-    return CompileRequest(grammar.spec, grammar.key, grammar.backend, deadline_s)
+    return CompileRequest(grammar.spec, grammar.key, grammar.backend, deadline_s, tenant=tenant)
 
 
 async def compiled(compiler: GrammarCompiler, spec: GrammarSpec) -> Compiled:
@@ -112,6 +118,100 @@ async def test_a_key_that_is_not_the_grammars_is_not_believed(compiler: GrammarC
     answer = await compiler.compile(CompileRequest(GrammarSpec(GrammarKind.REGEX, "two"), request.key, request.backend))
     assert isinstance(answer, Refusal)
     assert answer.code == "pool_unavailable"
+
+
+async def test_a_cold_grammar_is_answered_on_its_stopgap_and_compiled_behind_it(compiler: GrammarCompiler) -> None:
+    grammar = resolve(schema_spec({"type": "object", "properties": {"cold": {"type": "integer"}}}), Limits(), compiler.fingerprint)
+    assert grammar.stopgap is not None
+    first = await compiler.compile(grammar.request())
+    assert isinstance(first, Compiled)
+    assert (first.key, first.backend) == (grammar.stopgap.key, "llguidance")
+    waited = await compiler.compile(grammar.request(pinned=True))  # joins the flight behind the stopgap
+    assert isinstance(waited, Compiled)
+    second = await compiler.compile(grammar.request())
+    assert isinstance(second, Compiled)
+    assert (second.key, second.backend, second.source) == (grammar.key, "xgrammar", "memory")
+    assert (await compiler.counters())["stopgaps"] == 1
+
+
+async def test_a_grammar_too_slow_to_compile_stays_on_its_stopgap_and_is_left_alone(compiler: GrammarCompiler) -> None:
+    schema = {"type": "object", "properties": {f"p{index}": {"type": "string", "maxLength": 30_000 + index} for index in range(10)}}
+    grammar = resolve(schema_spec(schema), Limits(), compiler.fingerprint)
+    before = await compiler.counters()
+    for _ in range(3):
+        answer = await compiler.compile(grammar.request(deadline_s=0.3))
+        assert isinstance(answer, Compiled)
+        assert answer.backend == "llguidance"
+        waited = await compiler.compile(replace(grammar.request(deadline_s=0.3), stopgap=None))
+        assert isinstance(waited, Refusal)
+        assert waited.code == "grammar_compile_timeout"
+    assert (await compiler.counters())["compiled"] == before["compiled"] + 1  # the stopgap itself
+
+
+async def test_a_fault_that_lasts_is_remembered_in_redis_and_a_timeout_is_not(
+    compiler: GrammarCompiler, server: RedisProcess, model_folder: Path
+) -> None:
+    fault = request_of(compiler, GrammarSpec(GrammarKind.EBNF, "root ::= nobody"))
+    slow = GrammarSpec(GrammarKind.EBNF, "root ::= " + " | ".join(f'"number {index}"' for index in range(15_000)))
+    assert isinstance(await compiler.compile(fault), Refusal)
+    assert isinstance(await compiler.compile(request_of(compiler, slow, deadline_s=0.05)), Refusal)
+    other = compiler_of(server, model_folder)
+    try:
+        await other.start()
+        answer = await other.compile(fault)
+        assert isinstance(answer, Refusal)
+        assert answer.code == "invalid_grammar"
+        assert (await other.counters())["remembered"] == 1
+        assert (await other.counters())["refused"] == 1
+    finally:
+        await other.close()
+    assert not server.client.exists(f"test:artifact:1:{request_of(compiler, slow).key}")
+
+
+async def test_a_refusal_in_redis_that_nobody_here_has_written_is_not_believed(compiler: GrammarCompiler, server: RedisProcess) -> None:
+    request = request_of(compiler, GrammarSpec(GrammarKind.REGEX, "slandered"))
+    forger = Seal(b"another secret")
+    forger.fingerprint = compiler.fingerprint
+    server.client.set(f"test:artifact:1:{request.key}", forger.refusal(request, InvalidGrammar("never")))
+    assert (await compiled(compiler, request.spec)).source == "compiled"
+
+
+async def test_a_pinned_grammar_stays_in_memory_until_it_is_unpinned(server: RedisProcess, model_folder: Path) -> None:
+    cache = TieredCache(MemoryCache(4000), None)
+    compiler = GrammarCompiler(model_folder, None, 20.0, SandboxSettings(workers=1), cache, SECRET)
+    try:
+        await compiler.start()
+        pinned = resolve(GrammarSpec(GrammarKind.LARK, 'start: "pinned"'), Limits(), compiler.fingerprint)
+        assert isinstance(await compiler.compile(pinned.request(pinned=True)), Compiled)
+        for round_number in range(2):
+            for index in range(20):
+                await compiled(compiler, GrammarSpec(GrammarKind.LARK, f'start: "other {round_number} {index}"'))
+            answer = await compiler.compile(pinned.request())
+            assert isinstance(answer, Compiled)
+            assert answer.source == ("memory" if round_number == 0 else "compiled")
+            compiler.unpin(pinned.key)
+    finally:
+        await compiler.close()
+
+
+@pytest.mark.parametrize("trouble", ["paused", "killed"])
+async def test_redis_in_trouble_costs_a_request_its_timeout_once_and_no_answer(trouble: str, model_folder: Path, tmp_path: Path) -> None:
+    with redis_process(tmp_path) as server:
+        cache = TieredCache(MemoryCache(1 << 24), RedisCache(server.url, PASSWORD, "test", 50, 60, 1 << 24))
+        compiler = GrammarCompiler(model_folder, None, 20.0, SandboxSettings(workers=1), cache, SECRET)
+        try:
+            await compiler.start()
+            await compiled(compiler, GrammarSpec(GrammarKind.LARK, 'start: "before"'))
+            server.pause() if trouble == "paused" else server.kill()
+            for index in range(6):
+                answer = await compiled(compiler, GrammarSpec(GrammarKind.LARK, f'start: "{trouble} {index}"'))
+                assert answer.source == "compiled"
+            counters = await compiler.counters()
+            assert counters["redis_server_timeouts"] + counters["redis_server_errors"] >= 3
+            # The breaker has opened: later requests do not wait for Redis at all.
+            assert counters["redis_server_skipped"] >= 1
+        finally:
+            await compiler.close()
 
 
 async def test_a_full_queue_is_busy(compiler: GrammarCompiler) -> None:

@@ -100,7 +100,7 @@ async def test_rubbish_is_a_counted_miss_and_overwritten(redis_server: RedisProc
     redis_server.client.set("test:artifact:1:k", b"rubbish")
     assert await tiered.get("k", lambda blob: blob == b"good") is None
     assert tiered.counters()["corrupt"] == 1
-    await tiered.put("k", b"good")
+    await tiered.publish("k", b"good")
     other = TieredCache(MemoryCache(1000), cache_of(redis_server))
     found = await other.get("k", lambda blob: blob == b"good")
     assert found is not None

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grammar_service.cost import FirstCosts, LoadRate, Pace, ReaderPaces, TableSize, worth_tables
+from grammar_service.cost import LoadRate, Pace, ReaderPaces, RuleCosts, TableSize, worth_tables
 
 MILLISECONDS = st.floats(0.01, 60_000)
 SIZES = st.builds(TableSize, st.integers(0, 10**8), st.integers(0, 10**8))
@@ -28,19 +29,37 @@ def test_a_rate_foretells_its_own_sample_and_grows_with_size(ms: float, size: Ta
     assert rate.load_ms(size) <= rate.load_ms(TableSize(size.automata + 1, size.masks))
 
 
-def test_what_compiled_slowly_once_is_not_taken_for_cheap_when_the_compiler_has_it() -> None:
-    costs = FirstCosts()
-    assert costs.of(b"slow", 900.0) == 900.0
-    assert costs.of(b"slow", 0.1) == 900.0
-    assert costs.of(b"other", 0.1) == 0.1
+def test_a_dear_rule_is_charged_wherever_it_is_met_again() -> None:
+    costs = RuleCosts()
+    assert costs.cold_ms({1: 90, 2: 10}, 1000.0) == 1000.0
+    assert costs.cold_ms({1: 90, 3: 10}, 2.0) == 902.0
 
 
-def test_the_grammars_used_last_are_remembered() -> None:
-    costs = FirstCosts(most=2)
-    for digest in (b"a", b"b", b"a", b"c"):
-        costs.of(digest, 5.0)
-    assert costs.of(b"a", 1.0) == 5.0
-    assert costs.of(b"b", 1.0) == 1.0
+def test_a_grammar_that_the_compiler_has_costs_what_it_did() -> None:
+    costs = RuleCosts()
+    rules = dict.fromkeys(range(100), 1)
+    assert costs.cold_ms(rules, 50.0) == 50.0
+    assert costs.cold_ms(rules, 0.1) == pytest.approx(50.0)
+
+
+def test_cheap_rules_are_not_charged_again() -> None:
+    costs = RuleCosts()
+    costs.cold_ms(dict.fromkeys(range(100), 1), 50.0)
+    assert costs.cold_ms(dict.fromkeys(range(50, 200), 1), 60.0) == 60.0
+
+
+def test_the_rules_met_first_are_forgotten_first() -> None:
+    costs = RuleCosts(most=2)
+    for rule in (1, 2, 3):
+        costs.cold_ms({rule: 1}, 500.0)
+    assert costs.cold_ms({3: 1}, 1.0) == 501.0
+    assert costs.cold_ms({1: 1}, 1.0) == 1.0
+
+
+@given(st.lists(st.tuples(st.dictionaries(st.integers(0, 20), st.integers(0, 1000)), MILLISECONDS), max_size=20))
+def test_no_grammar_costs_less_than_it_took(seen: list[tuple[dict[int, int], float]]) -> None:
+    costs = RuleCosts()
+    assert all(costs.cold_ms(rules, ms) >= ms for rules, ms in seen)
 
 
 def test_a_fresh_reader_goes_by_the_recorded_costs() -> None:

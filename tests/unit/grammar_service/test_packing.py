@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from contextlib import suppress
 
 import pytest
 import zstandard
@@ -77,10 +78,8 @@ def test_rubbish_is_refused_or_a_text_within_the_bound(rubbish: bytes) -> None:
 def test_damage_is_refused_or_gives_a_text_within_the_bound(text: str, data: st.DataObject) -> None:
     packed = bytearray(pack(text))
     packed[data.draw(st.integers(0, len(packed) - 1))] ^= data.draw(st.integers(1, 255))
-    try:
+    with suppress(ArtifactError):
         assert len(unpack(bytes(packed), 5000).encode()) <= 5000
-    except ArtifactError:
-        pass
 
 
 @given(st.text(max_size=300), st.binary(min_size=1, max_size=20))

@@ -1,0 +1,93 @@
+"""What asking the compile pool through Ray Serve adds: a Ray and a compile replica of its own, started and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import ray
+from ray import serve
+
+from deployments.app import compile_pool
+from deployments.config import parse_settings
+from deployments.environment import defaults, environment
+from deployments.errors import StartError
+from deployments.grammar_progress import CaseProgress
+from deployments.pool import CompilePool
+from deployments.preflight import OBJECT_STORE_MIB
+from grammar_service.bench.cases import Case
+from grammar_service.bench.quantiles import median, quantile
+from grammar_service.bench.report import Row, Target
+from grammar_service.bench.stopwatch import ms_since
+from grammar_service.errors import GrammarError
+from grammar_service.limits import Limits
+from grammar_service.messages import Compiled
+from grammar_service.resolve import ResolvedGrammar, resolve
+
+APPLICATION = "grammar-bench"
+GRAMMARS = 10
+CALLS = 50
+"""For each grammar."""
+
+
+def ray_overhead(cases: Sequence[Case], tokenizer_path: str, progress: CaseProgress) -> tuple[Target, Row]:
+    """The median of hits in a replica's memory, request to artifact, and the row behind it. Raises StartError."""
+    settings = parse_settings({"model": {"path": tokenizer_path}, "grammar": {"compile_replicas": 1}})
+    with environment(defaults(settings, Path.home()), {}), _ray():
+        progress.say("starting the compile pool on Ray Serve")
+        handle = serve.run(compile_pool(settings), name=APPLICATION, route_prefix=None)
+        taken = asyncio.run(_hits(CompilePool(handle), cases, progress))
+    values = {"hit_ms": median(taken), "hit_p99_ms": quantile(taken, 0.99), "calls": len(taken)}
+    target = Target.at_most("hit in memory, through Ray Serve, median", values["hit_ms"], 5, "ms")
+    return target, {"part": "ray", **values}
+
+
+async def _hits(pool: CompilePool, cases: Sequence[Case], progress: CaseProgress) -> list[float]:
+    """Grammars that are compiled at once take turns; the first call of each, which compiles, does not count."""
+    grammars = [found for case in cases if (found := _resolved(case, await pool.fingerprint())) is not None]
+    held = [grammar for grammar in grammars[:GRAMMARS] if isinstance(await pool.compile(grammar.request(pinned=True)), Compiled)]
+    taken: list[float] = []
+    for call in range(CALLS):
+        progress.show("ray, calls", call, CALLS)
+        for grammar in held:
+            started = time.perf_counter()
+            await pool.compile(grammar.request(pinned=True))
+            taken.append(ms_since(started))
+    return taken
+
+
+def _resolved(case: Case, fingerprint: str) -> ResolvedGrammar | None:
+    try:
+        return resolve(case.spec, Limits(), fingerprint)
+    except GrammarError:
+        return None
+
+
+@contextmanager
+def _ray() -> Iterator[None]:
+    """A Ray of our own; its folder's path must be short, since Ray opens sockets below it."""
+    folder = tempfile.mkdtemp(prefix="mc-", dir="/tmp")
+    try:
+        ray.init(
+            address="local",
+            num_cpus=4,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            object_store_memory=OBJECT_STORE_MIB * 2**20,
+            _temp_dir=f"{folder}/ray",
+        )
+        yield
+    except (OSError, RuntimeError) as error:
+        raise StartError(f"the compile pool does not run on Ray: {error}") from error
+    finally:
+        if ray.is_initialized():
+            serve.shutdown()
+            ray.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
