@@ -18,8 +18,10 @@ lint: setup  ## style and the import contracts
 types: setup  ## mypy --strict, tests included
 	@$(BIN)/mypy $(CODE)
 
-bench: setup  ## every benchmark there is
+bench: setup  ## every benchmark there is; refreshes the README's tables
 	@$(BIN)/python -m model_service.embedded.evaluate
+	@$(BIN)/maskcast grammar bench load_tests/schemas --ray --json load_tests/results/grammar.json
+	@$(BIN)/python -m load_tests.readme_tables
 
 setup:
 	@scripts/setup

@@ -17,7 +17,7 @@ from deployments.tools import Tool, auto_tag, chosen_tool, parse_tools, required
 from grammar_service.spec import GrammarKind, GrammarSpec, indent_of
 
 FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
-OPTIONS = ("whitespace", "disable_any_whitespace")
+OPTIONS = ("whitespace", "disable_any_whitespace", "compile_deadline_s")
 NAME = "grammar_id"
 GUIDED = {"guided_json": "json", "guided_regex": "regex", "guided_choice": "choice", "guided_grammar": "grammar"}
 GUIDED_HINTS = ("guided_decoding_backend",)  # chose an engine, not a language: nothing is lost without it
@@ -109,9 +109,9 @@ def _structured_outputs(body: dict[str, Any], whitespace: str) -> list[Requested
     if unknown := set(value) - {*FIELDS, *OPTIONS, NAME}:
         name = min(unknown)
         raise bad_request(f"'structured_outputs.{name}' is not supported.", f"structured_outputs.{name}", "unsupported_parameter")
-    chosen = _whitespace(value, whitespace)
+    chosen, deadline_s = _whitespace(value, whitespace), _deadline(value)
     found: list[Requested | NamedGrammar] = [
-        Requested(_SPECS[name](value[name], f"structured_outputs.{name}", chosen), f"structured_outputs.{name}")
+        Requested(_SPECS[name](value[name], f"structured_outputs.{name}", chosen), f"structured_outputs.{name}", deadline_s)
         for name in FIELDS
         if value.get(name) is not None
     ]
@@ -139,6 +139,17 @@ def _whitespace(value: dict[str, Any], default: str) -> str:
     except ValueError as error:
         raise bad_request(str(error), "structured_outputs.whitespace") from None
     return str(asked)
+
+
+def _deadline(value: dict[str, Any]) -> float | None:
+    asked = value.get("compile_deadline_s")
+    if asked is None:
+        return None
+    if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 < asked < float("inf"):
+        raise bad_request(
+            "'structured_outputs.compile_deadline_s' must be a number of seconds above 0.", "structured_outputs.compile_deadline_s"
+        )
+    return float(asked)
 
 
 def _guided(body: dict[str, Any], whitespace: str) -> list[Requested]:

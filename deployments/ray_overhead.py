@@ -44,7 +44,7 @@ def ray_overhead(cases: Sequence[Case], tokenizer_path: str, progress: CaseProgr
         handle = serve.run(compile_pool(settings), name=APPLICATION, route_prefix=None)
         taken = asyncio.run(_hits(CompilePool(handle), cases, progress))
     values = {"hit_ms": median(taken), "hit_p99_ms": quantile(taken, 0.99), "calls": len(taken)}
-    target = Target.at_most("hit in memory, through Ray Serve, median", values["hit_ms"], 5, "ms")
+    target = Target.at_most("hit in memory, through Ray, median", values["hit_ms"], 5, "ms")
     return target, {"part": "ray", **values}
 
 

@@ -210,7 +210,7 @@ class GrammarRegistry:
     async def _compiled(self, constraint: Requested, tenant: str) -> ResolvedGrammar:
         try:
             grammar = await self._resolve(constraint.spec, tenant)
-            await self._pool.prepare(grammar.request(tenant, pinned=True))
+            await self._pool.prepare(grammar.request(tenant, constraint.deadline_s, pinned=True))
         except (GrammarError, PoolBusy, PoolUnavailable) as error:
             raise translated(error, constraint.field) from None
         return grammar

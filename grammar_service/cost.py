@@ -98,6 +98,9 @@ class Pace:
         return min(max(self.taken_ms / self.recorded_ms, 1 / _SLOWEST), _SLOWEST)
 
     def learn(self, recorded_ms: float, taken_ms: float) -> None:
+        """What takes next to nothing was there already, and tells nothing of the pace."""
+        if taken_ms * _SLOWEST**2 < recorded_ms:
+            return
         self.recorded_ms = self.recorded_ms * _FORGETTING + max(recorded_ms, 0.001)
         self.taken_ms = self.taken_ms * _FORGETTING + taken_ms
 

@@ -96,9 +96,9 @@ class XgrammarBackend:
         compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
         load_ms = rate.load_ms(shape.size)
         if worth_tables(compile_ms, load_ms, shape.size, self._max_expanded_bytes):
-            text = grammar.serialize_json()
-            if len(text) <= self._max_expanded_bytes:
-                return CompiledPayload(write_payload(self.version, recipe, text, compile_ms, load_ms), compile_ms, load_ms, len(text))
+            tables = grammar.serialize_json()
+            if (expanded := len(tables.encode())) <= self._max_expanded_bytes:
+                return CompiledPayload(write_payload(self.version, recipe, tables, compile_ms, load_ms), compile_ms, load_ms, expanded)
         return CompiledPayload(write_payload(self.version, recipe, None, compile_ms, compile_ms), compile_ms, compile_ms)
 
     def _loaded(self, held: XgrammarPayload, recipe: Recipe, tokenizer: GrammarTokenizer) -> xgrammar.CompiledGrammar:

@@ -16,11 +16,11 @@ class Outcome(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a valid instance is rejected: with the properties in the schema's order, with numbers spelt as integers, or without the
-    schema's `format` it is accepted."""
+    """Why a valid instance is rejected: with the properties in the schema's order, with whole numbers spelt as integers and
+    characters without escapes, or without the schema's `format` it is accepted."""
 
     ORDER = "property order"
-    SPELLING = "spelling of a number"
+    SPELLING = "spelling of numbers or characters"
     FORMAT = "format enforced"
     NONE = "unexplained"
 

@@ -44,7 +44,7 @@ def walk_group(group: Group, compile_schema: Compile, tokenizer: GrammarTokenize
 
 def _reason(schema: Json, case: Case, accepts: Acceptor, compile_schema: Compile, tokenizer: GrammarTokenizer) -> str:
     def accepts_any(values: Iterator[Json]) -> bool:
-        return any(accepts(tokenizer.encode(json.dumps(value))) for value in islice(values, _MOST_ORDERS))
+        return any(accepts(tokenizer.encode(json.dumps(value, ensure_ascii=False))) for value in islice(values, _MOST_ORDERS))
 
     whole = _with_integers(case.instance)
     if accepts_any(iter([whole])):

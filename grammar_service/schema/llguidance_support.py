@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from grammar_service.errors import GrammarError
 from grammar_service.fault import Fault
 from grammar_service.json_text import Json
+from grammar_service.other_strings import MAX_LENGTH
 from grammar_service.pointer import join
 from grammar_service.regex import Dialect, parse_regex
 from grammar_service.schema.formats import LLGUIDANCE_FORMATS
@@ -51,7 +52,7 @@ _ALLOWED = frozenset(
 def llguidance_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:
     """The keywords of a document in normal form that llguidance would not enforce, with their pointers.
 
-    `rewritten`: named properties have taken over what `patternProperties` ask of them, and nothing is composed.
+    `rewritten`: patterns match no named properties, and nothing is composed.
     """
     composed = not rewritten and any(composes(schema) for _, schema in walk(document))
     for pointer, schema in walk(document):
@@ -69,6 +70,9 @@ def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
     for keyword in ("minItems", "maxItems", "maxProperties"):
         if isinstance(count := schema.get(keyword), int) and count > MAX_COUNT:
             yield Fault(join(pointer, keyword), f"`{keyword}` above {MAX_COUNT} is not supported")
+    names = schema.get("properties")
+    if isinstance(names, dict) and schema.get("additionalProperties", True) is not False and max(map(len, names), default=0) > MAX_LENGTH:
+        yield Fault(join(pointer, "additionalProperties"), "additional properties beside a declared one of so long a name are not supported")
     for where, pattern in _patterns(schema, pointer):
         try:
             parse_regex(pattern, Dialect.ECMA)
@@ -79,14 +83,12 @@ def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
 
 
 def _pattern_faults(schema: Schema, pointer: str, composed: bool) -> Iterator[Fault]:
-    """The library asks of a named property, and of a name that is spelt with escapes, nothing that patterns ask."""
+    """The library asks of an additional name that is spelt with escapes nothing that patterns ask."""
     others = schema.get("additionalProperties", True)
     if composed:
         yield Fault(join(pointer, "patternProperties"), "`patternProperties` in a schema that is composed of others are not enforced")
     elif others is not False:
         yield Fault(join(pointer, "patternProperties"), "`patternProperties` where additional properties are allowed are not enforced")
-    elif schema.get("properties"):
-        yield Fault(join(pointer, "patternProperties"), "`patternProperties` beside named properties are not enforced")
 
 
 def _is_one_more(schema: Schema, least: Json) -> bool:

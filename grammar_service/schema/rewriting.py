@@ -6,14 +6,12 @@ import re
 from collections.abc import Callable
 
 from grammar_service.json_text import Json
+from grammar_service.other_strings import pattern_of_others
 from grammar_service.regex import Dialect, Regex, parse_regex
 from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA
-from grammar_service.string_set import StringSet
-from grammar_service.string_set_regex import anchored_pattern
 
 PLAIN_CHARACTER = r'[^"\\\x00-\x1f]'
 """A character that a JSON string holds as it is."""
-_ANY_NAME = r"^[\s\S]*$"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 Writer = Callable[[Regex], str]
 
@@ -37,13 +35,9 @@ def with_plain_names(schema: Json) -> Json:
     properties, others = copy.get("properties"), copy.get("additionalProperties", True)
     if not properties or not isinstance(properties, dict) or others is False:
         return copy
-    return {**copy, "patternProperties": {_other_names(list(properties)): others}, "additionalProperties": False}
-
-
-def _other_names(declared: list[str]) -> str:
-    """A pattern of all names but those with control characters that are declared: these have two spellings even there."""
-    awkward = [name for name in declared if _CONTROL.search(name)]
-    return anchored_pattern(StringSet.of_strings(awkward).complement()) if awkward else _ANY_NAME
+    # A pattern asks of declared names too; and of their control characters two spellings are left even there.
+    excluded = [name for name in properties if others not in (True, {}) or _CONTROL.search(name)]
+    return {**copy, "patternProperties": {pattern_of_others(excluded): others}, "additionalProperties": False}
 
 
 def with_length_patterns(schema: Json) -> Json:

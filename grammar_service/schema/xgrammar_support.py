@@ -57,6 +57,7 @@ def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
         ("allOf", _all_of),
         ("required", _required),
         ("enum", _enum),
+        ("const", _const),
         ("properties", _properties),
     ):
         if keyword in said and (message := check(schema)):
@@ -78,8 +79,20 @@ def _all_of(schema: Schema) -> str | None:
     return "only one branch of `allOf` is enforced" if isinstance(branches, list) and len(branches) > 1 else None
 
 
+def _const(schema: Schema) -> str | None:
+    return _spaced([schema["const"]])
+
+
+def _spaced(values: Json) -> str | None:
+    """The library writes the values without the spaces that it puts everywhere else."""
+    parts = isinstance(values, list) and any(isinstance(value, (list, dict)) and value for value in values)
+    return "arrays and objects among the values are not laid out as the rest is" if parts else None
+
+
 def _enum(schema: Schema) -> str | None:
     values = schema["enum"]
+    if spaced := _spaced(values):
+        return spaced
     return "so many values take too long to compile" if isinstance(values, list) and len(values) > MANY_VALUES else None
 
 

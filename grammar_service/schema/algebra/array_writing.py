@@ -9,7 +9,7 @@ from itertools import combinations, product
 from grammar_service.json_text import Json, equality_text
 from grammar_service.schema.algebra.arrays import Arrays, Contained
 from grammar_service.schema.algebra.cases import FULL, Symbols
-from grammar_service.schema.algebra.expression import NOTHING, Expression, every, negated
+from grammar_service.schema.algebra.expression import NOTHING, Expression, every, exactly, negated
 from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.algebra.numbers import Numbers
 from grammar_service.schema.algebra.reading import Reader
@@ -47,7 +47,8 @@ class ArrayWriter:
     def _plain(self, shape: Arrays) -> Json:
         schema: dict[str, Json] = {"type": "array"}
         if shape.prefix:
-            schema["prefixItems"] = [self._inner(item) for item in shape.prefix]
+            # xgrammar reads no `true` here.
+            schema["prefixItems"] = [{} if (inner := self._inner(item)) is True else inner for item in shape.prefix]
         schema["items"] = self._inner(shape.rest)
         if shape.least:
             schema["minItems"] = shape.least
@@ -57,14 +58,14 @@ class ArrayWriter:
 
     def _listed(self, shape: Arrays) -> list[Json]:
         """All arrays of different items, where there are few."""
-        arrays: list[Json] = []
+        arrays: list[list[Json]] = []
         for length in range(shape.least, self._longest(shape) + 1):
             for items in self._items(shape, length):
                 if len({equality_text(item) for item in items}) == length:
                     arrays.append(items)
                 if len(arrays) > MAX_ARRAYS:
                     raise Inexact("`uniqueItems` has too many arrays to list")
-        return [{"enum": arrays}] if arrays else []
+        return [self._plain(Arrays(tuple(map(exactly, items)), NOTHING, len(items), len(items))) for items in arrays]
 
     def _longest(self, shape: Arrays) -> int:
         if shape.most is not None:

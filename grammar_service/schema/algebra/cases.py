@@ -12,7 +12,7 @@ from grammar_service.schema.algebra.numbers import Numbers
 from grammar_service.schema.algebra.objects import Objects
 from grammar_service.schema.algebra.strings import Strings
 
-MAX_ALTERNATIVES = 48
+MAX_ALTERNATIVES = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, Expression, every, negated
 from grammar_service.schema.algebra.inexact import Inexact
@@ -10,6 +11,8 @@ from grammar_service.string_set import StringSet
 
 MAX_REGIONS = 12
 MAX_NAMES = 2000
+MAX_CHOSEN = 4
+"""Names of which every choice is listed."""
 
 Region = tuple[StringSet, Expression]
 Named = tuple[tuple[str, Expression], ...]
@@ -110,13 +113,26 @@ class Objects:
 
     def complement(self) -> list[Objects]:
         """Raises Inexact: some property of a kind, whatever its name."""
-        if any(expression != ANYTHING for _, expression in self.regions):
-            raise Inexact("objects with some property of a kind, whatever its name, cannot be described")
-        outside = [Objects(most=self.least - 1)] if self.least else []
+        outside = self._with_further_name()
+        outside += [Objects(most=self.least - 1)] if self.least else []
         outside += [Objects(least=self.most + 1)] if self.most is not None else []
         outside += [Objects(((name, NOTHING),)) for name in self.required]
         outside += [Objects(((name, negated(asked)),), required=(name,)) for name, asked in self.named if asked != ANYTHING]
         return outside
+
+    def _with_further_name(self) -> list[Objects]:
+        """Objects with a property that is not allowed here, whatever its name: each set of the known names, and one more."""
+        asked = {expression for _, expression in self.regions}
+        if asked == {ANYTHING}:
+            return []
+        if asked != {NOTHING} or len(self.named) > MAX_CHOSEN:
+            raise Inexact("objects with some property of a kind, whatever its name, cannot be described")
+        names = tuple(dict(self.named))
+        chosen = [some for count in range(len(names) + 1) for some in combinations(names, count)]
+        return [
+            Objects(tuple((name, ANYTHING if name in some else NOTHING) for name in names), required=some, least=len(some) + 1)
+            for some in chosen
+        ]
 
 
 def _crossed(left: tuple[Region, ...], right: tuple[Region, ...]) -> tuple[Region, ...]:

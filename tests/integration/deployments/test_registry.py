@@ -28,6 +28,7 @@ from tests.integration.grammar_service.redis_process import PASSWORD, RedisProce
 from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 pytestmark = pytest.mark.asyncio
+PATIENT_MS = 10_000  # on a busy machine, this process itself may be late
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 PERSON = {"id": "person", "structured_outputs": {"json": SCHEMA}}
 WORD = {"id": "word", "structured_outputs": {"regex": "[a-z]+"}}
@@ -45,7 +46,8 @@ class OneProcessPool:
     async def prepare(self, request: CompileRequest) -> Prepared:
         if not self.available:
             raise PoolUnavailable("the pool is stopped")
-        self.memory.put(request.key, backend_named(request.backend).compile(request.spec, self._tokenizer).data)
+        compiled = await asyncio.to_thread(backend_named(request.backend).compile, request.spec, self._tokenizer)
+        self.memory.put(request.key, compiled.data)
         if request.pinned:
             self.memory.pin(request.key)
         return Prepared(request.key, request.backend)
@@ -72,7 +74,7 @@ def pool(tokenizer: GrammarTokenizer) -> OneProcessPool:
 
 def store_of(server: RedisProcess) -> RegistryStore:
     counters = RegistryCounters()
-    return RegistryStore(RedisLink(server.url, PASSWORD, 500, counters), counters, "test", b"secret", 1 << 16)
+    return RegistryStore(RedisLink(server.url, PASSWORD, PATIENT_MS, counters), counters, "test", b"secret", 1 << 16)
 
 
 def registry_of(

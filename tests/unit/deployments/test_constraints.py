@@ -225,3 +225,16 @@ def test_a_name_is_a_constraint_like_others(body: dict[str, Any], field: str, co
     with pytest.raises(ApiError) as caught:
         take_constraint(dict(body), "standard", "hermes")
     assert (caught.value.status, caught.value.param, caught.value.code) == (400, field, code)
+
+
+@pytest.mark.parametrize("asked", [0, -1, "5", True, [1], float("inf")])
+def test_a_compile_deadline_must_be_a_time(asked: object) -> None:
+    with pytest.raises(ApiError) as caught:
+        take_constraint({"structured_outputs": {"regex": "a", "compile_deadline_s": asked}}, "standard", "hermes")
+    assert caught.value.param == "structured_outputs.compile_deadline_s"
+
+
+def test_a_compile_deadline_goes_with_its_constraint() -> None:
+    requested = take_constraint({"structured_outputs": {"regex": "a", "compile_deadline_s": 2}}, "standard", "hermes")
+    assert isinstance(requested, Requested)
+    assert requested.deadline_s == 2.0

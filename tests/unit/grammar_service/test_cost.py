@@ -86,6 +86,13 @@ def test_no_experience_turns_a_clear_case(seen: list[tuple[float, float]]) -> No
     assert not paces.prefer_compiling(compile_ms=1000, load_ms=50)
 
 
+def test_what_a_compiler_has_already_tells_nothing_of_its_pace() -> None:
+    pace = Pace()
+    for _ in range(50):
+        pace.learn(recorded_ms=100, taken_ms=0.2)
+    assert pace.factor == 1.0
+
+
 def test_long_work_counts_more_than_short_work() -> None:
     pace = Pace()
     pace.learn(recorded_ms=1000, taken_ms=2000)
