@@ -32,9 +32,9 @@ class CompilerDeployment:
         return self._compiler.fingerprint
 
     async def prepare(self, request: CompileRequest) -> Prepared | Refusal:
-        """Have the artifact made and kept, without sending it."""
+        """Have the artifact made and kept, without sending what is large."""
         answer = await self.compile(request)
-        return answer if isinstance(answer, Refusal) else Prepared(answer.key, answer.backend)
+        return answer if isinstance(answer, Refusal) else Prepared.of(answer)
 
     async def resolve(self, spec: GrammarSpec, tenant: str) -> ResolvedGrammar | Refusal:
         return await self._compiler.resolve(spec, tenant)

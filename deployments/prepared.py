@@ -22,8 +22,7 @@ LONG_TEXT = 16_384  # characters; longer specs are resolved in the sandbox, sinc
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    key: str
-    backend: str
+    prepared: Prepared
     until: float
 
 
@@ -49,11 +48,11 @@ class PreparedGrammars:
         known = self._known.get(digest)
         if known is not None and self._clock() < known.until:
             self._known.move_to_end(digest)
-            return ResolvedGrammar(spec, known.key, known.backend, pinned=pinned)
+            return _ready(spec, known.prepared, pinned)
         grammar = await self.resolved(spec, tenant)
         prepared = await self._pool.prepare(replace(grammar.request(tenant, deadline_s), pinned=pinned))
         self._remember(digest, prepared, FRESH_S if prepared.key == grammar.key else STOPGAP_FRESH_S)
-        return replace(grammar, key=prepared.key, backend=prepared.backend, stopgap=None, pinned=pinned)
+        return _ready(spec, prepared, pinned)
 
     async def resolved(self, spec: GrammarSpec, tenant: str = "") -> ResolvedGrammar:
         """The grammar's backend and key; nothing is compiled. Raises as `ready`."""
@@ -63,11 +62,16 @@ class PreparedGrammars:
         return await self._pool.resolve(spec, tenant)
 
     def _remember(self, digest: bytes, prepared: Prepared, seconds: float) -> None:
-        self._known[digest] = _Known(prepared.key, prepared.backend, self._clock() + seconds)
+        # Without its bytes: by the next request the replica has them, or asks for them.
+        self._known[digest] = _Known(replace(prepared, artifact=None), self._clock() + seconds)
         self._known.move_to_end(digest)
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
 
 
+def _ready(spec: GrammarSpec, prepared: Prepared, pinned: bool) -> ResolvedGrammar:
+    return ResolvedGrammar(spec, prepared.key, prepared.backend, pinned=pinned, artifact=prepared.artifact)
+
+
 def _digest(spec: GrammarSpec) -> bytes:
-    return blake2b(f"{spec.kind}\0{spec.whitespace}\0{spec.text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return blake2b(f"{spec.kind}\0{spec.whitespace}\0{spec.closed}\0{spec.text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -51,7 +51,7 @@ def worth_tables(compile_ms: float, load_ms: float, size: TableSize, max_expande
     return load_ms < compile_ms and size.total * ESTIMATE_MARGIN <= max_expanded_bytes
 
 
-DEAR_MS = 5.0
+DEAR_MS = 20.0
 """A rule that takes as long decides what its grammars cost, in a compiler that does not have it yet."""
 
 
@@ -68,13 +68,13 @@ class RuleCosts:
     def cold_ms(self, rules: Mapping[int, int], ms: float) -> float:
         """What a grammar that took `ms` here is expected to take where its dear rules are new. `rules` are their lengths by digest.
 
-        Its new rules are remembered at shares of `ms` by length.
+        Its new rules are remembered at shares of `ms`: by the square of their lengths, since the time goes into the longest.
         """
         known = [self._costs[rule] for rule in rules if rule in self._costs]
-        new = {rule: length for rule, length in rules.items() if rule not in self._costs}
+        new = {rule: length**2 for rule, length in rules.items() if rule not in self._costs}
         whole = sum(new.values())
-        for rule, length in new.items():
-            self._costs[rule] = ms * length / max(whole, 1)
+        for rule, weight in new.items():
+            self._costs[rule] = ms * weight / max(whole, 1)
         while len(self._costs) > self._most:
             self._costs.popitem(last=False)
         return max(ms + sum(cost for cost in known if cost >= DEAR_MS), sum(known))

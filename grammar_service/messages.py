@@ -18,6 +18,9 @@ from grammar_service.errors import (
 )
 from grammar_service.spec import GrammarSpec
 
+SMALL_BYTES = 32 * 1024
+"""An artifact of that size costs less to send along with a request than to ask for."""
+
 Source = Literal["memory", "redis", "compiled"]
 
 _GRAMMAR_ERRORS: dict[str, type[GrammarError]] = {
@@ -68,10 +71,15 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An artifact that the pool holds: the key and backend of a `Compiled`, without its bytes."""
+    """An artifact that the pool holds: the key and backend of a `Compiled`, and its bytes where they are few (SMALL_BYTES)."""
 
     key: str
     backend: str
+    artifact: bytes | None = None
+
+    @classmethod
+    def of(cls, compiled: Compiled) -> Prepared:
+        return cls(compiled.key, compiled.backend, compiled.blob if len(compiled.blob) <= SMALL_BYTES else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,15 @@ from grammar_service.spec import GrammarSpec
 @dataclass(frozen=True, slots=True)
 class ResolvedGrammar:
     """A spec within the limits, the backend that enforces all of it, and its key; `stopgap` enforces all of it too, and is ready
-    sooner. Whoever fetches a pinned one keeps it in memory."""
+    sooner. Whoever fetches a pinned one keeps it in memory. `artifact` is the encoded artifact, where it is small enough to travel
+    with every request."""
 
     spec: GrammarSpec
     key: str
     backend: str
     stopgap: Stopgap | None = None
     pinned: bool = False
+    artifact: bytes | None = None
 
     def request(self, tenant: str = "", deadline_s: float | None = None, pinned: bool = False) -> CompileRequest:
         """What to ask the compile pool; a pinned grammar is compiled ahead, so that it needs no stopgap."""

@@ -17,9 +17,9 @@ ZSTD_FROM_BYTES = 512
 class Seal:
     """Writes and reads under one secret; `fingerprint` is the tokenizer's, empty until it is known."""
 
-    def __init__(self, secret: bytes) -> None:
+    def __init__(self, secret: bytes, fingerprint: str = "") -> None:
         self._secret = secret
-        self.fingerprint = ""
+        self.fingerprint = fingerprint
 
     def artifact(self, request: CompileRequest, payload: CompiledPayload) -> bytes:
         """The encoded artifact of a payload."""
@@ -43,7 +43,11 @@ class Seal:
         """The refusal in an intact blob, None where it holds a grammar."""
         if authenticate(blob, self._secret, key=key, fingerprint=self.fingerprint).codec is not Codec.REFUSAL:
             return None
-        return decode_refusal(decode(blob, self._secret, key=key, fingerprint=self.fingerprint).payload).error()
+        return decode_refusal(self.opened(blob, key).payload).error()
+
+    def opened(self, blob: bytes, key: str) -> Artifact:
+        """The artifact in a blob. Raises ArtifactError."""
+        return decode(blob, self._secret, key=key, fingerprint=self.fingerprint)
 
     def _header(self, request: CompileRequest, payload: CompiledPayload, codec: Codec) -> ArtifactHeader:
         return ArtifactHeader(

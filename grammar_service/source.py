@@ -1,15 +1,16 @@
-"""Where a model replica gets artifacts from: its memory, Redis, or the compile pool."""
+"""Where a model replica gets artifacts from: the request itself, its memory, Redis, or the compile pool."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from grammar_service.artifact import Artifact, authenticate, decode
+from grammar_service.artifact import Artifact
 from grammar_service.cache.tiered import TieredCache
-from grammar_service.errors import ArtifactError, PoolUnavailable
+from grammar_service.errors import PoolUnavailable
 from grammar_service.limits import Limits
 from grammar_service.messages import Compiled, CompileRequest, Refusal
 from grammar_service.resolve import ResolvedGrammar, resolve
+from grammar_service.seal import Seal
 from grammar_service.single_flight import SingleFlight
 from grammar_service.spec import GrammarSpec
 
@@ -27,8 +28,7 @@ class GrammarSource:
     ) -> None:
         self._cache = cache
         self._compile = compile
-        self._secret = secret
-        self._fingerprint = fingerprint
+        self._seal = Seal(secret, fingerprint)
         self._limits = limits
         self._flights: SingleFlight[bytes] = SingleFlight()
         self._pool_calls = 0
@@ -36,7 +36,7 @@ class GrammarSource:
 
     def resolve(self, spec: GrammarSpec) -> ResolvedGrammar:
         """The spec with its backend and key. Raises GrammarError."""
-        return resolve(spec, self._limits, self._fingerprint)
+        return resolve(spec, self._limits, self._seal.fingerprint)
 
     async def get(self, grammar: ResolvedGrammar) -> bytes:
         """The encoded artifact; its MAC, key and vocabulary have been checked.
@@ -52,7 +52,7 @@ class GrammarSource:
 
     def decode(self, blob: bytes, key: str) -> Artifact:
         """The artifact in a blob that `get` returned. Raises ArtifactError."""
-        return decode(blob, self._secret, key=key, fingerprint=self._fingerprint)
+        return self._seal.opened(blob, key)
 
     def counters(self) -> dict[str, int]:
         """memory_hits, redis_hits, pool_calls, corrupt, and the cache's other counters; they only grow."""
@@ -64,22 +64,23 @@ class GrammarSource:
         await self._cache.close()
 
     async def _get(self, grammar: ResolvedGrammar) -> bytes:
-        found = await self._cache.get(grammar.key, lambda blob: self._is_intact(blob, grammar.key))
+        if grammar.artifact is not None and self._seal.is_intact(grammar.artifact, grammar.key):
+            self._cache.keep(grammar.key, grammar.artifact)
+            return grammar.artifact
+        found = await self._cache.get(grammar.key, lambda blob: self._seal.is_intact(blob, grammar.key))
         if found is not None:
+            if (refusal := self._seal.refusal_in(found.blob, grammar.key)) is not None:
+                raise refusal
             return found.blob
+        return await self._from_pool(grammar)
+
+    async def _from_pool(self, grammar: ResolvedGrammar) -> bytes:
         self._pool_calls += 1
         answer = await self._compile(CompileRequest(grammar.spec, grammar.key, grammar.backend))
         if isinstance(answer, Refusal):
             raise answer.error()
-        if not self._is_intact(answer.blob, grammar.key):
+        if not self._seal.is_intact(answer.blob, grammar.key):
             self._corrupt += 1
             raise PoolUnavailable("the compile pool's artifact is not intact: do all nodes have the same secret and model?")
         self._cache.keep(grammar.key, answer.blob)
         return answer.blob
-
-    def _is_intact(self, blob: bytes, key: str) -> bool:
-        try:
-            authenticate(blob, self._secret, key=key, fingerprint=self._fingerprint)
-        except ArtifactError:
-            return False
-        return True

@@ -48,15 +48,15 @@ class TekkenFile(msgspec.Struct, frozen=True):
     special_tokens: list[SpecialEntry] | None = None
 
 
-def tekken_source() -> Path:
+def tekken_source(package: str = PACKAGE) -> Path:
     """The vocabulary's file. Raises UnusableFile: the package or the file in it is missing."""
     try:
-        found = [file for file in files(PACKAGE) or () if file.name == FILE]
+        found = [file for file in files(package) or () if file.name == FILE]
     except PackageNotFoundError:
         found = []
     path = Path(str(found[0].locate())) if found else None
     if path is None or not path.is_file():
-        raise UnusableFile(f"the Tekken vocabulary comes with the package {PACKAGE}, which is not installed, or lacks {FILE}")
+        raise UnusableFile(f"the Tekken vocabulary comes with the package {package}, which is not installed, or lacks {FILE}")
     return path
 
 

@@ -15,7 +15,7 @@ from grammar_service.errors import (
     PoolUnavailable,
     UnsupportedGrammar,
 )
-from grammar_service.messages import Compiled, CompileRequest, Refusal
+from grammar_service.messages import Compiled, CompileRequest, Prepared, Refusal
 from grammar_service.spec import GrammarKind, GrammarSpec
 
 
@@ -37,7 +37,8 @@ def test_a_pool_error_survives_the_way_to_a_refusal_and_back(kind: type[Maskcast
     "message",
     [
         CompileRequest(GrammarSpec(GrammarKind.REGEX, "a"), "k", "xgrammar", 1.0),
-        Compiled("k", b"blob", "redis", 1.0),
+        Compiled("k", b"blob", "redis", 1.0, "xgrammar"),
+        Prepared.of(Compiled("k", bytes(10), "redis", 1.0, "xgrammar")),
         Refusal("invalid_grammar", "m", "/a"),
     ],
 )

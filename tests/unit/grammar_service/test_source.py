@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from grammar_service.cache import MemoryCache, TieredCache
 from grammar_service.errors import InvalidGrammar, PoolUnavailable
 from grammar_service.limits import Limits
 from grammar_service.messages import Compiled, CompileRequest, Refusal
+from grammar_service.seal import Seal
 from grammar_service.source import GrammarSource
 from grammar_service.spec import GrammarKind, GrammarSpec
 
@@ -30,7 +32,7 @@ class Pool:
         if self._refusal:
             return self._refusal
         header = ArtifactHeader(request.key, request.backend, "1", "f", 1.0, 7)
-        return Compiled(request.key, encode(Artifact(header, b"payload"), self._secret), "compiled", 1.0)
+        return Compiled(request.key, encode(Artifact(header, b"payload"), self._secret), "compiled", 1.0, request.backend)
 
 
 def source_of(pool: Pool) -> GrammarSource:
@@ -69,3 +71,24 @@ async def test_a_spec_at_fault_is_refused_without_the_pool() -> None:
     with pytest.raises(InvalidGrammar):
         source_of(pool).resolve(GrammarSpec(GrammarKind.REGEX, "a**"))
     assert pool.calls == 0
+
+
+async def test_an_artifact_that_came_with_the_request_is_used_if_it_is_intact() -> None:
+    pool = Pool()
+    source = source_of(pool)
+    grammar = source.resolve(SPEC)
+    sealed = encode(Artifact(ArtifactHeader(grammar.key, grammar.backend, "1", "f", 1.0, 4), b"mine"), SECRET)
+    forged = encode(Artifact(ArtifactHeader(grammar.key, grammar.backend, "1", "f", 1.0, 4), b"evil"), b"other")
+    assert source.decode(await source.get(replace(grammar, artifact=forged)), grammar.key).payload == b"payload"
+    assert pool.calls == 1
+    assert source.decode(await source.get(replace(grammar, artifact=sealed)), grammar.key).payload == b"mine"
+    assert pool.calls == 1
+
+
+async def test_a_refusal_that_another_replica_has_left_is_raised() -> None:
+    cache = TieredCache(MemoryCache(10_000), None)
+    source = GrammarSource(cache, Pool().compile, SECRET, "f", Limits())
+    grammar = source.resolve(SPEC)
+    cache.keep(grammar.key, Seal(SECRET, "f").refusal(grammar.request(), InvalidGrammar("never", "/a")))
+    with pytest.raises(InvalidGrammar, match="never"):
+        await source.get(grammar)

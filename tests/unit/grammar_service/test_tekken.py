@@ -7,7 +7,6 @@ import pytest
 from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 from transformers import AutoConfig, AutoTokenizer
 
-from grammar_service.bench import tekken
 from grammar_service.bench.tekken import tekken_folder, tekken_source
 from grammar_service.errors import UnusableFile
 
@@ -47,7 +46,11 @@ def test_the_folder_is_made_once(folder: Path) -> None:
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tekken, "PACKAGE", "no-such-package")
+def test_a_missing_package_is_named() -> None:
     with pytest.raises(UnusableFile, match="no-such-package"):
-        tekken_source()
+        tekken_source("no-such-package")
+
+
+def test_a_package_without_the_vocabulary_is_named() -> None:
+    with pytest.raises(UnusableFile, match="rich"):
+        tekken_source("rich")

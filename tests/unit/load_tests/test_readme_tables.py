@@ -5,7 +5,7 @@ from pathlib import Path
 from grammar_service.bench.report import BenchReport, Target
 from load_tests.readme_tables import ROOT, refreshed
 
-README = "before\n<!-- bench: grammar -->\nold\n<!-- /bench -->\nbetween\n<!-- bench: other -->\nkept\n<!-- /bench -->\nafter\n"
+README = "before\n<!-- bench: grammar -->\nstale\n<!-- /bench -->\nbetween\n<!-- bench: other -->\nkept\n<!-- /bench -->\nafter\n"
 
 
 def report() -> BenchReport:
@@ -18,7 +18,7 @@ def test_a_block_gets_its_table_and_the_rest_stays() -> None:
     assert text.startswith("before\n<!-- bench: grammar -->\n`maskcast grammar bench folder` on ")
     assert "| hit\\|miss | 0.25 ms | at most 1 | yes |\n" in text
     assert "| speed-up | 2 × | at least 3 | **no** |\n<!-- /bench -->\nbetween\n<!-- bench: other -->\nkept\n" in text
-    assert "old" not in text
+    assert "stale" not in text
 
 
 def test_refreshing_twice_changes_nothing() -> None:

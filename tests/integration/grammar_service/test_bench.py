@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grammar_service.bench.bounded import Bounds, run_bounded
+from grammar_service.bench.cases import Case
+from grammar_service.bench.messages import Assignment, Began, Line, RedisAddress
+from grammar_service.bench.runner import GrammarBench, Plan, report
+from grammar_service.errors import BenchFailed
+from grammar_service.spec import GrammarKind, GrammarSpec
+from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess
+
+PERSON = '{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name", "age"]}'
+DATED = '{"type": "object", "properties": {"day": {"type": "string", "format": "date"}}, "required": ["day"]}'
+GOOD = [
+    Case("person", GrammarSpec(GrammarKind.JSON_SCHEMA, PERSON)),
+    Case("dated", GrammarSpec(GrammarKind.JSON_SCHEMA, DATED)),
+    Case("query", GrammarSpec(GrammarKind.EBNF, 'root ::= "SELECT " [a-z]+ | "DELETE"')),
+]
+REFUSED = Case("refused", GrammarSpec(GrammarKind.JSON_SCHEMA, '{"type": "array", "uniqueItems": true}'))
+CRASH = Case("crash", GrammarSpec(GrammarKind.EBNF, "root ::= " + "(" * 100_000 + '"a"' + ")" * 100_000))
+
+
+def test_a_whole_run_measures_every_part(model_folder: Path, redis_server: RedisProcess) -> None:
+    told: list[tuple[str, int, int]] = []
+    plan = Plan(str(model_folder), [*GOOD, REFUSED], redis=RedisAddress(redis_server.url, PASSWORD, "bench"), rounds=2)
+    figures = GrammarBench(plan, lambda *step: told.append(step)).run()
+    assert {row.case: "refused" in row.values for row in figures.pool} == {"person": False, "dated": False, "query": False, "refused": True}
+    assert {row.case for row in figures.codec} == {"person", "query"}
+    assert sorted(row.case for row in figures.ready) == sorted([case.name for case in GOOD] * 2)
+    assert all(row.fault is None for rows in (figures.pool, figures.codec, figures.ready) for row in rows)
+    assert {name.partition(",")[0] for name, _, _ in told} == {"pool", "codec", "ready"}
+    found = report("maskcast grammar bench", figures)
+    assert all(target.value is not None for target in found.targets if "over 200 ms" not in target.name and "shared" not in target.name)
+    assert {row["part"] for row in found.rows} == {"pool", "codec", "ready"}
+
+
+def test_a_grammar_that_kills_its_child_is_reported_and_the_others_go_on(model_folder: Path) -> None:
+    heard: list[Line] = []
+    rows = run_bounded(Assignment("codec", str(model_folder), [GOOD[0], CRASH, GOOD[2]]), Bounds(), heard.append)
+    assert [row.case for row in rows] == ["person", "crash", "query"]
+    assert rows[1].fault is not None
+    assert rows[1].fault.startswith("ended with code -")
+    assert rows[2].number("json_bytes")
+    assert [line.case for line in heard if isinstance(line, Began)] == ["person", "crash", "query"]
+
+
+def test_a_step_that_takes_too_long_is_reported(model_folder: Path) -> None:
+    (row,) = run_bounded(Assignment("codec", str(model_folder), [CASE_OF_MINUTES]), Bounds(step_s=1.0), lambda _: None)
+    assert row.fault == "took more than 1 s"
+
+
+def test_a_child_that_cannot_start_fails_the_benchmark(tmp_path: Path) -> None:
+    with pytest.raises(BenchFailed, match="ended with code 1"):
+        run_bounded(Assignment("codec", str(tmp_path), GOOD), Bounds(), lambda _: None)
