@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_FAULTS = 12
 MOST_DEVIATIONS = 20
 MOST_FORCED = 400
+_OUTCOMES = ("cases", "correct", "refused", "rejected", "accepted")
 
 
 def show_check(file: Path, inspection: Inspection, console: Console) -> None:
@@ -89,13 +90,13 @@ def _forced(text: bytes) -> str:
 
 def show_conformance(found: ConformanceReport, report: BenchReport, console: Console) -> None:
     """Outcomes by keyword, totals of each way to compile, what deviates and why, and the targets."""
-    from grammar_service.conformance.verdict import Outcome
-
-    table = Table("keyword", "schemas", "cases", *(outcome.value for outcome in Outcome), title="by keyword", title_justify="left")
+    table = Table(
+        "keyword", "schemas", *_OUTCOMES, title="by keyword; valid instances rejected, invalid ones accepted", title_justify="left"
+    )
     for row in found.rows:
         table.add_row(row.keyword, str(row.schemas), *_counts(row.tally))
     console.print(table)
-    totals = Table("all cases", "cases", *(outcome.value for outcome in Outcome))
+    totals = Table("all cases", *_OUTCOMES)
     for name, tally in found.totals.items():
         totals.add_row(name, *_counts(tally))
     console.print(totals)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-import torch
+from typing import TYPE_CHECKING, Protocol
 
 from grammar_service.fault import Fault
 from grammar_service.spec import GrammarSpec
-from grammar_service.tokenizer import GrammarTokenizer
+
+if TYPE_CHECKING:
+    import torch
+
+    from grammar_service.tokenizer import GrammarTokenizer
 
 __all__ = ["Backend", "CompiledGrammar", "CompiledPayload", "Fault", "Matcher"]
 

@@ -12,11 +12,12 @@ from dataclasses import replace
 
 from grammar_service.bench.cases import Case
 from grammar_service.bench.messages import Assignment, Began, Measured, RedisAddress, Values
+from grammar_service.bench.peers import BareLlguidance
 from grammar_service.bench.quantiles import quantile
 from grammar_service.bench.reader import Reader
-from grammar_service.bench.stopwatch import ms_since
+from grammar_service.bench.stopwatch import ms_since, timed
 from grammar_service.cache import MemoryCache, RedisCache, TieredCache
-from grammar_service.errors import GrammarError
+from grammar_service.errors import GrammarError, UnsupportedGrammar
 from grammar_service.limits import Limits
 from grammar_service.messages import CompileRequest, Refusal
 from grammar_service.resolve import resolve
@@ -55,6 +56,7 @@ class Replica:
         cache = TieredCache(MemoryCache(MEMORY_BYTES), redis)
         self._limits = Limits()
         self._reader = Reader(tokenizer, assignment.secret)
+        self._llguidance = BareLlguidance(tokenizer)
         self._compiler = GrammarCompiler(
             assignment.tokenizer_path, None, assignment.deadline_s, SandboxSettings(), cache, assignment.secret
         )
@@ -67,21 +69,30 @@ class Replica:
         await self._compiler.close()
 
     async def figures(self, case: Case) -> Values:
-        """`backend` answers in the long run, `first_backend` the first time, `quick` whether llguidance can."""
+        """`backend` answers in the long run, `first_backend` the first time, `quick` whether that is llguidance. `cold_ms` is the sum of
+        resolving the spec, the replica's answer, and reading it; `bare_ms` is the bare llguidance's, None where it refuses."""
         started = time.perf_counter()
         try:
             grammar = resolve(case.spec, self._limits, self._compiler.fingerprint)
         except GrammarError as error:
             return {"refused": str(error)}
+        resolve_ms = ms_since(started)
         request = grammar.request()
         answer = await self._compiler.compile(request)
+        answer_ms = ms_since(started) - resolve_ms
         if isinstance(answer, Refusal):
             return {"backend": grammar.backend, "refused": answer.message}
         self._reader.first_mask(answer.blob, answer.key)
         cold_ms = ms_since(started)
-        quick = answer.backend == "llguidance"
-        values: Values = {"backend": grammar.backend, "first_backend": answer.backend, "quick": quick, "cold_ms": cold_ms}
-        return {**values, **await self._settled(request)}
+        first: Values = {"backend": grammar.backend, "first_backend": answer.backend, "quick": answer.backend == "llguidance"}
+        steps: Values = {"cold_ms": cold_ms, "resolve_ms": resolve_ms, "answer_ms": answer_ms, "bare_ms": self._bare_ms(case)}
+        return {**first, **steps, **await self._settled(request)}
+
+    def _bare_ms(self, case: Case) -> float | None:
+        try:
+            return timed(lambda: self._llguidance.first_mask(case.spec))[1]
+        except UnsupportedGrammar:
+            return None
 
     async def _settled(self, request: CompileRequest) -> Values:
         final = replace(request, stopgap=None)

@@ -76,7 +76,8 @@ class BenchReport:
     def table(self) -> Table:
         """The targets, for a terminal."""
         table = Table(title="targets", title_justify="left")
-        for heading in ("target", "measured", "promised", ""):
+        table.add_column("target")
+        for heading in ("measured", "promised", ""):
             table.add_column(heading, no_wrap=True)
         for target in self.targets:
             table.add_row(target.name, target.shown(), target.target, "[green]holds[/]" if target.holds else "[bold red]missed[/]")

@@ -37,6 +37,9 @@ class Summary:
         quick = [row for row in pool if row.values.get("quick")]
         slow = [row for row in pool if not row.values.get("quick")]
         _add(table, "cold first mask, llguidance first", _numbers(quick, "cold_ms"))
+        _add(table, "  of it resolving the spec", _numbers(quick, "resolve_ms"))
+        _add(table, "  of it the replica's answer", _numbers(quick, "answer_ms"))
+        _add(table, "  bare llguidance, in process", _numbers(quick, "bare_ms"))
         _add(table, "cold first mask, where llguidance cannot", _numbers(slow, "cold_ms"))
         _add(table, "hit in memory", _numbers(pool, "hit_ms"))
         return table

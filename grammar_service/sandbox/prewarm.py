@@ -1,4 +1,4 @@
-"""Typical grammars, compiled before the first request: their rules (strings, numbers, dates, objects) are most others' rules too."""
+"""Typical grammars, compiled before the first request: their rules (strings, numbers, objects) are most others' rules too."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from grammar_service.spec import COMPACT, FLEXIBLE, STANDARD, GrammarKind, Gramm
 _SCALARS: dict[str, Json] = {
     "name": {"type": "string"},
     "note": {"type": ["string", "null"]},
-    "code": {"type": "string", "minLength": 1, "maxLength": 64},
     "count": {"type": "integer"},
     "share": {"type": "number"},
     "level": {"type": "integer", "minimum": 0, "maximum": 100},
     "active": {"type": "boolean"},
     "kind": {"enum": ["first", "second", "third"]},
-    "day": {"type": "string", "format": "date"},
-    "time": {"type": "string", "format": "date-time"},
     "id": {"type": "string", "format": "uuid"},
-    "mail": {"type": "string", "format": "email"},
 }
 _RECORD: dict[str, Json] = {"type": "object", "properties": _SCALARS, "required": ["name", "count"]}
 _LIST: dict[str, Json] = {

@@ -78,6 +78,8 @@ def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
             parse_regex(pattern, Dialect.ECMA)
         except GrammarError as error:
             yield Fault(where, error.message)
+    if "multipleOf" in schema and not any(_is_positive(schema.get(bound)) for bound in ("minimum", "exclusiveMinimum")):
+        yield Fault(join(pointer, "multipleOf"), "negative multiples cannot be written: add `minimum: 0`")
     if "format" in schema and schema["format"] not in LLGUIDANCE_FORMATS:
         yield Fault(join(pointer, "format"), f"format {str(schema['format'])[:40]!r} is not enforced")
 
@@ -89,6 +91,10 @@ def _pattern_faults(schema: Schema, pointer: str, composed: bool) -> Iterator[Fa
         yield Fault(join(pointer, "patternProperties"), "`patternProperties` in a schema that is composed of others are not enforced")
     elif others is not False:
         yield Fault(join(pointer, "patternProperties"), "`patternProperties` where additional properties are allowed are not enforced")
+
+
+def _is_positive(bound: Json) -> bool:
+    return isinstance(bound, (int, float)) and bound >= 0
 
 
 def _is_one_more(schema: Schema, least: Json) -> bool:

@@ -1,14 +1,16 @@
 """The one form of a schema that backends are handed: no annotations, explicit types, explicit closure.
 
-Each step only narrows: what the normal form allows, the user's schema allows. The last two are for closed schemas only; without
-them the normal form allows what JSON Schema does, save that `format` is always enforced.
+Each step only narrows: what the normal form allows, the user's schema allows. The last three are for closed schemas only; without
+them the normal form allows what JSON Schema does, save that `format` is always enforced. They are left out, too, where a schema is
+read for what it does not allow (`not`, `if`, a `oneOf` that stays one, …): there it would widen the whole.
 
 * `oneOf` whose branches cannot overlap becomes `anyOf`.
 * `enum` and `const` lose the values that `type` excludes, and `type` goes.
 * A schema that names no type but constrains values of exactly one type is read as of that type.
+* Multiples without a lower bound are not negative: no backend writes the others in all cases.
 * An object with `properties` or `patternProperties` and without `additionalProperties` is closed, an array with `prefixItems` and
   without `items` too: a model shall not invent. JSON Schema would leave them open, and so do we where schemas are composed
-  (`allOf`, or `$ref`, `anyOf`, `oneOf` beside other keywords), since closing the parts would empty the whole.
+  (`allOf`, `dependentSchemas`, or `$ref`, `anyOf`, `oneOf` beside other keywords), since closing the parts would empty the whole.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 from grammar_service.errors import InvalidGrammar
 from grammar_service.json_text import Json
 from grammar_service.pointer import join
-from grammar_service.schema.disjoint import are_disjoint, type_of
+from grammar_service.schema.disjoint import are_disjoint, type_of, values_of
 from grammar_service.schema.formats import EXACT_PATTERNS
 from grammar_service.schema.keywords import (
     BY_TYPE,
@@ -27,17 +29,23 @@ from grammar_service.schema.keywords import (
     Schema,
     is_annotation,
 )
+from grammar_service.schema.negation import negates, negates_format
 from grammar_service.schema.references import References, asserting
+
+_OTHER_NEGATION = frozenset({"not", "if", "contains", "unevaluatedItems", "unevaluatedProperties"})
 
 
 class Normaliser:
     """Writes one document in normal form; recursion is bounded by the nesting that `parse_json` admits."""
 
     def __init__(self, references: References, closed: bool = True) -> None:
+        schemas = references.schemas.values()
         self._references = references
-        self._closed = closed
-        self._open = not closed or any(composes(schema) for schema in references.schemas.values())
         self._rename = not any("/oneOf/" in target for target in references.targets)
+        told = [schema for schema in schemas if not self._is_disjoint(schema)]
+        self._narrows = closed and not negates(told)
+        self._closes = self._narrows and not any(composes(schema) for schema in schemas)
+        self._formats = not negates_format(told)
 
     def normal(self, schema: Json, pointer: str = "") -> Json:
         """Raises InvalidGrammar with the pointer of a schema that nothing can match."""
@@ -46,12 +54,18 @@ class Normaliser:
         written = {name: value for name, value in schema.items() if not is_annotation(name) and name != "$id"}
         self._choose_branches(written)
         _unlist_type(written)
-        if self._closed:
+        if self._narrows:
             _read_type(written)
+            _bound_multiples(written)
         _drop_other_types(written)
-        _filter_values(written, pointer)
+        if not _has_other_values(written):
+            _filter_values(written)
+        elif self._narrows:
+            _refuse_values(written, pointer)
         _simplify(written)
-        if not self._open:
+        if self._formats:
+            _write_format(written)
+        if self._closes:
             _close(written)
         for keyword, value in written.items():
             written[keyword] = self._inner(keyword, value, join(pointer, keyword))
@@ -67,9 +81,14 @@ class Normaliser:
         return value
 
     def _choose_branches(self, schema: Schema) -> None:
-        branches = schema.get("oneOf")
-        if self._rename and isinstance(branches, list) and "anyOf" not in schema and are_disjoint(branches, self._references):
+        if self._is_disjoint(schema):
             schema["anyOf"] = schema.pop("oneOf")
+
+    def _is_disjoint(self, schema: Json) -> bool:
+        """Whether it has a `oneOf` that is as good as an `anyOf`."""
+        branches = schema.get("oneOf") if isinstance(schema, dict) else None
+        plain = isinstance(schema, dict) and "anyOf" not in schema and not _OTHER_NEGATION & schema.keys()
+        return self._rename and plain and isinstance(branches, list) and are_disjoint(branches, self._references)
 
 
 def composes(schema: Json) -> bool:
@@ -78,7 +97,7 @@ def composes(schema: Json) -> bool:
         return False
     said = {name for name in schema if not is_annotation(name)} - {"$id", "$defs", "definitions", "discriminator"}
     branches = schema.get("allOf")
-    return (isinstance(branches, list) and len(branches) > 1) or (bool(said & IN_PLACE) and len(said) > 1)
+    return "dependentSchemas" in said or (isinstance(branches, list) and len(branches) > 1) or (bool(said & IN_PLACE) and len(said) > 1)
 
 
 def _unlist_type(schema: Schema) -> None:
@@ -108,19 +127,23 @@ def types_of(schema: Schema) -> list[str]:
     return [str(name) for name in named] if isinstance(named, list) else [named] if isinstance(named, str) else []
 
 
-def _filter_values(schema: Schema, pointer: str) -> None:
-    types = types_of(schema)
-    if not types:
-        return
-    if "const" in schema and not _is_of(schema["const"], types):
-        raise InvalidGrammar("`const` is not of the schema's `type`: nothing matches", join(pointer, "const"))
-    values = schema.get("enum")
-    if isinstance(values, list):
-        kept = [value for value in values if _is_of(value, types)]
-        if not kept:
-            raise InvalidGrammar("no value of `enum` is of the schema's `type`: nothing matches", join(pointer, "enum"))
-        schema["enum"] = kept
-    if "const" in schema or "enum" in schema:
+def _has_other_values(schema: Schema) -> bool:
+    """Whether `const` or `enum` have only values that `type` excludes."""
+    types, values = types_of(schema), values_of(schema)
+    return bool(types) and values is not None and not any(_is_of(value, types) for value in values)
+
+
+def _refuse_values(schema: Schema, pointer: str) -> None:
+    keyword = "const" if "const" in schema else "enum"
+    what = "`const` is not" if keyword == "const" else "no value of `enum` is"
+    raise InvalidGrammar(f"{what} of the schema's `type`: nothing matches", join(pointer, keyword))
+
+
+def _filter_values(schema: Schema) -> None:
+    types, values = types_of(schema), schema.get("enum")
+    if types and isinstance(values, list):
+        schema["enum"] = [value for value in values if _is_of(value, types)]
+    if types and ("const" in schema or "enum" in schema):
         del schema["type"]
 
 
@@ -131,7 +154,7 @@ def _is_of(value: Json, types: list[str]) -> bool:
 
 
 def _simplify(schema: Schema) -> None:
-    """Drop what is always true, and give formats that backends only approximate as exact patterns."""
+    """Drop what is always true."""
     for keyword in ("minLength", "minItems", "minProperties"):
         if schema.get(keyword) == 0:
             del schema[keyword]
@@ -145,9 +168,18 @@ def _simplify(schema: Schema) -> None:
     for keyword in ("minLength", "maxLength", "minItems", "maxItems", "maxProperties"):
         if isinstance(count := schema.get(keyword), float):
             schema[keyword] = int(count)
+
+
+def _write_format(schema: Schema) -> None:
+    """Formats that backends only approximate as exact patterns."""
     if "pattern" not in schema and (exact := EXACT_PATTERNS.get(str(schema.get("format")))):
         schema["pattern"] = exact
         del schema["format"]
+
+
+def _bound_multiples(schema: Schema) -> None:
+    if "multipleOf" in schema and not {"minimum", "exclusiveMinimum"} & schema.keys() and types_of(schema) in (["number"], ["integer"]):
+        schema["minimum"] = 0
 
 
 def _close(schema: Schema) -> None:

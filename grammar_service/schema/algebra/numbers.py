@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -46,14 +46,15 @@ class Numbers:
     def tidy(self) -> Numbers | None:
         """The same set, written with fewer words; None if it is empty. Whole numbers get whole, closed bounds."""
         step = self.step
-        if self.whole and step is not None:
+        whole = self.whole or (step is not None and step.denominator == 1)
+        if whole and step is not None:
             step = None if (joint := _common(step, Fraction(1))) == 1 else joint
-        low, high = (_whole(self.low, 1), _whole(self.high, -1)) if self.whole else (self.low, self.high)
+        low, high = (_whole(self.low, 1), _whole(self.high, -1)) if whole else (self.low, self.high)
         if low and high:
             gap = exact(high.value) - exact(low.value)
             if gap < 0 or (gap == 0 and (low.open or high.open)):
                 return None
-        return replace(self, low=low, high=high, step=step)
+        return Numbers(low, high, whole, step)
 
     def complement(self) -> list[Numbers]:
         """Raises Inexact: numbers that are not whole, or not multiples, cannot be written."""

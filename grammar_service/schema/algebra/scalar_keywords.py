@@ -34,7 +34,7 @@ def _enum(value: Json) -> Cases:
 
 
 def _number(make: Callable[[int | float], Numbers]) -> Assertion:
-    return lambda value: Cases.about("number", Alternatives((make(_checked(value)),)))
+    return lambda value: Cases.about("number", Alternatives((make(_checked(value)).tidy() or Numbers(),)))
 
 
 def _string(make: Callable[[Json], Strings]) -> Assertion:

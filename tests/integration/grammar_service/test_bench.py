@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -20,16 +21,18 @@ GOOD = [
     Case("query", GrammarSpec(GrammarKind.EBNF, 'root ::= "SELECT " [a-z]+ | "DELETE"')),
 ]
 REFUSED = Case("refused", GrammarSpec(GrammarKind.JSON_SCHEMA, '{"type": "array", "uniqueItems": true}'))
-CRASH = Case("crash", GrammarSpec(GrammarKind.EBNF, "root ::= " + "(" * 100_000 + '"a"' + ")" * 100_000))
+OF_MINUTES = Case(
+    "minutes", GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps({"enum": [f"{n * 7919 % 100_003}x{n}" for n in range(20_000)]}))
+)
 
 
 def test_a_whole_run_measures_every_part(model_folder: Path, redis_server: RedisProcess) -> None:
     told: list[tuple[str, int, int]] = []
-    plan = Plan(str(model_folder), [*GOOD, REFUSED], redis=RedisAddress(redis_server.url, PASSWORD, "bench"), rounds=2)
+    plan = Plan(str(model_folder), [*GOOD, REFUSED], redis=RedisAddress(redis_server.url, PASSWORD, "bench"), rounds=1)
     figures = GrammarBench(plan, lambda *step: told.append(step)).run()
     assert {row.case: "refused" in row.values for row in figures.pool} == {"person": False, "dated": False, "query": False, "refused": True}
     assert {row.case for row in figures.codec} == {"person", "query"}
-    assert sorted(row.case for row in figures.ready) == sorted([case.name for case in GOOD] * 2)
+    assert sorted(row.case for row in figures.ready) == sorted(case.name for case in GOOD)
     assert all(row.fault is None for rows in (figures.pool, figures.codec, figures.ready) for row in rows)
     assert {name.partition(",")[0] for name, _, _ in told} == {"pool", "codec", "ready"}
     found = report("maskcast grammar bench", figures)
@@ -37,19 +40,13 @@ def test_a_whole_run_measures_every_part(model_folder: Path, redis_server: Redis
     assert {row["part"] for row in found.rows} == {"pool", "codec", "ready"}
 
 
-def test_a_grammar_that_kills_its_child_is_reported_and_the_others_go_on(model_folder: Path) -> None:
+def test_a_grammar_that_takes_too_long_is_reported_and_the_others_go_on(model_folder: Path) -> None:
     heard: list[Line] = []
-    rows = run_bounded(Assignment("codec", str(model_folder), [GOOD[0], CRASH, GOOD[2]]), Bounds(), heard.append)
-    assert [row.case for row in rows] == ["person", "crash", "query"]
-    assert rows[1].fault is not None
-    assert rows[1].fault.startswith("ended with code -")
+    rows = run_bounded(Assignment("codec", str(model_folder), [GOOD[0], OF_MINUTES, GOOD[2]]), Bounds(step_s=8.0), heard.append)
+    assert [row.case for row in rows] == ["person", "minutes", "query"]
+    assert [row.fault for row in rows] == [None, "took more than 8 s", None]
     assert rows[2].number("json_bytes")
-    assert [line.case for line in heard if isinstance(line, Began)] == ["person", "crash", "query"]
-
-
-def test_a_step_that_takes_too_long_is_reported(model_folder: Path) -> None:
-    (row,) = run_bounded(Assignment("codec", str(model_folder), [CASE_OF_MINUTES]), Bounds(step_s=1.0), lambda _: None)
-    assert row.fault == "took more than 1 s"
+    assert [line.case for line in heard if isinstance(line, Began)] == ["person", "minutes", "query"]
 
 
 def test_a_child_that_cannot_start_fails_the_benchmark(tmp_path: Path) -> None:
