@@ -63,6 +63,7 @@ class GrammarSettings(_Section):
     memory_cache_mib: int = Field(256, ge=1, description="artifacts kept in the memory of one process")
     max_registered: int = Field(1000, ge=0, description="grammars that clients may name (POST /v1/grammars)")
     whitespace: Whitespace = Field("standard", description="for JSON constraints that do not choose")
+    disable_additional_properties: bool = Field(True, description="for schemas that say nothing of them; false: as JSON Schema means")
 
 
 class RedisSettings(_Section):

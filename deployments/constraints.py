@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deployments.errors import ApiError, bad_request
 from deployments.tools import Tool, auto_tag, chosen_tool, parse_tools, required_schema
-from grammar_service.spec import GrammarKind, GrammarSpec, indent_of
+from grammar_service.spec import SCHEMA_KINDS, GrammarKind, GrammarSpec, indent_of
 
 FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
-OPTIONS = ("whitespace", "disable_any_whitespace", "compile_deadline_s")
+OPTIONS = ("whitespace", "disable_any_whitespace", "disable_additional_properties", "compile_deadline_s")
 NAME = "grammar_id"
 GUIDED = {"guided_json": "json", "guided_regex": "regex", "guided_choice": "choice", "guided_grammar": "grammar"}
 GUIDED_HINTS = ("guided_decoding_backend",)  # chose an engine, not a language: nothing is lost without it
@@ -45,8 +45,8 @@ class NamedGrammar:
     field: str
 
 
-def take_constraint(body: dict[str, Any], whitespace: str, tool_parser: str) -> Requested | NamedGrammar | None:
-    """Remove the constraint fields from `body` and say what they ask for.
+def take_constraint(body: dict[str, Any], whitespace: str, tool_parser: str, closed: bool = True) -> Requested | NamedGrammar | None:
+    """Remove the constraint fields from `body` and say what they ask for. `closed` is for schemas whose request does not choose.
 
     Raises:
         ApiError: a form is malformed, two constraints contradict, or a field is one that nobody would enforce.
@@ -54,11 +54,23 @@ def take_constraint(body: dict[str, Any], whitespace: str, tool_parser: str) -> 
     for name, advice in REFUSED.items():
         if body.get(name) is not None:
             raise bad_request(f"'{name}' is not supported. {advice}", name, "unsupported_parameter")
+    closed = _closed(body.get("structured_outputs"), closed)
     found = [*_response_format(body, whitespace), *_structured_outputs(body, whitespace), *_guided(body, whitespace)]
     tools = parse_tools(body)
     if len(found) > 1:
         raise _conflict([requested.field for requested in found])
-    return _with_tools(body, tools, found[0] if found else None, whitespace, tool_parser)
+    chosen = _with_tools(body, tools, found[0] if found else None, whitespace, tool_parser)
+    if isinstance(chosen, Requested) and chosen.spec.kind in SCHEMA_KINDS:
+        return replace(chosen, spec=replace(chosen.spec, closed=closed))
+    return chosen
+
+
+def _closed(options: Any, default: bool) -> bool:
+    asked = options.get("disable_additional_properties") if isinstance(options, dict) else None
+    if asked is not None and not isinstance(asked, bool):
+        field = "structured_outputs.disable_additional_properties"
+        raise bad_request(f"'{field}' must be true or false.", field)
+    return default if asked is None else asked
 
 
 def _conflict(fields: Sequence[str]) -> ApiError:

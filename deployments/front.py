@@ -35,7 +35,7 @@ class FrontDoor(IngressService):
         registry = open_grammar_registry(settings, pool, grammars)
         redis = open_redis(settings)
         super().__init__(
-            Gateway(RequestReader(model.served_name, settings.grammar.whitespace, model.tool_call_parser), grammars, registry, models),
+            Gateway(request_reader(settings), grammars, registry, models),
             registry,
             HealthReader(
                 application,
@@ -58,6 +58,11 @@ class FrontDoor(IngressService):
             await self._registry.close()
 
 
+def request_reader(settings: Settings) -> RequestReader:
+    model, grammar = settings.model, settings.grammar
+    return RequestReader(model.served_name, grammar.whitespace, model.tool_call_parser, grammar.disable_additional_properties)
+
+
 def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:
     """The named grammars, whose store connects when it is first used."""
     store, now = open_registry(settings), int(time.time())
@@ -70,4 +75,5 @@ def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: Prepa
         settings.grammar.max_registered,
         settings.grammar.whitespace,
         GrammarMetrics("registry").update,
+        settings.grammar.disable_additional_properties,
     )

@@ -28,8 +28,8 @@ class Registration:
     replace: bool
 
 
-def read_registration(body: Mapping[str, Any], whitespace: str) -> Registration:
-    """Raises ApiError, which says which field to mend. `whitespace` is for JSON constraints that do not choose."""
+def read_registration(body: Mapping[str, Any], whitespace: str, closed: bool = True) -> Registration:
+    """Raises ApiError, which says which field to mend. `whitespace` and `closed` are for JSON constraints that do not choose."""
     if unknown := next((name for name in body if name not in FIELDS), None):
         raise bad_request(f"'{unknown}' is not supported here; the fields are: {', '.join(FIELDS)}.", unknown, "unsupported_parameter")
     name, replace = body.get("id"), body.get("replace", False)
@@ -37,7 +37,7 @@ def read_registration(body: Mapping[str, Any], whitespace: str) -> Registration:
         raise bad_request(f"'id' must be {ID_RULE}.", "id")
     if not isinstance(replace, bool):
         raise bad_request("'replace' must be true or false.", "replace")
-    return Registration(name, _constraint({key: body[key] for key in FIELDS[1:3] if key in body}, whitespace), replace)
+    return Registration(name, _constraint({key: body[key] for key in FIELDS[1:3] if key in body}, whitespace, closed), replace)
 
 
 def settings_grammars(settings: Settings) -> dict[str, GrammarSpec]:
@@ -49,8 +49,8 @@ def settings_grammars(settings: Settings) -> dict[str, GrammarSpec]:
     return {name: _settings_grammar(name, value, settings) for name, value in settings.grammars.items()}
 
 
-def _constraint(fields: dict[str, Any], whitespace: str) -> Requested:
-    match take_constraint(fields, whitespace, tool_parser=""):
+def _constraint(fields: dict[str, Any], whitespace: str, closed: bool) -> Requested:
+    match take_constraint(fields, whitespace, "", closed):
         case Requested() as requested:
             return requested
         case NamedGrammar() as named:
@@ -63,7 +63,8 @@ def _settings_grammar(name: str, value: Mapping[str, Any], settings: Settings) -
         raise SettingsError(f"settings: grammars.{name}: a name must be {ID_RULE}")
     field = "structured_outputs"
     try:
-        requested = _constraint({"structured_outputs": dict(value)}, settings.grammar.whitespace)
+        grammar = settings.grammar
+        requested = _constraint({"structured_outputs": dict(value)}, grammar.whitespace, grammar.disable_additional_properties)
         field = requested.field
         _check(requested.spec, settings)
     except ApiError as error:

@@ -12,7 +12,6 @@ MaskcastError
 ├── ArtifactError           bytes that are not an intact artifact of ours: a cache miss, never a user's error
 ├── EntryError              bytes that are not the registry's intact entry for a name
 ├── CacheUnavailable        the shared cache does not answer, or not in time
-├── SuiteError              a folder of schemas and instances that cannot be read
 ├── UnusableFile            a file, folder or package that a command was pointed to and cannot use
 ├── BenchFailed             a benchmark that cannot be run to its end
 └── SettingsError           (deployments) the operator's settings are wrong
@@ -80,10 +79,6 @@ class EntryError(MaskcastError):
 
 class CacheUnavailable(MaskcastError):
     """The shared cache does not answer now."""
-
-
-class SuiteError(MaskcastError):
-    """A folder of schemas and instances that cannot be read."""
 
 
 class UnusableFile(MaskcastError):

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
 from grammar_service.fault import Fault
-from grammar_service.json_text import Json, parse_json, text_of
+from grammar_service.json_text import Json, parse_json
 from grammar_service.pointer import join
+from grammar_service.schema.endless import endless_schema
 from grammar_service.schema.identifiers import with_pointers
 from grammar_service.schema.keywords import IDENTIFIERS, KNOWN, is_annotation, walk
 from grammar_service.schema.normal import Normaliser
 from grammar_service.schema.references import References
 from grammar_service.schema.rewrite import rewritten
 from grammar_service.schema.shape import check_shape
-
 
 AllowList = Callable[[dict[str, Json], bool], Iterator[Fault]]
 """What a backend would not enforce exactly of a schema; the flag says that it is a rewrite (see `Form`)."""
@@ -73,6 +73,8 @@ def schema_of(document: Json, closed: bool = True) -> JsonSchema:
     if not closed:
         _refuse_dialect(document)
     references = References(document)
+    if (endless := endless_schema(references, closed)) is not None:
+        raise InvalidGrammar("no value that ends matches this schema", endless)
     normal = Normaliser(references, closed).normal(document)
     if normal is False:
         raise InvalidGrammar("the schema `false` matches nothing", "")

@@ -38,8 +38,12 @@ class LlguidanceGrammar:
     def fault(self) -> str:
         """The library's message if it cannot use the grammar, else empty."""
         if not self._first.is_error():
-            # Fuel limits show only when the first mask is computed.
-            self._first.deep_copy().compute_bitmask()
+            # Fuel limits show only when the first mask is computed, grammars that never end when a token has been taken.
+            trial = self._first.deep_copy()
+            allowed = int.from_bytes(trial.compute_bitmask(), "little")
+            token = (allowed & -allowed).bit_length() - 1
+            if token >= 0 and token not in self._tokenizer.stop_token_ids and not trial.try_consume_tokens([token]):
+                return str(trial.get_error() or "it forbids what it has allowed")
         return str(self._first.get_error())
 
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:

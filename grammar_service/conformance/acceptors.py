@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import llguidance
 import xgrammar
 
-from grammar_service.backends import select_backend
-from grammar_service.errors import GrammarError, UnsupportedGrammar
+from grammar_service.backends import Matcher, select_backend
+from grammar_service.errors import UnsupportedGrammar
 from grammar_service.json_text import Json
 from grammar_service.spec import STANDARD, GrammarKind, GrammarSpec
 from grammar_service.tokenizer import GrammarTokenizer
@@ -30,11 +30,14 @@ def chosen(tokenizer: GrammarTokenizer, closed: bool) -> Compile:
     def compile_schema(schema: Json) -> Acceptor:
         spec = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), STANDARD, closed)
         backend = select_backend(spec)
-        grammar = backend.load(getattr(backend.compile(spec, tokenizer), "data", None) or backend.compile(spec, tokenizer), tokenizer)
-        stop = tokenizer.stop_token_ids[0]
-        return lambda ids: all(map((matcher := grammar.matcher(None, 0)).accept, [*ids, stop])) and matcher.is_terminated()
+        grammar = backend.load(backend.compile(spec, tokenizer).data, tokenizer)
+        return lambda ids: _accepts(grammar.matcher(None, 0), [*ids, tokenizer.stop_token_ids[0]])
 
     return compile_schema
+
+
+def _accepts(matcher: Matcher, ids: list[int]) -> bool:
+    return all(matcher.accept(token) for token in ids) and matcher.is_terminated()
 
 
 def bare_xgrammar(tokenizer: GrammarTokenizer) -> Compile:
@@ -43,8 +46,8 @@ def bare_xgrammar(tokenizer: GrammarTokenizer) -> Compile:
     def compile_schema(schema: Json) -> Acceptor:
         compiler = xgrammar.GrammarCompiler(tokenizer.xgrammar, max_threads=1)
         try:
-            options = {"any_whitespace": False, "separators": (", ", ": "), "strict_mode": False}
-            compiled = compiler.compile_json_schema(json.dumps(schema), **options)
+            text = json.dumps(schema)
+            compiled = compiler.compile_json_schema(text, any_whitespace=False, separators=(", ", ": "), strict_mode=False)
         except (RuntimeError, ValueError, TypeError) as error:
             raise UnsupportedGrammar(str(error)) from None
         return lambda ids: _xgrammar_accepts(compiled, [*ids, tokenizer.stop_token_ids[0]])
@@ -76,6 +79,3 @@ def bare_llguidance(tokenizer: GrammarTokenizer) -> Compile:
 
 def _llguidance_accepts(matcher: llguidance.LLMatcher, ids: list[int]) -> bool:
     return all(matcher.try_consume_tokens([token]) == 1 for token in ids) and matcher.is_accepting()
-
-
-__all__ = ["Acceptor", "Compile", "GrammarError", "bare_llguidance", "bare_xgrammar", "chosen"]

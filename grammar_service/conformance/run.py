@@ -32,7 +32,7 @@ def run_conformance(folder: Path, tokenizer: GrammarTokenizer, progress: Progres
     one that takes over DEADLINE_S, or that crashes the compiler, counts as refused.
 
     Raises:
-        SuiteError: the folder cannot be read.
+        UnusableFile: the folder cannot be read.
     """
     groups = read_suite(folder)
     run = _Run(tokenizer)

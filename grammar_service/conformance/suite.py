@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from grammar_service.errors import SuiteError
+from grammar_service.errors import UnusableFile
 from grammar_service.json_text import Json
 
 
@@ -36,11 +36,11 @@ def read_suite(folder: Path) -> list[Group]:
     such object; or a schema alone.
 
     Raises:
-        SuiteError: there is no such folder, no file in it, or a file that is not JSON.
+        UnusableFile: there is no such folder, no file in it, or a file that is not JSON.
     """
     files = sorted(folder.glob("*.json")) or sorted(folder.rglob("*.json"))
     if not files:
-        raise SuiteError(f"there are no *.json files in {folder}")
+        raise UnusableFile(f"there are no *.json files in {folder}")
     return [group for file in files for group in _groups(file)]
 
 
@@ -48,7 +48,7 @@ def _groups(file: Path) -> list[Group]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError) as error:
-        raise SuiteError(f"{file} cannot be read: {error}") from None
+        raise UnusableFile(f"{file} cannot be read: {error}") from None
     listed = content if isinstance(content, list) else [content]
     return [_group(file.stem, item) for item in listed]
 

@@ -34,9 +34,7 @@ _URI, _RELATIVE = _reference("")
 _IRI, _RELATIVE_IRI = _reference(_UCS)
 _NAME = r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})(?:\.?(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2}))*"
 _VARIABLE = rf"{_NAME}(?:\*|:[1-9][0-9]{{0,3}})?"
-_TEMPLATE = (
-    rf"(?:[A-Za-z0-9!#$&()*+,\-./:;=?@\[\]_~]|%[0-9A-Fa-f]{{2}}|\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\}})*"
-)
+_TEMPLATE = rf"(?:[A-Za-z0-9!#$&()*+,\-./:;=?@\[\]_~]|%[0-9A-Fa-f]{{2}}|\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\}})*"
 
 EXACT_PATTERNS: dict[str, str] = {
     "date": f"^{_DATE}$",

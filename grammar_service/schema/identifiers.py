@@ -58,8 +58,8 @@ class _Names:
             if isinstance(name := schema.get(keyword), str):
                 for names in table:
                     names[place[1], name] = pointer
-        local = str(schema.get("$ref", "#")).startswith("#")
-        self.needed |= not local or bool({"$anchor", "$dynamicAnchor", "$dynamicRef"} & schema.keys()) or ("$id" in schema and bool(pointer))
+        named = {"$anchor", "$dynamicAnchor", "$dynamicRef"} & schema.keys() or ("$id" in schema and pointer)
+        self.needed |= bool(named) or not str(schema.get("$ref", "#")).startswith("#")
         return place
 
     def replaced(self, schema: Json, pointer: str) -> Json:

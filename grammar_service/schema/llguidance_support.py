@@ -70,9 +70,8 @@ def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
     for keyword in ("minItems", "maxItems", "maxProperties"):
         if isinstance(count := schema.get(keyword), int) and count > MAX_COUNT:
             yield Fault(join(pointer, keyword), f"`{keyword}` above {MAX_COUNT} is not supported")
-    names = schema.get("properties")
-    if isinstance(names, dict) and schema.get("additionalProperties", True) is not False and max(map(len, names), default=0) > MAX_LENGTH:
-        yield Fault(join(pointer, "additionalProperties"), "additional properties beside a declared one of so long a name are not supported")
+    if schema.get("additionalProperties", True) is not False and _longest_name(schema) > MAX_LENGTH:
+        yield Fault(join(pointer, "properties"), "so long a name is not kept apart from additional properties")
     for where, pattern in _patterns(schema, pointer):
         try:
             parse_regex(pattern, Dialect.ECMA)
@@ -91,6 +90,11 @@ def _pattern_faults(schema: Schema, pointer: str, composed: bool) -> Iterator[Fa
         yield Fault(join(pointer, "patternProperties"), "`patternProperties` in a schema that is composed of others are not enforced")
     elif others is not False:
         yield Fault(join(pointer, "patternProperties"), "`patternProperties` where additional properties are allowed are not enforced")
+
+
+def _longest_name(schema: Schema) -> int:
+    names = schema.get("properties")
+    return max(map(len, names), default=0) if isinstance(names, dict) else 0
 
 
 def _is_positive(bound: Json) -> bool:

@@ -28,6 +28,10 @@ class References:
         """The pointers that references lead to."""
         return list(self._targets.values())
 
+    def target_of(self, pointer: str) -> str:
+        """Where the reference of the schema at a pointer leads."""
+        return self._targets[pointer]
+
     def resolved(self, schema: Json) -> Json:
         """The schema that a chain of bare references ends in."""
         for _ in range(_MAX_CHAIN):

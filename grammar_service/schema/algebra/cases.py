@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeVar
+from functools import partial
 
+from grammar_service.effort import Effort
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.schema.algebra.arrays import Arrays
 from grammar_service.schema.algebra.numbers import Numbers
@@ -13,6 +14,8 @@ from grammar_service.schema.algebra.objects import Objects
 from grammar_service.schema.algebra.strings import Strings
 
 MAX_ALTERNATIVES = 200
+STEPS_A_PAIR = 10
+"""What it takes of an effort to intersect two shapes, by their size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +35,6 @@ class Symbols:
 
 
 Shape = Symbols | Numbers | Strings | Arrays | Objects
-S = TypeVar("S", bound="_Set")
-
-
-class _Set(Protocol):
-    def meet(self, other: Self) -> Self | None: ...
-    def complement(self) -> list[Self]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +84,9 @@ class Cases:
     def is_empty(self) -> bool:
         return all(self.of(kind).is_empty for kind in FULL)
 
-    def meet(self, other: Cases) -> Cases:
-        return Cases({kind: _met(self.of(kind), other.of(kind), FULL[kind]) for kind in FULL})
+    def meet(self, other: Cases, effort: Effort) -> Cases:
+        """The intersection. `effort` is spent on each pair of alternatives; where none is left, nothing is known."""
+        return Cases({kind: _met(self.of(kind), other.of(kind), FULL[kind], effort) for kind in FULL})
 
     def join(self, other: Cases) -> Cases:
         return Cases({kind: _joined(self.of(kind), other.of(kind), FULL[kind]) for kind in FULL})
@@ -97,8 +95,9 @@ class Cases:
         """The union, where no alternative swallows another: for disjoint ones that differ in what has been evaluated."""
         return Cases({kind: _listed(self.of(kind), other.of(kind)) for kind in FULL})
 
-    def complement(self) -> Cases:
-        return Cases({kind: _outside(self.of(kind), FULL[kind]) for kind in FULL})
+    def complement(self, effort: Effort) -> Cases:
+        """All that is not in it; `effort` as in `meet`."""
+        return Cases({kind: _outside(self.of(kind), FULL[kind], effort) for kind in FULL})
 
     def filtered(self, keep: Callable[[Shape], bool]) -> Cases:
         """Only the shapes that `keep` holds of."""
@@ -118,14 +117,23 @@ def known(make: Callable[[], Alternatives]) -> Alternatives:
         return Alternatives(reason=error.message)
 
 
-def _met(left: Alternatives, right: Alternatives, full: Alternatives) -> Alternatives:
+def _met(left: Alternatives, right: Alternatives, full: Alternatives, effort: Effort) -> Alternatives:
     if left.is_empty or right.is_empty:
         return EMPTY
-    if left == full or right == full:
+    if full in (left, right):
         return right if left == full else left
     if left.reason or right.reason:
         return left if left.reason else right
-    return known(lambda: _bounded([shape for a in left.shapes for b in right.shapes if (shape := _meet(a, b)) is not None]))
+    return known(lambda: _paired(left.shapes, right.shapes, effort))
+
+
+def _paired(left: tuple[Shape, ...], right: tuple[Shape, ...], effort: Effort) -> Alternatives:
+    effort.spend(STEPS_A_PAIR * (sum(map(_size, left)) * len(right) + sum(map(_size, right)) * len(left)))
+    return _bounded([shape for a in left for b in right if (shape := _meet(a, b)) is not None])
+
+
+def _size(shape: Shape) -> int:
+    return 1 + (len(shape.named) if isinstance(shape, Objects) else len(shape.prefix) if isinstance(shape, Arrays) else 0)
 
 
 def _joined(left: Alternatives, right: Alternatives, full: Alternatives) -> Alternatives:
@@ -138,14 +146,17 @@ def _listed(left: Alternatives, right: Alternatives) -> Alternatives:
     return known(lambda: _bounded([*left.shapes, *right.shapes]))
 
 
-def _outside(inner: Alternatives, full: Alternatives) -> Alternatives:
+def _outside(inner: Alternatives, full: Alternatives, effort: Effort) -> Alternatives:
     if inner.reason or inner == full:
         return inner if inner.reason else EMPTY
     outside = full
     for shape in inner.shapes:
-        # mypy cannot say that complements are of the shape's own class.
-        outside = _met(outside, known(lambda shape=shape: _bounded(list(shape.complement()))), full)  # type: ignore[misc]
+        outside = _met(outside, known(partial(_complement, shape)), full, effort)
     return outside
+
+
+def _complement(shape: Shape) -> Alternatives:
+    return _bounded(list(shape.complement()))
 
 
 def _bounded(shapes: list[Shape]) -> Alternatives:

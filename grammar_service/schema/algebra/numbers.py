@@ -73,7 +73,9 @@ class Numbers:
         value = exact(number)
         above = self.low is None or value > exact(self.low.value) or (value == exact(self.low.value) and not self.low.open)
         below = self.high is None or value < exact(self.high.value) or (value == exact(self.high.value) and not self.high.open)
-        return above and below and (not self.whole or value.denominator == 1) and (self.step is None or (value / self.step).denominator == 1)
+        return (
+            above and below and (not self.whole or value.denominator == 1) and (self.step is None or (value / self.step).denominator == 1)
+        )
 
     def written(self) -> dict[str, Json]:
         schema: dict[str, Json] = {"type": "integer" if self.whole else "number"}

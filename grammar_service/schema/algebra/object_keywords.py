@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from grammar_service.effort import Effort
 from grammar_service.json_text import Json
 from grammar_service.pointer import join
 from grammar_service.schema.algebra.cases import EVERYTHING, FULL, Alternatives, Cases, known
 from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, At, Expression, every
 from grammar_service.schema.algebra.inexact import Inexact
-from grammar_service.schema.algebra.objects import Objects, Seen, joined, regions_of
+from grammar_service.schema.algebra.objects import Objects, Region, Seen, joined, regions_of
 from grammar_service.schema.algebra.pattern import Pattern
 from grammar_service.schema.algebra.scalar_keywords import Assertion, count
 from grammar_service.schema.algebra.strings import Strings
@@ -26,7 +27,7 @@ def members(schema: Schema, pointer: str, annotated: bool, pattern_of: Callable[
         patterns = _map(schema, "patternProperties")
         if len(patterns) > MAX_PATTERNS:
             raise Inexact("so many patterns of property names are not combined")
-        sets = [(pattern_of(name).strings, _at(value, join(pointer, "patternProperties", name))) for name, value in patterns]
+        sets: list[Region] = [(pattern_of(name).strings, _at(value, join(pointer, "patternProperties", name))) for name, value in patterns]
         named = tuple(
             (name, every(_at(value, join(pointer, "properties", name)), *(asked for names, asked in sets if name in names)))
             for name, value in _map(schema, "properties")
@@ -60,24 +61,25 @@ def names(allowed: Cases) -> Cases:
         language = StringSet.of_strings(())
         for shape in strings.shapes:
             language = language.union(shape.language()) if isinstance(shape, Strings) else language
-        halves = [(language, ANYTHING), (language.complement(), NOTHING)]
+        halves: list[Region] = [(language, ANYTHING), (language.complement(), NOTHING)]
         return Alternatives((Objects(regions=joined([(half, asked) for half, asked in halves if not half.is_empty])),))
 
     return Cases.about("object", FULL["object"] if allowed.of("string") == FULL["string"] else known(make))
 
 
-def where_present(name: str, asked: Cases) -> Cases:
+def where_present(name: str, asked: Cases, effort: Effort) -> Cases:
     """Objects without the property, those with it that are among `asked`, and all that is no object."""
     absent = Cases.about("object", Alternatives((Objects(((name, NOTHING),)),)))
     present = Cases.only("object", Objects(required=(name,), named=((name, ANYTHING),)))
-    return absent.join(present.meet(asked)) if asked != EVERYTHING else EVERYTHING
+    return absent.join(present.meet(asked, effort)) if asked != EVERYTHING else EVERYTHING
 
 
-def _dependent_required(value: Json) -> Cases:
+def dependent_required(value: Json, effort: Effort) -> Cases:
+    """`dependentRequired`: for each name, objects without it or with the others too."""
     cases = EVERYTHING
     for name, others in value.items() if isinstance(value, dict) else ():
         if others:
-            cases = cases.meet(where_present(name, _required(others)))
+            cases = cases.meet(where_present(name, _required(others), effort), effort)
     return cases
 
 
@@ -104,5 +106,4 @@ ASSERTIONS: dict[str, Assertion] = {
     "required": _required,
     "minProperties": _object(lambda value: Objects(least=count(value))),
     "maxProperties": _object(lambda value: Objects(most=count(value))),
-    "dependentRequired": _dependent_required,
 }

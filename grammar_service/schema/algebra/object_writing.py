@@ -47,8 +47,8 @@ class ObjectWriter:
             schema["additionalProperties"] = self._inner(shape.regions[0][1])
         else:
             others = StringSet.of_strings(name for name, _ in shape.named).complement()
-            open_regions = [(names.intersection(others), asked) for names, asked in shape.regions if asked != NOTHING]
-            schema["patternProperties"] = {anchored_pattern(names): self._inner(asked) for names, asked in open_regions if not names.is_empty}
+            regions = [(names.intersection(others), asked) for names, asked in shape.regions if asked != NOTHING]
+            schema["patternProperties"] = {anchored_pattern(names): self._inner(asked) for names, asked in regions if not names.is_empty}
             schema["additionalProperties"] = False
         if shape.least:
             schema["minProperties"] = shape.least

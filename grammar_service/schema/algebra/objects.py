@@ -106,7 +106,8 @@ class Objects:
         named = dict(self.named)
         for name in self.required:
             named.setdefault(name, self._asked(name, named))
-        if any(named[name] == NOTHING for name in self.required) or (self.most is not None and self.most < max(self.least, len(self.required))):
+        fewest = max(self.least, len(self.required))
+        if any(named[name] == NOTHING for name in self.required) or (self.most is not None and self.most < fewest):
             return None
         least = 0 if self.least <= len(self.required) else self.least
         return Objects(tuple(named.items()), self.regions, self.required, least, self.most, self.seen)

@@ -24,7 +24,7 @@ MAX_BRANCHES = 24
 """Branches of `oneOf`, or of `anyOf` beside `unevaluated…`, that are told apart."""
 MAX_DEPTH = 60
 MAX_EFFORT = 1_000_000
-"""For all patterns of one document: about a second."""
+"""For all patterns and combinations of one document: about a second."""
 
 Read = Callable[[Expression], Cases]
 
@@ -60,13 +60,13 @@ class Reader:
             case At(pointer):
                 return self._schema(self._schemas[pointer], pointer, annotated)
             case Negated(inner):
-                return self.cases(inner).complement()
+                return self.cases(inner).complement(self._effort)
             case Exactly(text):
                 return cases_of_value(parse_json(text, "the value"))
             case Every(parts):
                 cases = EVERYTHING
                 for part in parts:
-                    cases = cases.meet(self.cases(part, annotated))
+                    cases = self._met(cases, self.cases(part, annotated))
                 return cases
 
     def _schema(self, schema: Json, pointer: str, annotated: bool) -> Cases:
@@ -75,7 +75,7 @@ class Reader:
         cases = EVERYTHING
         deep = annotated or bool({"unevaluatedItems", "unevaluatedProperties"} & schema.keys())
         for assertion in self._assertions(schema, pointer, deep):
-            cases = cases.meet(assertion)
+            cases = self._met(cases, assertion)
         if deep:
             cases = unevaluated.closed(cases, schema, pointer)
         return cases if annotated else unevaluated.forgotten(cases) if deep else cases
@@ -96,6 +96,8 @@ class Reader:
                 yield object_keywords.members(schema, pointer, annotated, self._pattern)
             elif group == "array contains":
                 yield array_keywords.contains(schema, pointer, annotated)
+            elif keyword == "dependentRequired":
+                yield object_keywords.dependent_required(value, self._effort)
             elif keyword == "pattern":
                 yield Cases.about("string", Alternatives((Strings(patterns=(self._pattern(str(value)),)),)))
             elif keyword == "propertyNames":
@@ -103,13 +105,16 @@ class Reader:
             else:
                 yield _plain(keyword, value)
 
+    def _met(self, left: Cases, right: Cases) -> Cases:
+        return left.meet(right, self._effort)
+
     def _pattern(self, text: str) -> Pattern:
         return self._patterns.setdefault(text, Pattern(text, self._effort))
 
     def _all_of(self, schema: Schema, pointer: str, annotated: bool) -> Cases:
         cases = EVERYTHING
         for branch in _branches(schema["allOf"], pointer, "allOf"):
-            cases = cases.meet(self.cases(branch, annotated))
+            cases = self._met(cases, self.cases(branch, annotated))
         return cases
 
     def _any_of(self, schema: Schema, pointer: str, annotated: bool) -> Cases:
@@ -127,8 +132,8 @@ class Reader:
         none = EVERYTHING
         for branch in branches:
             holds, fails = self.cases(branch, True), self.cases(negated(branch))
-            some = some.meet(holds).beside(some.meet(fails)).beside(none.meet(holds))
-            none = none.meet(fails)
+            some = self._met(some, holds).beside(self._met(some, fails)).beside(self._met(none, holds))
+            none = self._met(none, fails)
         return some
 
     def _one_of(self, schema: Schema, pointer: str, annotated: bool) -> Cases:
@@ -140,7 +145,7 @@ class Reader:
             alone = self.cases(branch, annotated)
             for other in branches[:index] + branches[index + 1 :]:
                 if not self.is_empty(every(branch, other)):
-                    alone = alone.meet(self.cases(negated(other)))
+                    alone = self._met(alone, self.cases(negated(other)))
             cases = cases.beside(alone) if annotated else cases.join(alone)
         return cases
 
@@ -156,8 +161,9 @@ class Reader:
         other = self.cases(At(pointer_to(pointer, "else")), annotated) if "else" in schema else EVERYTHING
         if not annotated and then == EVERYTHING == other:
             return EVERYTHING
-        fails = self.cases(negated(condition)).meet(other)
-        return holds.meet(then).beside(fails) if annotated else holds.meet(then).join(fails)
+        fails = self._met(self.cases(negated(condition)), other)
+        held = self._met(holds, then)
+        return held.beside(fails) if annotated else held.join(fails)
 
     def _ref(self, schema: Schema, pointer: str, annotated: bool) -> Cases:
         return self.cases(At(of_fragment(str(schema["$ref"])[1:])), annotated)
@@ -167,7 +173,7 @@ class Reader:
         dependent = schema["dependentSchemas"]
         for name in dependent if isinstance(dependent, dict) else ():
             asked = self.cases(At(pointer_to(pointer, "dependentSchemas", name)), annotated)
-            cases = cases.meet(object_keywords.where_present(name, asked))
+            cases = self._met(cases, object_keywords.where_present(name, asked, self._effort))
         return cases
 
     def is_empty(self, expression: Expression) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from grammar_service.backends import select_backend
 from grammar_service.backends.llguidance_backend import LlguidanceBackend
 from grammar_service.backends.load_cost import MAX_LOAD_BYTES, bounded_load
-from grammar_service.errors import GrammarTooLarge, UnsupportedGrammar
+from grammar_service.errors import GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.tokenizer import GrammarTokenizer
 from tests.driving import accepts, grammar_of
@@ -81,3 +81,8 @@ def _take(size: int) -> None:
         held = bytearray(size)
         for page in range(0, size, 4096):
             held[page] = 1
+
+
+def test_a_grammar_that_never_ends_is_refused(tokenizer: GrammarTokenizer) -> None:
+    with pytest.raises(InvalidGrammar, match="items"):
+        LlguidanceBackend().compile(lark('start: "a" x\nx: "b" x'), tokenizer)
