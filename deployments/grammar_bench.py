@@ -33,7 +33,7 @@ class BenchOrder:
 def run_bench(command: str, order: BenchOrder, progress: CaseProgress) -> tuple[BenchReport, Figures]:
     """Raises UnusableFile, BenchFailed, StartError."""
     cases = read_cases(order.folder)
-    also = [replace(case, name=f"{order.also}/{case.name}") for case in read_cases(order.also)] if order.also else []
+    also = [replace(case, name=f"{order.also.name}/{case.name}") for case in read_cases(order.also)] if order.also else []
     with _redis(progress) as redis:
         plan = Plan(order.tokenizer_path, cases, also, redis, order.rounds)
         figures = GrammarBench(plan, progress.show).run()

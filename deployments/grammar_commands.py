@@ -74,7 +74,9 @@ def bench(
     folder: Folder,
     tokenizer: TokenizerName = "tekken",
     rounds: Annotated[int, typer.Option(min=1, help="turns that every way of doing a thing takes")] = 3,
-    also: Annotated[Path | None, typer.Option(exists=True, file_okay=False, help="further grammars, for cold first masks only")] = None,
+    also: Annotated[
+        Path | None, typer.Option(exists=True, file_okay=False, help="more grammars, or the JSON Schema suite, for cold first masks only")
+    ] = None,
     ray: Annotated[bool, typer.Option("--ray", help="also measure the pool through Ray Serve, which is started and stopped")] = False,
     output: Output = None,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from hashlib import sha256
 from typing import Any
 
@@ -15,6 +16,8 @@ from grammar_service.resolve import ResolvedGrammar
 from grammar_service.spec import GrammarSpec
 
 ATTEMPTS = 3
+PATIENCE_S = 30.0
+"""A caller whose turn has not come by then may as well come again."""
 
 
 class CompilePool:
@@ -64,10 +67,13 @@ class CompilePool:
         handle = self._handle.options(session_id=key, method_name=method)
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                answer: object = await handle.remote(*arguments)
+                async with asyncio.timeout(PATIENCE_S):
+                    answer: object = await handle.remote(*arguments)
                 return answer
             except BackPressureError as error:
                 raise PoolBusy("the compile pool's queue is full") from error
+            except TimeoutError:
+                raise PoolBusy("the compile pool does not get round to the grammar") from None
             except (RayActorError, DeploymentUnavailableError) as error:
                 # The replica that owned the key has died; the ring gives the key to another one.
                 if attempt == ATTEMPTS:

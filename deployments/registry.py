@@ -45,7 +45,8 @@ class GrammarRegistry:
     """`store` is None where no Redis is configured: then only the settings name grammars. `resolve` gives the spec of a
     tenant its backend and key, and raises GrammarError, PoolBusy or PoolUnavailable.
 
-    At most `most` names can be registered; `whitespace` and `closed` are for JSON constraints that do not choose. `report` gets all counters.
+    At most `most` names can be registered; `whitespace` and `closed` are for JSON constraints that do not choose. `report` gets all
+    counters.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any
 
 from grammar_service.cache.tiered import TieredCache
 from grammar_service.counters import CompilerCounters
-from grammar_service.errors import GrammarError, MaskcastError
+from grammar_service.errors import CompileTimeout, GrammarError, MaskcastError
 from grammar_service.messages import Compiled, CompileRequest, Refusal
 from grammar_service.refusals import LASTING
 from grammar_service.resolve import ResolvedGrammar
@@ -101,7 +101,7 @@ class GrammarCompiler:
             if (found := await self._find(request)) is not None:
                 return found
             if quick is None:
-                return await self._flights.run(request.key, lambda: self._make(request))
+                return await self._fly(request)
             self._make_behind(request)
         except GrammarError:
             if quick is None:
@@ -110,9 +110,19 @@ class GrammarCompiler:
             compiled = await self._answer(quick)
         except GrammarError:
             # The two backends see different faults: what the one refuses, the other may still compile.
-            return await self._flights.run(request.key, lambda: self._make(request))
+            return await self._fly(request)
         self._counters.stopgaps += 1
         return compiled
+
+    async def _fly(self, request: CompileRequest) -> Compiled:
+        """The artifact from the flight of its key; one that another request gave less time is not the last word."""
+        joined = request.key in self._flights
+        try:
+            return await self._flights.run(request.key, lambda: self._make(request))
+        except CompileTimeout:
+            if not joined:
+                raise
+        return await self._flights.run(request.key, lambda: self._make(request))
 
     async def _find(self, request: CompileRequest) -> Compiled | None:
         """Raises GrammarError: it is known that the grammar does not compile."""

@@ -17,7 +17,7 @@ from grammar_service.fault import Fault
 from grammar_service.json_schema import JsonSchema, schema_of
 from grammar_service.json_text import Json, parse_json
 from grammar_service.pointer import join
-from grammar_service.schema.xgrammar_support import xgrammar_faults
+from grammar_service.schema.xgrammar_support import lone_xgrammar_faults
 from grammar_service.tag_fields import (
     Object,
     any_text_at,
@@ -70,7 +70,9 @@ def tag_faults(text: str, closed: bool = True) -> list[Fault]:
         return ""
 
     written_tag(text, collect, closed)
-    return [Fault(e.pointer + (fault.pointer or ""), fault.message) for e in found for fault in e.schema.form_for(xgrammar_faults).faults]
+    return [
+        Fault(e.pointer + (fault.pointer or ""), fault.message) for e in found for fault in e.schema.form_for(lone_xgrammar_faults).faults
+    ]
 
 
 def written_tag(text: str, write: Callable[[Embedded], str], closed: bool = True) -> Json:

@@ -11,7 +11,7 @@ from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload, 
 from grammar_service.json_schema import parse_schema
 from grammar_service.packing import MAX_EXPANDED_BYTES
 from grammar_service.regex import Dialect, parse_regex
-from grammar_service.schema.xgrammar_support import MANY_VALUES, xgrammar_faults
+from grammar_service.schema.xgrammar_support import MANY_VALUES, allow_list
 from grammar_service.spec import COMPACT, SPACED_KINDS, GrammarKind, GrammarSpec
 from grammar_service.structural_tag import tag_faults
 
@@ -48,7 +48,7 @@ class XgrammarBackend:
         if spec.kind in SPACED_KINDS and spec.whitespace == COMPACT:
             return [Fault(None, "compact whitespace: version 0.2.8 writes spaces after commas all the same")]
         if spec.kind is GrammarKind.JSON_SCHEMA:
-            return parse_schema(spec.text, spec.closed).form_for(xgrammar_faults).faults
+            return parse_schema(spec.text, spec.closed).form_for(allow_list(spec)).faults
         if spec.kind is GrammarKind.REGEX:
             parse_regex(spec.text, Dialect.PYTHON_ASCII)
         elif spec.kind is GrammarKind.CHOICE:

@@ -14,7 +14,7 @@ from grammar_service.json_schema import JsonSchema, parse_schema
 from grammar_service.json_text import text_of
 from grammar_service.regex import Dialect, parse_regex
 from grammar_service.schema.rewriting import with_length_patterns
-from grammar_service.schema.xgrammar_support import xgrammar_faults
+from grammar_service.schema.xgrammar_support import AllowList, allow_list, lone_xgrammar_faults
 from grammar_service.spec import FLEXIBLE, JSON_KINDS, MAX_WHITESPACE, STANDARD, GrammarKind, GrammarSpec, indent_of
 from grammar_service.structural_tag import Embedded, written_tag
 
@@ -61,7 +61,7 @@ def compiled(recipe: Recipe, compiler: xgrammar.GrammarCompiler) -> xgrammar.Com
 def _written(spec: GrammarSpec) -> str:
     match spec.kind:
         case GrammarKind.JSON_SCHEMA:
-            return _schema_text(parse_schema(spec.text, spec.closed))
+            return _schema_text(parse_schema(spec.text, spec.closed), allow_list(spec))
         case GrammarKind.JSON_OBJECT:
             return JSON_OBJECT.text
         case GrammarKind.REGEX:
@@ -104,10 +104,10 @@ def _writer(whitespace: str) -> Callable[[Embedded], str]:
     def write(embedded: Embedded) -> str:
         bound = embedded.max_whitespace
         layout = _layout(whitespace, MAX_WHITESPACE) if bound is None else _layout(FLEXIBLE, bound)
-        return str(xgrammar.Grammar.from_json_schema(_schema_text(embedded.schema), **layout))
+        return str(xgrammar.Grammar.from_json_schema(_schema_text(embedded.schema, lone_xgrammar_faults), **layout))
 
     return write
 
 
-def _schema_text(schema: JsonSchema) -> str:
-    return text_of(with_length_patterns(schema.form_for(xgrammar_faults).document))
+def _schema_text(schema: JsonSchema, faults_of: AllowList) -> str:
+    return text_of(with_length_patterns(schema.form_for(faults_of).document))

@@ -67,12 +67,19 @@ class GrammarBench:
         for turn in range(self._plan.rounds):
             shuffled = self._chance.sample(cases, len(cases))
             middle = len(shuffled) // 2
-            for measured, warm in ((shuffled[:middle], shuffled[middle:]), (shuffled[middle:], shuffled[:middle])):
-                rows += self._part("ready", measured, warm, turn)
+            halves = shuffled[:middle], shuffled[middle:]
+            for half, (measured, warm) in enumerate((halves, halves[::-1])):
+                rows += self._part("ready", measured, f", half {half + 1}", warm, turn)
         return rows
 
     def _part(
-        self, part: str, cases: Sequence[Case], warm: Sequence[Case] = (), turn: int = 0, redis: RedisAddress | None = None
+        self,
+        part: str,
+        cases: Sequence[Case],
+        label: str = "",
+        warm: Sequence[Case] = (),
+        turn: int = 0,
+        redis: RedisAddress | None = None,
     ) -> list[Measured]:
         plan = self._plan
         assignment = Assignment(
@@ -85,8 +92,10 @@ class GrammarBench:
             turn=turn,
             deadline_s=plan.deadline_s,
         )
-        step = _Step(f"{part}, turn {turn + 1}", len(cases) + len(warm), self._heard)
-        return run_bounded(assignment, plan.bounds, step.hear)
+        name, total = f"{part}, turn {turn + 1}{label}", len(cases) + len(warm)
+        rows = run_bounded(assignment, plan.bounds, _Step(name, total, self._heard).hear)
+        self._heard(name, total, total)
+        return rows
 
 
 class _Step:

@@ -9,7 +9,7 @@ Strings with a `pattern` or length bounds may hold raw control characters, and s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from grammar_service.fault import Fault
 from grammar_service.json_text import Json
@@ -18,6 +18,7 @@ from grammar_service.schema.formats import XGRAMMAR_FORMATS
 from grammar_service.schema.keywords import BY_TYPE, Schema, walk
 from grammar_service.schema.normal import types_of
 from grammar_service.schema.references import asserting
+from grammar_service.spec import GrammarKind, GrammarSpec, indent_of
 
 _ALONE = ("$ref", "anyOf", "allOf", "enum", "const")
 _ALLOWED = {
@@ -37,13 +38,31 @@ _MAX_EXACT = 10**9
 """Bounds beyond this are refused: the library computes with machine integers."""
 
 
+AllowList = Callable[[Schema, bool], Iterator[Fault]]
+
+
 def xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:
     """The keywords of a document in normal form, or `rewritten`, that xgrammar would weaken or fail on, with their pointers."""
     for pointer, schema in walk(document):
         if isinstance(schema, dict):
             yield from _faults(schema, pointer)
+            if message := _respelt(schema):
+                yield Fault(join(pointer, "properties"), message)
         elif schema is False and pointer.rpartition("/")[2] not in ("additionalProperties", "items"):
             yield Fault(pointer, "the schema `false` is not supported here")
+
+
+def lone_xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:
+    """The same for what no other backend writes, structural tags and indented JSON: there a declared name that comes again, spelt with
+    escapes among additional ones, is let through."""
+    respelt = {join(pointer, "properties") for pointer, schema in walk(document) if isinstance(schema, dict) and _respelt(schema)}
+    return (fault for fault in xgrammar_faults(document, rewritten) if fault.pointer not in respelt)
+
+
+def allow_list(spec: GrammarSpec) -> AllowList:
+    """The one of the two that is meant for a spec."""
+    lone = spec.kind is GrammarKind.STRUCTURAL_TAG or indent_of(spec.whitespace) is not None
+    return lone_xgrammar_faults if lone else xgrammar_faults
 
 
 def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
@@ -55,14 +74,7 @@ def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
             yield Fault(join(pointer, keyword), f"`{keyword}` beside other keywords is not enforced")
     if said and not said & {"type", *_ALONE}:
         yield Fault(pointer or "", "a `type` is needed beside these keywords")
-    for keyword, check in (
-        ("$ref", _reference),
-        ("allOf", _all_of),
-        ("required", _required),
-        ("enum", _enum),
-        ("const", _const),
-        ("properties", _properties),
-    ):
+    for keyword, check in (("$ref", _reference), ("allOf", _all_of), ("required", _required), ("enum", _enum), ("const", _const)):
         if keyword in said and (message := check(schema)):
             yield Fault(join(pointer, keyword), message)
     if said & BY_TYPE["string"]:
@@ -105,9 +117,9 @@ def _required(schema: Schema) -> str | None:
     return None if declared else "a required name that is not in `properties` is not enforced"
 
 
-def _properties(schema: Schema) -> str | None:
+def _respelt(schema: Schema) -> str | None:
     """The library lets additional names be spelt with escapes, so that a declared one could come again with another value."""
-    properties, others = schema["properties"], schema.get("additionalProperties", True)
+    properties, others = schema.get("properties"), schema.get("additionalProperties", True)
     if others is False or not isinstance(properties, dict) or all(_same(member, others) for member in properties.values()):
         return None
     return "a declared property is not enforced where additional ones are allowed, since escapes may spell its name"

@@ -148,6 +148,16 @@ async def test_a_grammar_too_slow_to_compile_stays_on_its_stopgap_and_is_left_al
     assert (await compiler.counters())["compiled"] == before["compiled"] + 1  # the stopgap itself
 
 
+async def test_whoever_joins_a_compile_that_was_given_less_time_gets_his_own(compiler: GrammarCompiler) -> None:
+    spec = GrammarSpec(GrammarKind.EBNF, "root ::= " + " | ".join(f'"joined {index}"' for index in range(4_000)))
+    hasty, patient = await asyncio.gather(
+        compiler.compile(request_of(compiler, spec, deadline_s=0.05)), compiler.compile(request_of(compiler, spec))
+    )
+    assert isinstance(hasty, Refusal)
+    assert hasty.code == "grammar_compile_timeout"
+    assert isinstance(patient, Compiled)
+
+
 async def test_a_fault_that_lasts_is_remembered_in_redis_and_a_timeout_is_not(
     compiler: GrammarCompiler, server: RedisProcess, model_folder: Path
 ) -> None:

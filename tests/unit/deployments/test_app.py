@@ -9,8 +9,8 @@ import yaml
 from ray import serve
 from ray.serve.schema import ServeDeploySchema
 
-from deployments.app import build
-from deployments.config import ModelSettings, Settings, load_settings
+from deployments.app import build, compile_pool
+from deployments.config import ModelSettings, Settings, load_settings, parse_settings
 from deployments.errors import SettingsError
 from deployments.placement import place
 
@@ -27,6 +27,15 @@ def test_it_is_built_from_settings_a_mapping_or_a_file(tmp_path: Path) -> None:
 def test_an_unknown_setting_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"model\.replicas"):
         build({"model": {"replicas": 2}})
+
+
+def test_the_compile_pool_is_scaled_where_the_settings_give_two_numbers() -> None:
+    fixed = compile_pool(parse_settings({"grammar": {"compile_replicas": 3}}))._bound_deployment
+    assert fixed.num_replicas == 3
+    scaled = compile_pool(parse_settings({"grammar": {"compile_replicas": 1, "max_compile_replicas": 4}}))._bound_deployment
+    limits = scaled._deployment_config.autoscaling_config
+    assert limits is not None
+    assert (limits.min_replicas, limits.max_replicas) == (1, 4)
 
 
 def test_the_serve_configuration_example_is_one_that_serve_deploys() -> None:

@@ -22,6 +22,38 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"type": "integer", "minimum": 3, "exclusiveMaximum": 12}, [3, 11], [2, 12, 3.5, "3"]),
     ({"type": "number", "minimum": 0.5, "maximum": 12}, [0.5, 3, 12], [0.4, 12.5, -1]),
     ({"type": "integer", "multipleOf": 7}, [14, 0], [8, 15]),
+    ({"type": "number", "multipleOf": 0.5, "minimum": 0}, [1.5, 0], [0.75, -0.5]),
+    ({"not": {"type": "object", "required": ["a"]}}, [1, {"b": 2}, [{"a": 1}]], [{"a": 1}]),
+    (
+        {"if": {"properties": {"a": {"const": 1}}, "required": ["a"]}, "then": {"required": ["b"]}},
+        [{"a": 1, "b": 2}, {"a": 2}, 3],
+        [{"a": 1}],
+    ),
+    (
+        {
+            "type": "object",
+            "properties": {"a": {"type": "array"}},
+            "patternProperties": {"^a": {"minItems": 1}},
+            "additionalProperties": True,
+        },
+        [{"a": [1]}, {"ab": [1]}, {"b": 2}],
+        [{"a": []}, {"ab": []}, {"a": 1}],
+    ),
+    ({"type": "object", "propertyNames": {"pattern": "^a"}}, [{"ab": 1}, {}], [{"b": 1}]),
+    ({"type": "object", "minProperties": 1}, [{"a": 1}], [{}]),
+    ({"type": "array", "contains": {"const": 1}, "maxItems": 3}, [[1], [0, 1, 2]], [[], [0, 2], [1, 1, 1, 1]]),
+    ({"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}, [[], ["b", "a"]], [["a", "a"], ["c"]]),
+    (
+        {
+            "type": "object",
+            "properties": {"a": {}},
+            "anyOf": [{"properties": {"b": {}}, "required": ["b"]}, True],
+            "unevaluatedProperties": False,
+        },
+        [{"a": 1}, {"a": 1, "b": 2}],
+        [{"c": 1}, {"a": 1, "c": 2}],
+    ),
+    ({"type": "object", "dependentRequired": {"a": ["b"]}}, [{}, {"b": 1}, {"a": 1, "b": 2}], [{"a": 1}]),
     ({"type": "string", "minLength": 2, "maxLength": 4}, ["ab", "abcd", "éü"], ["a", "abcde"]),
     ({"type": "string", "maxLength": 2}, ["", "ab"], ["abc"]),
     ({"type": "string", "minLength": 2}, ["ab", "abcdefgh"], ["", "a"]),
@@ -40,7 +72,8 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"type": "string", "format": "ipv4"}, ["10.0.0.1"], ["10.0.0.256", "10.0.0.01", "10.0.0"]),
     ({"type": "string", "enum": ["a", 'b"\n', 1]}, ["a", 'b"\n'], [1, "c"]),
     ({"enum": ["a", 1], "minLength": 1}, ["a", 1], ["b", 2]),
-    ({"const": {"a": [1, "é"]}}, [], [{"a": 1}, {}]),
+    ({"const": {"a": [1, "é"]}}, [{"a": [1, "é"]}], [{"a": 1}, {}]),
+    ({"enum": [[1, 2], {"b": None}, "c"]}, [[1, 2], {"b": None}, "c"], [[1], {}, "d"]),
     ({"type": ["string", "null"], "maxLength": 1}, ["a", None], ["ab", 1]),
     ({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2}, [[1], [1, 2]], [[], [1, 2, 3], ["a"]]),
     ({"type": "array", "prefixItems": [{"type": "integer"}]}, [[1]], [["a"], [1, 2]]),
@@ -103,3 +136,19 @@ def test_random_outputs_are_valid(schema: Any, valid: list[Any], invalid: list[A
     validator = Draft202012Validator(schema)
     texts = [text for seed in range(6) if (text := sample(grammar, tokenizer, seed, most=60)) is not None]
     assert [text for text in texts if not validator.is_valid(json.loads(text))] == []
+
+
+@pytest.mark.parametrize("others", [True, {"type": "string"}])
+def test_a_declared_name_does_not_come_again_in_other_spelling(others: Any, tokenizer: GrammarTokenizer) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b\n": {"type": "null"}}, "additionalProperties": others}
+    grammar = grammar_of(schema_spec(schema), tokenizer)
+    assert accepts(grammar, '{"a": 1, "b\\n": null, "ab": "x", "\u00e9": "y"}')
+    for text in ('{"a": 1, "a": "x"}', '{"\\u0061": "x"}', '{"a": 1, "\\u0061": "x"}', '{"b\\u000a": "x"}'):
+        assert not accepts(grammar, text)
+
+
+def test_a_name_of_a_pattern_cannot_be_spelt_around_it(tokenizer: GrammarTokenizer) -> None:
+    schema = {"type": "object", "patternProperties": {"^a": {"type": "integer"}}, "additionalProperties": {"type": "string"}}
+    grammar = grammar_of(schema_spec(schema), tokenizer)
+    assert accepts(grammar, '{"ab": 1, "b": "x"}')
+    assert not accepts(grammar, '{"\\u0061b": "x"}')

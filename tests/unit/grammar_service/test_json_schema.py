@@ -78,20 +78,26 @@ def test_what_matches_nothing_or_leads_nowhere_is_invalid(schema: Any, pointer: 
         ({"$ref": "#anchor"}, "/$ref"),
         ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "/properties/a/$ref"),
         ({"$dynamicRef": "#a"}, "/$dynamicRef"),
-        ({"properties": {"a": {"$id": "https://example.com"}}}, "/properties/a/$id"),
+        ({"properties": {"a": {"$id": "https://example.com#b"}}}, "/properties/a/$id"),
+        ({"properties": {"a": {"$ref": "b.json"}}, "$id": "https://example.com/a.json"}, "/properties/a/$ref"),
+        (
+            {"$defs": {"a": {"$id": "a", "$dynamicAnchor": "x"}, "b": {"$id": "b", "$dynamicAnchor": "x", "$dynamicRef": "#x"}}},
+            "/$defs/b/$dynamicRef",
+        ),
         ({"maxLenght": 3}, "/maxLenght"),
-        ({"properties": {"a": {"not": {}}}}, "/properties/a/not"),
-        ({"if": {}, "then": {}}, "/if"),
+        ({"properties": {"a": {"not": {"type": "integer"}}}}, "/properties/a/not"),
+        ({"if": {"multipleOf": 2}, "else": {"minimum": 3}}, "/else"),
         ({"type": "array", "uniqueItems": True}, "/uniqueItems"),
-        ({"type": "array", "contains": {}}, "/contains"),
-        ({"type": "object", "dependentRequired": {"a": ["b"]}}, "/dependentRequired"),
-        ({"type": "object", "unevaluatedProperties": False}, "/unevaluatedProperties"),
-        ({"type": "object", "propertyNames": {"maxLength": 3}}, "/propertyNames"),
+        ({"type": "array", "contains": {"type": "null"}}, "/contains"),
+        ({"type": "object", "dependentRequired": {f"a{i}": [f"b{i}"] for i in range(30)}}, "/dependentRequired"),
+        ({"type": "array", "contains": {"const": 1}, "unevaluatedItems": False}, "/contains"),
+        ({"type": "object", "propertyNames": {"format": "email", "pattern": "a"}}, "/propertyNames"),
         ({"type": "object", "minProperties": 2}, "/minProperties"),
         ({"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 2}]}, "/oneOf"),
+        ({"type": "number", "multipleOf": 0.5, "minimum": -3}, "/multipleOf"),
         ({"type": "string", "pattern": "(?=a)b"}, "/pattern"),
         ({"type": "string", "pattern": r"(a)\1"}, "/pattern"),
-        ({"type": "string", "format": "hostname"}, "/format"),
+        ({"type": "string", "format": "regex"}, "/format"),
         ({"type": "string", "format": "nonsense"}, "/format"),
         ({"type": "array", "items": {"type": "array", "maxItems": 10**9, "uniqueItems": True}}, "/items/uniqueItems"),
     ],
@@ -115,9 +121,12 @@ def test_what_nobody_enforces_is_refused_at_its_pointer(schema: Any, pointer: st
         ({"type": "string", "pattern": "^a"}, "llguidance"),
         ({"type": "string", "format": "date"}, "llguidance"),
         ({"type": "string", "minLength": 1, "maxLength": 3}, "xgrammar"),
-        ({"type": "object", "required": ["a"]}, "llguidance"),
-        ({"allOf": [{"type": "integer"}, {"minimum": 3}]}, "llguidance"),
-        ({"$defs": {"a": {"type": "integer"}}, "$ref": "#/$defs/a", "minimum": 3}, "llguidance"),
+        ({"type": "object", "required": ["a"]}, "xgrammar"),
+        ({"allOf": [{"type": "integer"}, {"minimum": 3}]}, "xgrammar"),
+        ({"$defs": {"a": {"type": "integer"}}, "$ref": "#/$defs/a", "minimum": 3}, "xgrammar"),
+        ({"allOf": [{"type": "string"}, {"pattern": "^a"}]}, "llguidance"),
+        ({"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": True}, "llguidance"),
+        ({"type": "object", "properties": {"a": {}}, "additionalProperties": True}, "xgrammar"),
         ({"enum": list(range(2000))}, "llguidance"),
         ({"type": "integer", "multipleOf": 5}, "llguidance"),
         ({"oneOf": [{"type": "integer"}, {"type": "string"}]}, "xgrammar"),
@@ -176,3 +185,31 @@ def test_nesting_is_refused_before_recursion() -> None:
     with pytest.raises(GrammarTooLarge):
         parse_schema('{"items":' * 200 + "{}" + "}" * 200)
     parse_schema('{"items":' * 120 + "{}" + "}" * 120)
+
+
+def test_an_open_schema_says_what_json_schema_says() -> None:
+    properties: Json = {"a": {"type": "null"}}
+    assert schema_of({"properties": properties}, closed=False).normal == {"properties": properties}
+    assert schema_of({"prefixItems": [True]}, closed=False).normal == {"prefixItems": [True]}
+    assert schema_of({"multipleOf": 3, "type": "integer"}, closed=False).normal == {"multipleOf": 3, "type": "integer"}
+
+
+@pytest.mark.parametrize("keyword", ["not", "if", "contains", "oneOf"])
+def test_nothing_is_narrowed_where_a_part_is_negated(keyword: str) -> None:
+    part: Json = {"properties": {"a": {"type": "string"}}, "minimum": 3}
+    document: Json = {keyword: [part, {"type": "object"}] if keyword == "oneOf" else part}
+    assert schema_of(document).normal == document
+
+
+def test_a_format_under_a_negation_is_refused() -> None:
+    with pytest.raises(UnsupportedGrammar):
+        select_backend(schema_spec({"type": "string", "not": {"format": "date"}}))
+    with pytest.raises(UnsupportedGrammar):
+        select_backend(schema_spec({"$defs": {"d": {"format": "date"}}, "type": "string", "not": {"$ref": "#/$defs/d"}}))
+
+
+def test_a_dialect_of_ones_own_is_refused_where_keywords_count() -> None:
+    schema: Json = {"$schema": "https://example.com/mine", "type": "integer"}
+    assert schema_of(schema).normal == {"type": "integer"}
+    with pytest.raises(UnsupportedGrammar):
+        schema_of(schema, closed=False)

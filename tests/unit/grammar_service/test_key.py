@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -55,12 +56,14 @@ def test_backend_version_tokenizer_kind_and_whitespace_change_the_key() -> None:
         key(schema_spec(BASE, "compact")),
         key(GrammarSpec(GrammarKind.STRUCTURAL_TAG, spec.text)),
         key(GrammarSpec(GrammarKind.STRUCTURAL_TAG, spec.text, "flexible")),
+        key(replace(spec, closed=False)),
+        key(GrammarSpec(GrammarKind.STRUCTURAL_TAG, spec.text, closed=False)),
     ]
-    assert len({key(spec), *others}) == 7
+    assert len({key(spec), *others}) == 9
 
 
-def test_whitespace_is_ignored_where_it_means_nothing() -> None:
-    assert key(GrammarSpec(GrammarKind.REGEX, "a", "compact")) == key(GrammarSpec(GrammarKind.REGEX, "a", "standard"))
+def test_options_are_ignored_where_they_mean_nothing() -> None:
+    assert key(GrammarSpec(GrammarKind.REGEX, "a", "compact")) == key(GrammarSpec(GrammarKind.REGEX, "a", "standard", closed=False))
 
 
 @given(st.text(max_size=20), st.text(max_size=20))

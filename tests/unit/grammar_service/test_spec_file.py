@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,14 @@ def test_cases_are_the_grammars_of_a_folder_by_name(tmp_path: Path) -> None:
     (tmp_path / "inner" / "a.json").write_text("{}", encoding="utf-8")
     (tmp_path / "README.md").write_text("no grammar", encoding="utf-8")
     assert [case.name for case in read_cases(tmp_path)] == ["b.regex", "inner/a.json"]
+
+
+def test_a_file_of_the_official_suite_is_one_case_a_schema(tmp_path: Path) -> None:
+    groups = [{"schema": {"type": "null"}, "tests": []}, {"schema": True, "tests": []}]
+    (tmp_path / "type.json").write_text(json.dumps(groups), encoding="utf-8")
+    cases = read_cases(tmp_path)
+    assert [(case.name, case.spec.text) for case in cases] == [("type.json#0", '{"type": "null"}'), ("type.json#1", "true")]
+    assert not any(case.spec.closed for case in cases)
 
 
 def test_a_folder_without_grammars_is_unusable(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_an_embedded_schema_is_enforced_as_one_alone(
     schema: Any, valid: list[Any], invalid: list[Any], tokenizer: GrammarTokenizer
 ) -> None:
     document = spec(new(tag("<x>", schema_format(schema), "</x>")))
-    alone = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema))
+    alone = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), "indent:2")
     assert bool(XgrammarBackend().unsupported(document)) == bool(XgrammarBackend().unsupported(alone))
     if XgrammarBackend().unsupported(document):
         return
