@@ -16,15 +16,7 @@ from model_service.messages import Endpoint
 
 def ingress_class(version: str) -> type[Any]:
     """A class for `serve.deployment`: the front door with HTTP paths."""
-    api = FastAPI(title="Maskcast", version=version, docs_url=None, redoc_url=None)
-
-    @api.exception_handler(ApiError)
-    async def answer_error(_: Request, error: ApiError) -> Response:
-        return error_response(error)
-
-    @api.exception_handler(404)
-    async def answer_unknown_path(request: Request, _: Exception) -> Response:
-        return error_response(ApiError(404, f"There is no {request.method} {request.url.path} here.", code="not_found"))
+    api = _api(version)
 
     @serve.ingress(api)
     class Ingress(FrontDoor):
@@ -78,3 +70,18 @@ def ingress_class(version: str) -> type[Any]:
             return await self.metrics()
 
     return Ingress
+
+
+def _api(version: str) -> FastAPI:
+    """An application whose own errors are OpenAI's in form."""
+    api = FastAPI(title="Maskcast", version=version, docs_url=None, redoc_url=None)
+
+    @api.exception_handler(ApiError)
+    async def answer_error(_: Request, error: ApiError) -> Response:
+        return error_response(error)
+
+    @api.exception_handler(404)
+    async def answer_unknown_path(request: Request, _: Exception) -> Response:
+        return error_response(ApiError(404, f"There is no {request.method} {request.url.path} here.", code="not_found"))
+
+    return api

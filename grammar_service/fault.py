@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from grammar_service.json_text import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,3 +14,8 @@ class Fault:
 
     pointer: str | None
     message: str
+
+
+AllowList = Callable[[dict[str, Json], bool], Iterator[Fault]]
+"""What a backend would not enforce exactly of a schema in normal form; the flag says that it is a rewrite, in which patterns match no
+named properties and nothing is composed."""

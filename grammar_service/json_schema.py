@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
-from grammar_service.fault import Fault
+from grammar_service.fault import AllowList, Fault
 from grammar_service.json_text import Json, parse_json
 from grammar_service.pointer import join
 from grammar_service.schema.endless import endless_schema
@@ -17,15 +16,13 @@ from grammar_service.schema.references import References
 from grammar_service.schema.rewrite import rewritten
 from grammar_service.schema.shape import check_shape
 
-AllowList = Callable[[dict[str, Json], bool], Iterator[Fault]]
-"""What a backend would not enforce exactly of a schema; the flag says that it is a rewrite (see `Form`)."""
 _DIALECTS = ("https://json-schema.org/", "http://json-schema.org/")
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """A schema as a backend may read it. `faults`: what that backend would not enforce exactly; their pointers are of the user's own
-    schema. A rewrite has no `oneOf` and the like, and its named properties have taken over what patterns ask of them."""
+    schema."""
 
     document: dict[str, Json]
     faults: list[Fault]

@@ -10,11 +10,12 @@ import xgrammar
 
 from grammar_service.backends.choice import choice_grammar, choices_of
 from grammar_service.errors import InvalidGrammar
+from grammar_service.fault import AllowList
 from grammar_service.json_schema import JsonSchema, parse_schema
 from grammar_service.json_text import text_of
 from grammar_service.regex import Dialect, parse_regex
 from grammar_service.schema.rewriting import with_length_patterns
-from grammar_service.schema.xgrammar_support import AllowList, allow_list, lone_xgrammar_faults
+from grammar_service.schema.xgrammar_support import allow_list, lone_xgrammar_faults
 from grammar_service.spec import FLEXIBLE, JSON_KINDS, MAX_WHITESPACE, STANDARD, GrammarKind, GrammarSpec, indent_of
 from grammar_service.structural_tag import Embedded, written_tag
 

@@ -9,9 +9,9 @@ Strings with a `pattern` or length bounds may hold raw control characters, and s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from grammar_service.fault import Fault
+from grammar_service.fault import AllowList, Fault
 from grammar_service.json_text import Json
 from grammar_service.pointer import join
 from grammar_service.schema.formats import XGRAMMAR_FORMATS
@@ -36,9 +36,6 @@ _PLAIN_REFERENCE = re.compile(r"#(?:/[A-Za-z_$][\w.$\-]*)+", re.ASCII)
 _MAX_STEP = 1024
 _MAX_EXACT = 10**9
 """Bounds beyond this are refused: the library computes with machine integers."""
-
-
-AllowList = Callable[[Schema, bool], Iterator[Fault]]
 
 
 def xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:

@@ -4,6 +4,7 @@ import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import ray
@@ -36,7 +37,7 @@ def settings(redis_server: RedisProcess) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def pool_handle(settings: Settings) -> Iterator[DeploymentHandle]:
+def pool_handle(settings: Settings) -> Iterator[DeploymentHandle[Any]]:
     """The compile pool alone, in a Ray of its own."""
     # Ray's sockets need a short path.
     with (

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -23,7 +24,7 @@ REQUESTS = 200
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def pool(pool_handle: DeploymentHandle) -> CompilePool:
+async def pool(pool_handle: DeploymentHandle[Any]) -> CompilePool:
     pool = CompilePool(pool_handle)
     await pool.fingerprint()
     return pool

@@ -238,3 +238,19 @@ def test_a_compile_deadline_goes_with_its_constraint() -> None:
     requested = take_constraint({"structured_outputs": {"regex": "a", "compile_deadline_s": 2}}, "standard", "hermes")
     assert isinstance(requested, Requested)
     assert requested.deadline_s == 2.0
+
+
+@pytest.mark.parametrize(
+    ("asked", "default", "closed"), [(None, True, True), (None, False, False), (False, True, False), (True, False, True)]
+)
+def test_additional_properties_are_disabled_as_asked(asked: bool | None, default: bool, closed: bool) -> None:
+    options = {"json": {"type": "object"}} | ({} if asked is None else {"disable_additional_properties": asked})
+    requested = take_constraint({"structured_outputs": options}, "standard", "hermes", default)
+    assert isinstance(requested, Requested)
+    assert requested.spec.closed is closed
+
+
+def test_disabling_additional_properties_is_a_flag() -> None:
+    with pytest.raises(ApiError) as caught:
+        take_constraint({"structured_outputs": {"json": {}, "disable_additional_properties": "no"}}, "standard", "hermes")
+    assert caught.value.param == "structured_outputs.disable_additional_properties"

@@ -44,5 +44,5 @@ def test_recursion_that_can_end_is_fine(schema: Any) -> None:
 
 
 def test_an_open_schema_without_a_type_has_values_of_other_types() -> None:
-    schema = {"properties": {"a": {"$ref": "#"}}, "required": ["a"]}
+    schema: Any = {"properties": {"a": {"$ref": "#"}}, "required": ["a"]}
     assert schema_of(schema, closed=False)

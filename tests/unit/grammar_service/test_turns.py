@@ -118,8 +118,7 @@ async def test_a_job_that_is_cancelled_as_it_is_given_a_slot_passes_it_on() -> N
     second = await bench.come("b")
     third = await bench.come("c")
     bench.running[first].set()
-    while not first.done():
-        await asyncio.sleep(0)
+    await first
     second.cancel()
     await settle()
     assert bench.order[-1] in ("b", "c")
