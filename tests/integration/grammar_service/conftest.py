@@ -6,8 +6,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from grammar_service.tokenizer import GrammarTokenizer
 from tests.integration.grammar_service.redis_process import RedisProcess, redis_process
-from tests.tiny_tokenizer import save_tiny_model
+from tests.tiny_tokenizer import VOCAB_SIZE, save_tiny_model, tiny_tokenizer
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +27,8 @@ def no_child_outlives_the_module() -> Iterator[None]:
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     yield
     assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> GrammarTokenizer:
+    return GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)

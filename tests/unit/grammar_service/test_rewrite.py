@@ -32,7 +32,7 @@ def rewrite_of(document: Any, closed: bool) -> Any:
 
 
 @given(st.integers(0, 2**40))
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_rewrite_validates_the_same_instances(seed: int) -> None:
     choose = random.Random(seed)
     document = random_document(choose)
@@ -46,7 +46,7 @@ def test_a_rewrite_validates_the_same_instances(seed: int) -> None:
 
 @pytest.mark.parametrize("closed", WAYS)
 @given(seed=st.integers(0, 2**40))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_the_chosen_backend_accepts_is_valid(closed: bool, seed: int, tokenizer: GrammarTokenizer) -> None:
     choose = random.Random(seed)
     document = random_document(choose)
