@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
 from grammar_service.fault import AllowList, Fault
@@ -16,6 +17,7 @@ from grammar_service.schema.references import References
 from grammar_service.schema.rewrite import rewritten
 from grammar_service.schema.shape import check_shape
 
+REMEMBERED = 4
 _DIALECTS = ("https://json-schema.org/", "http://json-schema.org/")
 
 
@@ -28,13 +30,15 @@ class Form:
     faults: list[Fault]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JsonSchema:
-    """`normal` is the normal form (see `schema.normal`), always an object; `references` belong to the user's own form."""
+    """`normal` is the normal form (see `schema.normal`), always an object; `references` belong to the user's own form. What is in it is
+    shared: nobody may change it."""
 
     normal: dict[str, Json]
     references: References
     closed: bool = True
+    _forms: dict[AllowList, Form] = field(default_factory=dict, compare=False, repr=False)
 
     def form_for(self, faults_of: AllowList) -> Form:
         """The form that the backend of this allow-list enforces exactly, or else the normal form with its faults.
@@ -42,17 +46,27 @@ class JsonSchema:
         A closed schema is rewritten only where its normal form would not do. An open one is rewritten where that is possible, since a
         rewrite admits all spellings of a number.
         """
+        if faults_of not in self._forms:
+            self._forms[faults_of] = self._form_for(faults_of)
+        return self._forms[faults_of]
+
+    def _form_for(self, faults_of: AllowList) -> Form:
         faults = list(faults_of(self.normal, False))
         if self.closed and not faults:
             return Form(self.normal, [])
-        rewrite = rewritten(self.normal)
-        if rewrite is not None and not any(True for _ in faults_of(rewrite, True)):
-            return Form(rewrite, [])
+        if self._rewrite is not None and not any(True for _ in faults_of(self._rewrite, True)):
+            return Form(self._rewrite, [])
         return Form(self.normal, faults)
 
+    @cached_property
+    def _rewrite(self) -> dict[str, Json] | None:
+        return rewritten(self.normal)
 
+
+@lru_cache(maxsize=REMEMBERED)
 def parse_schema(text: str, closed: bool = True) -> JsonSchema:
-    """Read a JSON Schema (draft 2020-12). `closed` as in `GrammarSpec`.
+    """Read a JSON Schema (draft 2020-12). `closed` as in `GrammarSpec`. The last ones are remembered, since both backends are asked
+    about one schema, and the one that is chosen compiles it.
 
     Raises:
         InvalidGrammar: not JSON, not a schema, a reference that leads nowhere, or a schema that nothing matches.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 from grammar_service.json_text import Json, parse_json, text_of
 from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, TEXT_ANNOTATIONS
 from grammar_service.spec import SCHEMA_KINDS, SPACED_KINDS, GrammarKind, GrammarSpec
 
+REMEMBERED = 4
 KEY_VERSION = 3
 """Counts up when one spec comes to mean another grammar. 2: flexible whitespace is bounded, structural tags have a layout. 3: schemas
 are closed or not, and are rewritten."""
@@ -29,8 +31,9 @@ def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerpri
     return digest.hexdigest()
 
 
+@lru_cache(maxsize=REMEMBERED)
 def canonical_text(spec: GrammarSpec) -> str:
-    """The text that all specs of the same meaning share."""
+    """The text that all specs of the same meaning share. The last ones are remembered: a spec has a key on each backend."""
     if spec.kind is GrammarKind.JSON_OBJECT:
         return ""
     if spec.kind is GrammarKind.JSON_SCHEMA:

@@ -98,19 +98,26 @@ class GrammarCompiler:
     async def _answer(self, request: CompileRequest) -> Compiled:
         quick = request.on_stopgap()
         try:
-            if (found := await self._find(request)) is not None:
-                return found
-            if quick is None:
-                return await self._fly(request)
-            self._make_behind(request)
+            found = await self._find(request)
         except GrammarError:
             if quick is None:
                 raise
+            return await self._stopgap(quick)
+        if found is not None:
+            return found
+        if quick is None:
+            return await self._fly(request)
         try:
-            compiled = await self._answer(quick)
+            compiled = await self._stopgap(quick)
         except GrammarError:
             # The two backends see different faults: what the one refuses, the other may still compile.
             return await self._fly(request)
+        # Not sooner: the two would take the processors from each other.
+        self._make_behind(request)
+        return compiled
+
+    async def _stopgap(self, quick: CompileRequest) -> Compiled:
+        compiled = await self._answer(quick)
         self._counters.stopgaps += 1
         return compiled
 

@@ -51,7 +51,8 @@ class LlguidanceLibrary:
             raise ArtifactError("the payload is not UTF-8") from None
         except ValueError as error:
             raise ArtifactError(str(error)) from None
-        if message := grammar.fault():
+        # Whether it can use the grammar was tried where it was compiled.
+        if message := grammar.error():
             raise ArtifactError(f"llguidance cannot read the payload: {_first_line(message)}")
         return grammar
 

@@ -35,8 +35,12 @@ class LlguidanceGrammar:
     def size_bytes(self) -> int:
         return self._bytes
 
+    def error(self) -> str:
+        """The library's message if it cannot read the grammar, else empty."""
+        return str(self._first.get_error())
+
     def fault(self) -> str:
-        """The library's message if it cannot use the grammar, else empty."""
+        """The same, and whether it can use what it has read; costs a mask."""
         if not self._first.is_error():
             # Fuel limits show only when the first mask is computed, grammars that never end when a token has been taken.
             trial = self._first.deep_copy()
