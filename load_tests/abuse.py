@@ -33,7 +33,7 @@ def main(
     clients: Annotated[int, typer.Option(help="calm clients")] = 16,
     attackers: Annotated[int, typer.Option(help="hostile clients")] = 1,
     requests: Annotated[int, typer.Option(help="requests of one calm client in one phase")] = 10,
-    rounds: Annotated[int, typer.Option(help="pairs of phases, without and with the attack")] = 3,
+    rounds: Annotated[int, typer.Option(help="pairs of phases, without and with the attack")] = 2,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
     """Compare the time to first token of calm clients without and with an attack, in turn, on a service of its own."""

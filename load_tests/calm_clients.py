@@ -47,7 +47,7 @@ def _body(name: str, number: int) -> dict[str, Any]:
     return {
         "messages": [{"role": "user", "content": question}],
         "structured_outputs": {"json": schema},
-        "max_tokens": 64,
+        "max_tokens": 160,
         "temperature": 0,
         "stream": True,
     }
