@@ -14,6 +14,8 @@ from grammar_service.registry.store import RegistryCounters
 from grammar_service.sandbox import SandboxSettings
 from model_service.settings import EngineSettings
 
+PATIENCE_MS = 1000
+"""For what no generation waits for: registering, deleting and listing names."""
 EMBEDDED_WEIGHTS = Path(__file__).resolve().parent.parent / "model_service" / "embedded" / "weights"
 
 
@@ -79,8 +81,9 @@ def open_registry(settings: Settings) -> RegistryStore | None:
     redis, counters = settings.redis, RegistryCounters()
     if redis.url is None:
         return None
-    link = RedisLink(redis.url, _password(settings), redis.timeout_ms, counters)
-    return RegistryStore(link, counters, redis.namespace, secret(settings), settings.grammar.max_constraint_bytes + OVERHEAD_BYTES)
+    links = [RedisLink(redis.url, _password(settings), timeout_ms, counters) for timeout_ms in (redis.timeout_ms, PATIENCE_MS)]
+    bound = settings.grammar.max_constraint_bytes + OVERHEAD_BYTES
+    return RegistryStore(links[0], counters, redis.namespace, secret(settings), bound, patient=links[1])
 
 
 def open_cache(settings: Settings) -> TieredCache:

@@ -117,7 +117,7 @@ def _mac(secret: bytes, body: bytes | memoryview) -> bytes:
 def _header(data: bytes) -> ArtifactHeader:
     try:
         header = msgspec.msgpack.decode(data, type=ArtifactHeader)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the artifact's header cannot be read: {error}") from None
     if not (0 <= header.payload_bytes <= MAX_PAYLOAD_BYTES and 0 <= header.expanded_bytes <= MAX_EXPANDED_BYTES):
         raise ArtifactError("the artifact is over the bounds on its size")

@@ -22,7 +22,7 @@ def decode_refusal(payload: bytes) -> Refusal:
     """Raises ArtifactError: not a refusal, or not one that lasts."""
     try:
         refusal = msgspec.msgpack.decode(payload, type=Refusal)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the refusal cannot be read: {error}") from None
     if refusal.code not in _CODES:
         raise ArtifactError(f"a refusal for {refusal.code[:40]!r} is not to be kept")

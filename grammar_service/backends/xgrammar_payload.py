@@ -38,7 +38,7 @@ def read_payload(data: bytes, version: str) -> XgrammarPayload:
     """Raises ArtifactError: not a payload, or one of another version."""
     try:
         payload = msgspec.msgpack.decode(data, type=XgrammarPayload)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the payload cannot be read: {error}") from None
     if payload.version != version:
         raise ArtifactError(f"the payload is of version {payload.version[:80]}, not {version}")

@@ -60,7 +60,7 @@ def unseal(data: bytes, place: str, secret: bytes) -> GrammarEntry:
         raise EntryError("the entry's MAC does not hold")
     try:
         return msgspec.msgpack.decode(body, type=GrammarEntry)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise EntryError(f"the entry cannot be read: {error}") from None
 
 

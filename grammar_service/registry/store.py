@@ -44,9 +44,18 @@ class RegistryStore:
     believed only from entries, which `secret` authenticates.
     """
 
-    def __init__(self, link: RedisLink, counters: RegistryCounters, namespace: str, secret: bytes, max_entry_bytes: int) -> None:
-        """`counters` are those that the link counts in."""
+    def __init__(
+        self,
+        link: RedisLink,
+        counters: RegistryCounters,
+        namespace: str,
+        secret: bytes,
+        max_entry_bytes: int,
+        patient: RedisLink | None = None,
+    ) -> None:
+        """`counters` are those that the links count in. The `patient` link, if there is one, is for what no generation waits for."""
         self._link = link
+        self._patient = patient or link
         self.counters = counters
         self._names = f"{namespace}:registry:{FORMAT_VERSION}"
         self._secret = secret
@@ -59,12 +68,12 @@ class RegistryStore:
             EntryError: what is stored under the name is not ours.
             CacheUnavailable: Redis does not answer.
         """
-        (data,) = await self._read([name])
+        (data,) = await self._read([name], self._link)
         return self._entry(name, data) if data else None
 
     async def add(self, entry: GrammarEntry, most: int) -> Stored:
         """Store an entry under a name that is free, while there are fewer than `most` of them. Raises CacheUnavailable."""
-        if await self._link.ask(lambda redis: redis.scard(self._names)) >= most:
+        if await self._patient.ask(lambda redis: redis.scard(self._names)) >= most:
             return Stored.FULL
         return Stored.NEW if await self._put(entry, only_if_free=True) else Stored.TAKEN
 
@@ -82,15 +91,15 @@ class RegistryStore:
                 deleted, _ = await pipeline.execute()
             return bool(deleted)
 
-        return await self._link.ask(delete)
+        return await self._patient.ask(delete)
 
     async def entries(self) -> AsyncIterator[GrammarEntry]:
         """All entries that are ours, sorted by name. Raises CacheUnavailable, also in the middle."""
-        found = await self._link.ask(lambda redis: cast(Awaitable[set[bytes]], redis.smembers(self._names)))
+        found = await self._patient.ask(lambda redis: cast(Awaitable[set[bytes]], redis.smembers(self._names)))
         names = sorted(name.decode("utf-8", "replace") for name in found)
         for start in range(0, len(names), BATCH):
             batch = names[start : start + BATCH]
-            for name, data in zip(batch, await self._read(batch), strict=True):
+            for name, data in zip(batch, await self._read(batch, self._patient), strict=True):
                 try:
                     if data:
                         yield self._entry(name, data)
@@ -99,8 +108,10 @@ class RegistryStore:
 
     async def close(self) -> None:
         await self._link.close()
+        if self._patient is not self._link:
+            await self._patient.close()
 
-    async def _read(self, names: Sequence[str]) -> list[bytes]:
+    async def _read(self, names: Sequence[str], link: RedisLink) -> list[bytes]:
         """What is stored under the names, empty where nothing is."""
 
         async def read(redis: Redis) -> list[bytes]:
@@ -110,7 +121,7 @@ class RegistryStore:
                     pipeline.getrange(self._place(name), 0, self._max_bytes)
                 return [_bytes(answer) for answer in await pipeline.execute(raise_on_error=False)]
 
-        return await self._link.ask(read)
+        return await link.ask(read)
 
     async def _put(self, entry: GrammarEntry, only_if_free: bool) -> bool:
         data = seal(entry, self._place(entry.id), self._secret)
@@ -122,7 +133,7 @@ class RegistryStore:
                 stored, _ = await pipeline.execute()
             return bool(stored)
 
-        return await self._link.ask(put)
+        return await self._patient.ask(put)
 
     def _entry(self, name: str, data: bytes) -> GrammarEntry:
         try:
