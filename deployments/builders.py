@@ -81,9 +81,10 @@ def open_registry(settings: Settings) -> RegistryStore | None:
     redis, counters = settings.redis, RegistryCounters()
     if redis.url is None:
         return None
-    links = [RedisLink(redis.url, _password(settings), timeout_ms, counters) for timeout_ms in (redis.timeout_ms, PATIENCE_MS)]
+    quick = RedisLink(redis.url, _password(settings), redis.timeout_ms, counters)
+    patient = RedisLink(redis.url, _password(settings), PATIENCE_MS, counters, retries=1)
     bound = settings.grammar.max_constraint_bytes + OVERHEAD_BYTES
-    return RegistryStore(links[0], counters, redis.namespace, secret(settings), bound, patient=links[1])
+    return RegistryStore(quick, counters, redis.namespace, secret(settings), bound, patient)
 
 
 def open_cache(settings: Settings) -> TieredCache:

@@ -31,10 +31,19 @@ class LinkCounters:
 
 
 class RedisLink:
-    """Connects on first use; every call ends within about `timeout_ms`. Counts in the `counters` that it is given."""
+    """Connects on first use; every call ends within about `timeout_ms`. Counts in the `counters` that it is given.
+
+    A call whose connection breaks is made anew `retries` times: after a restart of Redis, the connections that are held are dead.
+    """
 
     def __init__(
-        self, url: str, password: str | None, timeout_ms: int, counters: LinkCounters, clock: Callable[[], float] = time.monotonic
+        self,
+        url: str,
+        password: str | None,
+        timeout_ms: int,
+        counters: LinkCounters,
+        clock: Callable[[], float] = time.monotonic,
+        retries: int = 0,
     ) -> None:
         self._timeout_s = timeout_ms / 1000
         self._counters = counters
@@ -44,7 +53,7 @@ class RedisLink:
             password=password,
             socket_timeout=self._timeout_s,
             socket_connect_timeout=self._timeout_s,
-            retry=Retry(NoBackoff(), 0),
+            retry=Retry(NoBackoff(), retries),
         )
 
     @property

@@ -43,7 +43,7 @@ def test_curl(service: Service) -> None:
 def test_a_named_grammar(service: Service) -> None:
     output = run(service, ["bash", "-c", here("named", service)])
     grammar, end = json.JSONDecoder().raw_decode(output)
-    assert (grammar["object"], grammar["id"]) == ("grammar", "person")
+    assert (grammar.get("object"), grammar.get("id")) == ("grammar", "person"), output
     answer = json.loads(output[end:])
     assert json.loads(answer["choices"][0]["message"]["content"]) == {"name": "Ada Young", "age": 36}
 

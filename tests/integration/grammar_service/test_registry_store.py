@@ -170,3 +170,13 @@ async def test_names_of_the_settings_come_first_and_need_no_redis(store: Registr
     alone = GrammarNames({"word": entry_of("word")}, None)
     assert await alone.find("other") is None
     assert await all_of(alone) == ["word"]
+
+
+async def test_a_name_can_be_added_though_redis_has_cut_the_connections_that_were_held(redis_server: RedisProcess) -> None:
+    counters = RegistryCounters()
+    patient = RedisLink(redis_server.url, PASSWORD, TIMEOUT_MS, counters, retries=1)
+    store = RegistryStore(RedisLink(redis_server.url, PASSWORD, TIMEOUT_MS, counters), counters, "test", b"secret", MAX_BYTES, patient)
+    assert await store.add(entry_of("before"), most=10) is Stored.NEW
+    redis_server.client.client_kill_filter(_type="normal", skipme=True)
+    assert await store.add(entry_of("after"), most=10) is Stored.NEW
+    await store.close()
