@@ -11,7 +11,7 @@ from typing import Any
 from grammar_service.cache.tiered import TieredCache
 from grammar_service.counters import CompilerCounters
 from grammar_service.errors import CompileTimeout, GrammarError, MaskcastError
-from grammar_service.messages import Compiled, CompileRequest, Refusal
+from grammar_service.messages import Compiled, CompileRequest, Refusal, Source
 from grammar_service.refusals import LASTING
 from grammar_service.resolve import ResolvedGrammar
 from grammar_service.resting import Resting
@@ -135,12 +135,13 @@ class GrammarCompiler:
         """Raises GrammarError: it is known that the grammar does not compile."""
         started = time.perf_counter()
         found = await self._cache.get(request.key, lambda blob: self._seal.is_intact(blob, request.key))
-        if found is None:
-            return None
-        if (refusal := self._seal.refusal_in(found.blob, request.key)) is not None:
+        return self._opened(request, found.blob, found.tier, started) if found else None
+
+    def _opened(self, request: CompileRequest, blob: bytes, source: Source, started: float) -> Compiled:
+        if (refusal := self._seal.refusal_in(blob, request.key)) is not None:
             self._counters.remembered += 1
             raise refusal
-        return Compiled(request.key, found.blob, found.tier, _ms_since(started), request.backend)
+        return Compiled(request.key, blob, source, _ms_since(started), request.backend)
 
     def _make_behind(self, request: CompileRequest) -> None:
         """Start the flight without waiting for it."""
@@ -157,6 +158,9 @@ class GrammarCompiler:
 
     async def _make(self, request: CompileRequest) -> Compiled:
         started = time.perf_counter()
+        if (blob := self._cache.held(request.key)) is not None:
+            # Another flight of the key has landed while this request waited for Redis.
+            return self._opened(request, blob, "memory", started)
         try:
             payload = await self._sandbox.compile(request, self._deadline(request.deadline_s))
         except LASTING as error:

@@ -46,6 +46,10 @@ class TieredCache:
         self._counters.misses += 1
         return None
 
+    def held(self, key: str) -> bytes | None:
+        """What memory holds, without waiting; not counted."""
+        return self._memory.get(key)
+
     def keep(self, key: str, blob: bytes) -> None:
         """Store in memory only."""
         self._memory.put(key, blob)
