@@ -50,7 +50,8 @@ def _opinion(opinion: Opinion, serves: bool) -> str:
         return "[green]enforces all of it[/]" + (", chosen" if serves else "")
     if all(fault.pointer is None for fault in opinion.faults):
         return "[red]does not take it[/]"
-    return f"[red]would weaken it[/] in {len(opinion.faults)} places"
+    count = len(opinion.faults)
+    return f"[red]would weaken it[/] in {count} {'place' if count == 1 else 'places'}"
 
 
 def _verdict(inspection: Inspection) -> str:

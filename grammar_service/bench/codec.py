@@ -53,17 +53,23 @@ def measure(assignment: Assignment, tokenizer: GrammarTokenizer) -> Iterator[Beg
 
 def _figures(compiled: xgrammar.CompiledGrammar, bare: BareXgrammar, rounds: int) -> Values:
     """Medians over rounds in each of which both ways take their turn."""
-    taken: dict[str, list[float]] = {"serialize_ms": [], "encode_ms": [], "deserialize_ms": [], "decode_ms": []}
-    text, packed = compiled.serialize_json(), b""
-    size = len(text.encode("utf-8"))
-    for _ in range(rounds):
-        text, serialize_ms = timed(compiled.serialize_json)
-        packed, encode_ms = timed(lambda: pack(compiled.serialize_json()))
-        _, deserialize_ms = timed(lambda: bare.read(text))  # noqa: B023  # called at once
-        _, decode_ms = timed(lambda: bare.read(unpack(packed, size)))  # noqa: B023
-        for name, ms in zip(taken, (serialize_ms, encode_ms, deserialize_ms, decode_ms), strict=True):
-            taken[name].append(ms)
-    return {"json_bytes": size, "packed_bytes": len(packed), **{name: median(samples) for name, samples in taken.items()}}
+    size = len(compiled.serialize_json().encode("utf-8"))
+    turns = [_turn(compiled, bare, size) for _ in range(rounds)]
+    return {"json_bytes": size, **{name: median(turn[name] for turn in turns) for name in turns[0]}}
+
+
+def _turn(compiled: xgrammar.CompiledGrammar, bare: BareXgrammar, size: int) -> dict[str, float]:
+    text, serialize_ms = timed(compiled.serialize_json)
+    packed, encode_ms = timed(lambda: pack(compiled.serialize_json()))
+    _, deserialize_ms = timed(lambda: bare.read(text))
+    _, decode_ms = timed(lambda: bare.read(unpack(packed, size)))
+    return {
+        "packed_bytes": len(packed),
+        "serialize_ms": serialize_ms,
+        "encode_ms": encode_ms,
+        "deserialize_ms": deserialize_ms,
+        "decode_ms": decode_ms,
+    }
 
 
 def _share(compiled: xgrammar.CompiledGrammar, assignment: Assignment, case: str) -> None:
