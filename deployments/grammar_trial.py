@@ -9,7 +9,6 @@ from grammar_service.artifact import ArtifactHeader, authenticate
 from grammar_service.bench.reader import Reader
 from grammar_service.bench.stopwatch import timed
 from grammar_service.cache import MemoryCache, TieredCache
-from grammar_service.forced_prefix import ForcedPrefix
 from grammar_service.limits import Limits
 from grammar_service.messages import Compiled, Refusal
 from grammar_service.resolve import resolve
@@ -50,7 +49,7 @@ def try_out(spec: GrammarSpec, tokenizer_path: str) -> Trial:
         answer_ms=compiled.cost_ms,
         load_ms=load_ms,
         mask_ms=mask_ms,
-        forced=ForcedPrefix(tokenizer).of(grammar),
+        forced=grammar.matcher(None, 0).forced_bytes(),
     )
 
 

@@ -12,6 +12,7 @@ import llguidance.hf
 import xgrammar
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
+from grammar_service.inner_encoder import InnerEncoder
 from grammar_service.token_spaces import TokenSpaces
 
 
@@ -64,6 +65,11 @@ class GrammarTokenizer:
     def encode(self, text: str) -> list[int]:
         """The token ids of a text, without special tokens before or after it."""
         return [int(token) for token in self._tokenizer.encode(text, add_special_tokens=False)]
+
+    @cached_property
+    def inner(self) -> InnerEncoder:
+        """The encoding of text inside of a text, made on first use (over a second for a large vocabulary)."""
+        return InnerEncoder(self._tokenizer, self.vocabulary)
 
     @cached_property
     def llguidance(self) -> llguidance.LLTokenizer:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from grammar_service.backends import CompiledGrammar, Matcher, backend_named, select_backend
+from grammar_service.backends.trial import accepted_prefix
 from grammar_service.spec import STANDARD, GrammarKind, GrammarSpec
 from grammar_service.tokenizer import GrammarTokenizer
 from tests.tiny_tokenizer import STOP_ID, tiny_tokenizer
@@ -33,7 +34,7 @@ def ids_of(text: str) -> list[int]:
 def accepts(grammar: CompiledGrammar, text: str) -> bool:
     """Whether the whole text, and the end after it, is in the grammar's language."""
     ids = [*ids_of(text), STOP_ID]
-    return grammar.matcher(None, 0).validate(ids) == len(ids)
+    return accepted_prefix(grammar.matcher(None, 0), ids) == len(ids)
 
 
 def allowed(matcher: Matcher, vocab_size: int) -> set[int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import torch
 
 from grammar_service.backends.protocol import Matcher
-from grammar_service.backends.trial import accepted_prefix
 from grammar_service.token_spaces import TokenSpaces, advance
 
 
@@ -27,9 +26,6 @@ class BoundedWhitespace:
         self._states.append(after)
         return True
 
-    def validate(self, tokens: list[int]) -> int:
-        return accepted_prefix(self, tokens)
-
     def rollback(self, n: int) -> None:
         self._matcher.rollback(n)
         del self._states[len(self._states) - n :]
@@ -38,6 +34,16 @@ class BoundedWhitespace:
         self._matcher.fill(bitmask, row)
         if (mask := self._spaces.mask(self._states[-1])) is not None:
             bitmask[row, : len(mask)] &= mask
+
+    def forced_bytes(self) -> bytes:
+        forced = self._matcher.forced_bytes()
+        state = self._states[-1]
+        for length in range(len(forced)):
+            after = advance(state, forced[length : length + 1])
+            if after is None:
+                return forced[:length]
+            state = after
+        return forced
 
     def is_terminated(self) -> bool:
         return self._matcher.is_terminated()

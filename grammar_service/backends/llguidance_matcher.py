@@ -9,7 +9,6 @@ import torch
 
 from grammar_service.backends.bounded_whitespace import BoundedWhitespace
 from grammar_service.backends.protocol import Matcher
-from grammar_service.backends.trial import accepted_prefix
 from grammar_service.tokenizer import GrammarTokenizer
 
 BOUNDED, PLAIN = "~", "="
@@ -77,9 +76,6 @@ class LlguidanceMatcher:
         self._accepted += 1
         return True
 
-    def validate(self, tokens: list[int]) -> int:
-        return accepted_prefix(self, tokens)
-
     def rollback(self, n: int) -> None:
         if not 0 <= n <= self._accepted:
             raise ValueError(f"cannot take back {n} of {self._accepted} tokens")
@@ -104,6 +100,11 @@ class LlguidanceMatcher:
         for token in self._stops:
             if accepting:
                 _set(target, token, True)
+
+    def forced_bytes(self) -> bytes:
+        if self._terminated or self._matcher.is_stopped():
+            return b""
+        return bytes(self._matcher.compute_ff_bytes())
 
     def is_terminated(self) -> bool:
         return self._terminated

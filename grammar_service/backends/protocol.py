@@ -38,14 +38,17 @@ class Matcher(Protocol):
     def accept(self, token: int) -> bool:
         """Advance by one token; False (state unchanged) where the grammar forbids it."""
 
-    def validate(self, tokens: list[int]) -> int:
-        """How many of the tokens would be accepted one after another; state unchanged."""
-
     def rollback(self, n: int) -> None:
         """Take back the last n accepted tokens, a stop token included. Raises ValueError: fewer were accepted."""
 
     def fill(self, bitmask: torch.Tensor, row: int) -> None:
         """Write the allowed tokens to a row of an int32 tensor [rows, ceil(V/32)], bit set = allowed; all clear once terminated."""
+
+    def forced_bytes(self) -> bytes:
+        """What every text goes on with from here, as far as the library can tell; empty where the text is complete. State unchanged.
+
+        May end inside a character.
+        """
 
     def is_terminated(self) -> bool:
         """A stop token has been accepted."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from grammar_service.backends.protocol import Matcher
 
 
-def accepted_prefix(matcher: Matcher, tokens: list[int]) -> int:
+def accepted_prefix(matcher: Matcher, tokens: Sequence[int]) -> int:
     """How many of the tokens the matcher would accept one after another; its state is unchanged afterwards."""
     length = 0
     for token in tokens:

@@ -9,7 +9,6 @@ import xgrammar
 
 from grammar_service.backends.bounded_whitespace import BoundedWhitespace
 from grammar_service.backends.protocol import Matcher
-from grammar_service.backends.trial import accepted_prefix
 from grammar_service.tokenizer import GrammarTokenizer
 
 
@@ -51,9 +50,6 @@ class XgrammarMatcher:
         self._accepted += 1
         return True
 
-    def validate(self, tokens: list[int]) -> int:
-        return accepted_prefix(self, tokens)
-
     def rollback(self, n: int) -> None:
         if not 0 <= n <= self._accepted:
             raise ValueError(f"cannot take back {n} of {self._accepted} tokens")
@@ -69,6 +65,15 @@ class XgrammarMatcher:
         if self._last_bits:
             # The library leaves the bits past the vocabulary set.
             bitmask[row, self._last_word] &= self._last_bits
+
+    def forced_bytes(self) -> bytes:
+        if self._matcher.is_terminated():
+            return b""
+        try:
+            return self._matcher.find_jump_forward_string().encode("utf-8")
+        except UnicodeDecodeError as error:
+            # The library makes a string of what may end inside a character.
+            return error.object
 
     def is_terminated(self) -> bool:
         return bool(self._matcher.is_terminated())

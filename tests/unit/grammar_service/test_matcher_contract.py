@@ -6,6 +6,7 @@ import pytest
 
 from grammar_service.backends import CompiledGrammar
 from grammar_service.backends.llguidance_backend import LlguidanceBackend
+from grammar_service.backends.trial import accepted_prefix
 from grammar_service.backends.xgrammar_backend import XgrammarBackend
 from grammar_service.errors import ArtifactError
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -56,11 +57,11 @@ def test_stop_before_the_end_is_refused_and_changes_nothing(grammar: CompiledGra
     assert allowed(matcher, VOCAB_SIZE) == {A, AB}
 
 
-def test_validate_counts_the_accepted_prefix_and_keeps_the_state(grammar: CompiledGrammar) -> None:
+def test_trying_tokens_counts_the_accepted_prefix_and_keeps_the_state(grammar: CompiledGrammar) -> None:
     matcher = grammar.matcher(None, 0)
-    assert matcher.validate([A, B, STOP_ID, A]) == 3
-    assert matcher.validate([A, A]) == 1
-    assert matcher.validate([]) == 0
+    assert accepted_prefix(matcher, [A, B, STOP_ID, A]) == 3
+    assert accepted_prefix(matcher, [A, A]) == 1
+    assert accepted_prefix(matcher, []) == 0
     assert allowed(matcher, VOCAB_SIZE) == {A, AB}
     assert not matcher.is_terminated()
 

@@ -1,0 +1,4 @@
+from grammar_service.segments.segment import Segment
+from grammar_service.segments.segmenter import Segmenter
+
+__all__ = ["Segment", "Segmenter"]
