@@ -5,6 +5,7 @@ from __future__ import annotations
 from deployments.builders import model_path, open_cache, sandbox_settings, secret
 from deployments.config import Settings
 from deployments.telemetry import GrammarMetrics
+from grammar_service.heap import settle_heap
 from grammar_service.messages import Compiled, CompileRequest, Prepared, Refusal
 from grammar_service.resolve import ResolvedGrammar
 from grammar_service.service import GrammarCompiler
@@ -25,6 +26,7 @@ class CompilerDeployment:
             secret=secret(settings),
         )
         await self._compiler.start()
+        settle_heap()
         self._metrics = GrammarMetrics("compiler")
 
     async def fingerprint(self) -> str:

@@ -20,6 +20,7 @@ from deployments.protocol import RequestReader
 from deployments.registration import settings_grammars
 from deployments.registry import GrammarRegistry
 from deployments.telemetry import GrammarMetrics, MetricsPage, RequestMetrics
+from grammar_service.heap import settle_heap
 from grammar_service.registry import GrammarEntry, GrammarNames
 
 
@@ -48,6 +49,7 @@ class FrontDoor(IngressService):
             api_keys=ApiKeys(key.get_secret_value() for key in http.api_keys),
             max_body_bytes=int(http.max_body_mib * 2**20),
         )
+        settle_heap()
         self._ahead = asyncio.create_task(registry.compile_ahead())
 
     async def __del__(self) -> None:

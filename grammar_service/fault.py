@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from grammar_service.json_text import Json
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a backend does not enforce exactly; `pointer` is the JSON pointer of the keyword, None outside JSON."""
+    """What a backend does not enforce exactly; `pointer` is the JSON pointer of the keyword, None outside JSON. `lasting`: where all
+    faults of a schema are, no rewrite does without them."""
 
     pointer: str | None
     message: str
+    lasting: bool = field(default=False, compare=False)
 
 
 AllowList = Callable[[dict[str, Json], bool], Iterator[Fault]]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
 from grammar_service.fault import AllowList, Fault
-from grammar_service.json_text import Json, parse_json
+from grammar_service.json_text import Json, shared_json
 from grammar_service.pointer import join
 from grammar_service.schema.endless import endless_schema
 from grammar_service.schema.identifiers import with_pointers
@@ -18,6 +19,7 @@ from grammar_service.schema.rewrite import rewritten
 from grammar_service.schema.shape import check_shape
 
 REMEMBERED = 4
+_TAKEN = KNOWN - IDENTIFIERS
 _DIALECTS = ("https://json-schema.org/", "http://json-schema.org/")
 
 
@@ -43,20 +45,20 @@ class JsonSchema:
     def form_for(self, faults_of: AllowList) -> Form:
         """The form that the backend of this allow-list enforces exactly, or else the normal form with its faults.
 
-        A closed schema is rewritten only where its normal form would not do. An open one is rewritten where that is possible, since a
-        rewrite admits all spellings of a number.
+        A closed schema is rewritten only where its normal form would not do, and a rewrite may. An open one is rewritten where that is
+        possible, since a rewrite admits all spellings of a number.
         """
         if faults_of not in self._forms:
             self._forms[faults_of] = self._form_for(faults_of)
         return self._forms[faults_of]
 
     def _form_for(self, faults_of: AllowList) -> Form:
-        faults = list(faults_of(self.normal, False))
-        if self.closed and not faults:
-            return Form(self.normal, [])
+        faults = list(faults_of(self.normal, False)) if self.closed else None
+        if faults is not None and all(fault.lasting for fault in faults):
+            return Form(self.normal, faults)
         if self._rewrite is not None and not any(True for _ in faults_of(self._rewrite, True)):
             return Form(self._rewrite, [])
-        return Form(self.normal, faults)
+        return Form(self.normal, list(faults_of(self.normal, False)) if faults is None else faults)
 
     @cached_property
     def _rewrite(self) -> dict[str, Json] | None:
@@ -73,17 +75,20 @@ def parse_schema(text: str, closed: bool = True) -> JsonSchema:
         UnsupportedGrammar: a keyword that nobody knows, a remote reference, or one that may mean several schemas.
         GrammarTooLarge: nested too deep.
     """
-    return schema_of(parse_json(text, "the schema"), closed)
+    return schema_of(shared_json(text), closed)
 
 
 def schema_of(document: Json, closed: bool = True) -> JsonSchema:
     """The same for a schema that is already parsed."""
-    check_shape(document)
-    document = with_pointers(document)
-    _refuse_unknown(document)
+    schemas = dict(walk(document))
+    check_shape(schemas)
+    pointed = with_pointers(document, schemas)
+    if pointed is not document:
+        document, schemas = pointed, dict(walk(pointed))
+    _refuse_unknown(schemas)
     if not closed:
         _refuse_dialect(document)
-    references = References(document)
+    references = References(schemas)
     if (endless := endless_schema(references, closed)) is not None:
         raise InvalidGrammar("no value that ends matches this schema", endless)
     normal = Normaliser(references, closed).normal(document)
@@ -99,11 +104,11 @@ def _refuse_dialect(document: Json) -> None:
         raise UnsupportedGrammar("only the dialects of json-schema.org are known", "/$schema")
 
 
-def _refuse_unknown(document: Json) -> None:
+def _refuse_unknown(schemas: Mapping[str, Json]) -> None:
     """An unknown keyword asserts nothing, but it is more likely a typing error or another draft's assertion: refuse it."""
-    for pointer, schema in walk(document):
+    for pointer, schema in schemas.items():
         for keyword in schema if isinstance(schema, dict) else ():
-            if is_annotation(keyword) or (keyword == "$id" and not pointer):
+            if keyword in _TAKEN or is_annotation(keyword) or (keyword == "$id" and not pointer):
                 continue
             if keyword in IDENTIFIERS:
                 raise UnsupportedGrammar(f"`{keyword}` is not supported: refer by JSON pointer", join(pointer, keyword))

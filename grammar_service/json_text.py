@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import lru_cache
 from typing import NoReturn
 
 from grammar_service.errors import GrammarTooLarge, InvalidGrammar
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
+REMEMBERED = 2
 HARD_NESTING = 128
 """Levels that our own recursive walks are safe with, whatever the operator configures."""
 
+_CANONICAL = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _BRACKET_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+
+
+def nests_deeper(text: str, most: int) -> bool:
+    """Whether objects and arrays go deeper than `most` levels; at once where there are too few brackets for that."""
+    return text.count("{") + text.count("[") > most and json_nesting(text) > most
 
 
 def json_nesting(text: str) -> int:
@@ -37,11 +45,12 @@ def parse_json(text: str, what: str) -> Json:
         GrammarTooLarge: nested deeper than HARD_NESTING.
         InvalidGrammar: not JSON (RFC 8259), NaN, a number out of range, a duplicate key, or a lone surrogate; `what` names the text.
     """
-    if json_nesting(text) > HARD_NESTING:
+    if nests_deeper(text, HARD_NESTING):
         raise GrammarTooLarge(f"{what} is nested deeper than {HARD_NESTING} levels")
     try:
         value: Json = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
-        text_of(value).encode("utf-8")
+        if "\\u" in text or not text.isascii():
+            text_of(value).encode("utf-8")
     except UnicodeEncodeError:
         raise InvalidGrammar(f"{what} holds a lone surrogate, which is not Unicode text") from None
     except ValueError as error:
@@ -49,9 +58,15 @@ def parse_json(text: str, what: str) -> Json:
     return value
 
 
+@lru_cache(maxsize=REMEMBERED)
+def shared_json(text: str) -> Json:
+    """As `parse_json`, for a constraint that is read in several places; the last ones are remembered. Nobody may change the value."""
+    return parse_json(text, "the constraint")
+
+
 def text_of(value: Json) -> str:
     """The canonical compact text of a JSON value: key order kept, no insignificant whitespace."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def same_json(left: Json, right: Json) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 
-from grammar_service.json_text import Json, parse_json, text_of
+from grammar_service.json_text import Json, shared_json, text_of
 from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, TEXT_ANNOTATIONS
 from grammar_service.spec import SCHEMA_KINDS, SPACED_KINDS, GrammarKind, GrammarSpec
 
@@ -19,7 +19,7 @@ def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerpri
     """Hex BLAKE2b-256 of the canonical spec, the backend with its version, and the tokenizer's fingerprint.
 
     The order of properties is meaning; insignificant JSON whitespace and a schema's title, description, $comment and examples are
-    not. Costs time linear in the text. Raises InvalidGrammar or GrammarTooLarge as `parse_json` does.
+    not. Costs time linear in the text. Raises InvalidGrammar or GrammarTooLarge as `shared_json` does.
     """
     digest = hashlib.blake2b(digest_size=32)
     whitespace = spec.whitespace if spec.kind in SPACED_KINDS else ""
@@ -37,9 +37,9 @@ def canonical_text(spec: GrammarSpec) -> str:
     if spec.kind is GrammarKind.JSON_OBJECT:
         return ""
     if spec.kind is GrammarKind.JSON_SCHEMA:
-        return text_of(_without_annotations(parse_json(spec.text, "the schema")))
+        return text_of(_without_annotations(shared_json(spec.text)))
     if spec.kind in (GrammarKind.CHOICE, GrammarKind.STRUCTURAL_TAG):
-        return text_of(parse_json(spec.text, "the constraint"))
+        return text_of(shared_json(spec.text))
     return spec.text
 
 

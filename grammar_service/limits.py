@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from grammar_service.errors import GrammarTooLarge, InvalidGrammar
-from grammar_service.json_text import Json, json_nesting, parse_json
+from grammar_service.json_text import Json, json_nesting, nests_deeper, shared_json
 from grammar_service.spec import GrammarKind, GrammarSpec, indent_of
 
 _JSON_TEXT = frozenset({GrammarKind.JSON_SCHEMA, GrammarKind.CHOICE, GrammarKind.STRUCTURAL_TAG})
@@ -47,7 +47,7 @@ def check_limits(spec: GrammarSpec, limits: Limits) -> None:
         raise InvalidGrammar("the constraint is empty")
     _check_nesting(spec, limits)
     if spec.kind in _JSON_TEXT:
-        value = parse_json(spec.text, "the constraint")
+        value = shared_json(spec.text)
         if spec.kind is GrammarKind.CHOICE:
             _check_choices(value, limits)
 
@@ -64,6 +64,8 @@ def check_size(spec: GrammarSpec, limits: Limits) -> None:
 
 def _check_nesting(spec: GrammarSpec, limits: Limits) -> None:
     if spec.kind in _JSON_TEXT:
+        if not nests_deeper(spec.text, limits.max_nesting):
+            return
         depth = json_nesting(spec.text)
     elif spec.kind in _GROUPS:
         depth = group_nesting(spec.kind, spec.text)

@@ -9,7 +9,9 @@ from grammar_service.json_text import Json
 
 def join(pointer: str, *steps: str | int) -> str:
     """The pointer extended by steps."""
-    return pointer + "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+    for step in steps:
+        pointer = f"{pointer}/{step.replace('~', '~0').replace('/', '~1')}" if isinstance(step, str) else f"{pointer}/{step}"
+    return pointer
 
 
 def of_fragment(fragment: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from grammar_service.errors import GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
 from grammar_service.regex_classes import (
@@ -29,6 +30,8 @@ _GROUP = re.compile(r"\((?:\?:|\?P?<[A-Za-z_]\w*>|(?!\?))", re.ASCII)
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
 _CODE = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})")
 _MAX_COUNT = 9
+_SHORT = 4096
+_REMEMBERED = 256
 _UNICODE = CodePoints.of([(0, 0x10FFFF)])
 
 
@@ -64,13 +67,18 @@ class Regex:
 
 
 def parse_regex(pattern: str, dialect: Dialect) -> Regex:
-    """Parse a regex.
+    """Parse a regex. What is short is remembered: schemas repeat patterns, and formats are patterns that many schemas have.
 
     Raises:
         InvalidGrammar: not a regex.
         UnsupportedGrammar: a feature beyond regular languages, or one that backends misread; the message names it.
         GrammarTooLarge: a repetition count of more than nine digits.
     """
+    return _remembered(pattern, dialect) if len(pattern) <= _SHORT else _Parser(pattern, dialect).parse()
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _remembered(pattern: str, dialect: Dialect) -> Regex:
     return _Parser(pattern, dialect).parse()
 
 

@@ -8,10 +8,11 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+from grammar_service.backends import CompiledPayload
 from grammar_service.cache.tiered import TieredCache
 from grammar_service.counters import CompilerCounters
 from grammar_service.errors import CompileTimeout, GrammarError, MaskcastError
-from grammar_service.messages import Compiled, CompileRequest, Refusal, Source
+from grammar_service.messages import SMALL_BYTES, Compiled, CompileRequest, Refusal, Source
 from grammar_service.refusals import LASTING
 from grammar_service.resolve import ResolvedGrammar
 from grammar_service.resting import Resting
@@ -117,7 +118,8 @@ class GrammarCompiler:
         return compiled
 
     async def _stopgap(self, quick: CompileRequest) -> Compiled:
-        compiled = await self._answer(quick)
+        """Redis is not asked for it: that takes about as long as making it, and much longer where Redis is slow."""
+        compiled = await self._fly(quick)
         self._counters.stopgaps += 1
         return compiled
 
@@ -166,10 +168,16 @@ class GrammarCompiler:
         except LASTING as error:
             self._keep(request.key, self._seal.refusal(request, error))
             raise
-        blob = await asyncio.to_thread(self._seal.artifact, request, payload)
+        blob = await self._sealed(request, payload)
         self._counters.compiled += 1
         self._keep(request.key, blob)
         return Compiled(request.key, blob, "compiled", _ms_since(started), request.backend)
+
+    async def _sealed(self, request: CompileRequest, payload: CompiledPayload) -> bytes:
+        """In a thread, where it takes longer than changing threads does."""
+        if len(payload.data) <= SMALL_BYTES:
+            return self._seal.artifact(request, payload)
+        return await asyncio.to_thread(self._seal.artifact, request, payload)
 
     def _deadline(self, asked_s: float | None) -> float:
         return self._deadline_s if asked_s is None else min(asked_s, self._deadline_s)

@@ -18,6 +18,7 @@ from grammar_service.bench.reader import Reader
 from grammar_service.bench.stopwatch import ms_since, timed
 from grammar_service.cache import MemoryCache, RedisCache, TieredCache
 from grammar_service.errors import GrammarError, UnsupportedGrammar
+from grammar_service.heap import settle_heap
 from grammar_service.limits import Limits
 from grammar_service.messages import CompileRequest, Refusal
 from grammar_service.resolve import resolve
@@ -64,6 +65,8 @@ class Replica:
     async def start(self) -> None:
         await self._compiler.start()
         self._reader.warm_up()
+        # As in each of the processes that a request goes through: ingress, compile replica, engine core.
+        settle_heap()
 
     async def close(self) -> None:
         await self._compiler.close()

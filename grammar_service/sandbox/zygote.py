@@ -8,7 +8,6 @@ forking thread lives on in a child. It ends with its parent.
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import signal
 import socket
@@ -17,6 +16,7 @@ import msgspec
 
 from grammar_service.backends import Backend, backend_named
 from grammar_service.backends.xgrammar_backend import XgrammarBackend
+from grammar_service.heap import settle_heap
 from grammar_service.sandbox.prewarm import TYPICAL
 from grammar_service.sandbox.wire import Done, Order, Ready, Setup, read_packet
 from grammar_service.sandbox.worker import Worker
@@ -39,8 +39,7 @@ def main() -> None:
     worker = _warm_worker(setup)
     channel.send(msgspec.msgpack.encode(Ready(worker.fingerprint)))
     # What is here now is shared with all children: collecting garbage would only copy its pages.
-    gc.collect()
-    gc.freeze()
+    settle_heap()
     while (ordered := read_packet(channel, Order)) is not None:
         order, descriptors = ordered
         pid = _reap(order.reap) if order.reap is not None else _fork(channel, descriptors[0], worker, order.background)

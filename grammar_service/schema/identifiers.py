@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import quote, unquote, urldefrag, urljoin
 
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
@@ -10,11 +11,13 @@ from grammar_service.pointer import join
 from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, Schema, subschemas
 
 _NAMES = frozenset({"$id", "$anchor", "$dynamicAnchor"})
+_NAMING = _NAMES | {"$dynamicRef"}
 _SAFE = "/~!$&'()*+,;=:@?"
 
 
-def with_pointers(document: Json) -> Json:
+def with_pointers(document: Json, schemas: Mapping[str, Json]) -> Json:
     """An equal schema in which references are by JSON pointer from the document's root; the same object where they are already.
+    `schemas` are those of the document by pointer.
 
     A `$dynamicRef` becomes a `$ref` where only one schema can be meant: that of the whole document's resource, which is the outermost
     of every dynamic scope, or the only one of its name.
@@ -23,10 +26,16 @@ def with_pointers(document: Json) -> Json:
         UnsupportedGrammar: a reference out of the document, to an unknown anchor, or by a `$dynamicRef` that may mean several schemas.
         InvalidGrammar: a fragment that is not text.
     """
+    if not any(map(_is_named, schemas.values())):
+        return document
     names = _Names(document)
     if not names.needed:
         return document
     return names.replaced(document, "")
+
+
+def _is_named(schema: Json) -> bool:
+    return isinstance(schema, dict) and (not _NAMING.isdisjoint(schema) or not str(schema.get("$ref", "#")).startswith("#"))
 
 
 class _Names:

@@ -104,4 +104,5 @@ def walk(document: Json) -> Iterator[tuple[str, Json]]:
         pointer, schema = waiting.pop()
         yield pointer, schema
         if isinstance(schema, dict):
-            waiting.extend(reversed(list(subschemas(pointer, schema))))
+            inner = list(subschemas(pointer, schema))
+            waiting.extend(reversed(inner))

@@ -54,8 +54,9 @@ def llguidance_faults(document: Schema, rewritten: bool = False) -> Iterator[Fau
 
     `rewritten`: patterns match no named properties, and nothing is composed.
     """
-    composed = not rewritten and any(composes(schema) for _, schema in walk(document))
-    for pointer, schema in walk(document):
+    schemas = list(walk(document))
+    composed = not rewritten and any(composes(schema) for _, schema in schemas)
+    for pointer, schema in schemas:
         if isinstance(schema, dict):
             yield from _faults(schema, pointer)
             if not rewritten and schema.get("patternProperties"):

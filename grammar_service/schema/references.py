@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
 from grammar_service.json_text import Json
 from grammar_service.pointer import join, of_fragment
-from grammar_service.schema.keywords import IN_PLACE, Schema, walk
+from grammar_service.schema.keywords import IN_PLACE, Schema
 
 _MAX_CHAIN = 64
 
 
 class References:
-    """All schemas of a document by pointer, and where each `$ref` leads.
+    """All schemas of a document by pointer (see `walk`), and where each `$ref` leads.
 
     Raises:
         InvalidGrammar: a reference points nowhere, or a schema refers to itself without consuming anything.
         UnsupportedGrammar: a reference outside the document, or by anything but a JSON pointer.
     """
 
-    def __init__(self, document: Json) -> None:
-        self.schemas: dict[str, Json] = dict(walk(document))
+    def __init__(self, schemas: Mapping[str, Json]) -> None:
+        self.schemas = schemas
         self._targets = {pointer: self._target(pointer, schema) for pointer, schema in self.schemas.items() if _refers(schema)}
         self._refuse_empty_cycles()
 
@@ -58,7 +60,9 @@ class References:
     def _refuse_empty_cycles(self) -> None:
         """A depth-first search along the applicators that stay at the same value."""
         done: set[str] = set()
-        for start in self.schemas:
+        for start, schema in self.schemas.items():
+            if start in done or not (isinstance(schema, dict) and IN_PLACE & schema.keys()):
+                continue
             path: set[str] = set()
             stack = [(start, False)]
             while stack:

@@ -10,7 +10,7 @@ from grammar_service.errors import GrammarError
 from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.algebra.reading import Reader
 from grammar_service.schema.algebra.writing import Writer
-from grammar_service.schema.keywords import Schema
+from grammar_service.schema.keywords import Schema, walk
 from grammar_service.schema.references import References
 
 GROWTH = 4
@@ -22,7 +22,7 @@ MAX_SCHEMAS = 2000
 def rewritten(document: Schema) -> Schema | None:
     """The rewrite of a schema in normal form, None where there is none."""
     try:
-        references = References(document)
+        references = References(dict(walk(document)))
         if len(references.schemas) > MAX_SCHEMAS:
             return None
         most = min(MAX_SCHEMAS, GROWTH * len(references.schemas) + SPARE)

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from grammar_service.errors import InvalidGrammar
 from grammar_service.json_text import Json, equality_text
 from grammar_service.pointer import join
-from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, Schema, walk
+from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, Schema
 
 TYPES = frozenset({"null", "boolean", "object", "array", "number", "string", "integer"})
 
 
-def check_shape(document: Json) -> None:
-    """Raise InvalidGrammar with the JSON pointer of the first keyword whose value has a wrong form."""
-    for pointer, schema in walk(document):
+def check_shape(schemas: Mapping[str, Json]) -> None:
+    """Raise InvalidGrammar with the JSON pointer of the first keyword whose value has a wrong form, of a document's schemas."""
+    for pointer, schema in schemas.items():
         if isinstance(schema, bool):
             continue
         if not isinstance(schema, dict):
             raise InvalidGrammar(f"a schema must be an object or a boolean, not {_name(schema)}", pointer)
         for keyword, value in schema.items():
-            _check_keyword(keyword, value, join(pointer, keyword))
+            if (wanted := _fault_of(keyword, value)) is not None:
+                raise InvalidGrammar(f"`{keyword}` must be {wanted}", join(pointer, keyword))
         _check_bounds(schema, pointer)
 
 
-def _check_keyword(keyword: str, value: Json, pointer: str) -> None:
+def _fault_of(keyword: str, value: Json) -> str | None:
+    """What a keyword's value must be, None where it is."""
     if keyword in ONE_SUBSCHEMA:
         wanted, holds = "an object or a boolean", isinstance(value, (dict, bool))
     elif keyword in LIST_OF_SUBSCHEMAS:
@@ -35,9 +37,8 @@ def _check_keyword(keyword: str, value: Json, pointer: str) -> None:
         wanted, test = _FORMS[keyword]
         holds = test(value)
     else:
-        return
-    if not holds:
-        raise InvalidGrammar(f"`{keyword}` must be {wanted}", pointer)
+        return None
+    return None if holds else wanted
 
 
 def _check_bounds(schema: Schema, pointer: str) -> None:
@@ -66,7 +67,11 @@ def _is_type(value: Json) -> bool:
 
 
 def _is_enum(value: Json) -> bool:
-    return isinstance(value, list) and bool(value) and len({equality_text(item) for item in value}) == len(value)
+    if not isinstance(value, list) or not value:
+        return False
+    texts = {item for item in value if isinstance(item, str)}
+    others = [equality_text(item) for item in value if not isinstance(item, str)]
+    return len(texts) + len(set(others)) == len(value)
 
 
 def _is_text(value: Json) -> bool:

@@ -53,7 +53,9 @@ def lone_xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[
     """The same for what no other backend writes, structural tags and indented JSON: there a declared name that comes again, spelt with
     escapes among additional ones, is let through."""
     respelt = {join(pointer, "properties") for pointer, schema in walk(document) if isinstance(schema, dict) and _respelt(schema)}
-    return (fault for fault in xgrammar_faults(document, rewritten) if fault.pointer not in respelt)
+    # No other backend would step in, so that a rewrite is tried whatever its chances.
+    faults = xgrammar_faults(document, rewritten)
+    return (Fault(fault.pointer, fault.message) for fault in faults if fault.pointer not in respelt)
 
 
 def allow_list(spec: GrammarSpec) -> AllowList:
@@ -65,7 +67,7 @@ def allow_list(spec: GrammarSpec) -> AllowList:
 def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
     said = asserting(schema)
     for keyword in sorted(said - _ALL_ALLOWED):
-        yield Fault(join(pointer, keyword), f"`{keyword}` is not enforced")
+        yield Fault(join(pointer, keyword), f"`{keyword}` is not enforced", lasting=keyword == "pattern")
     for keyword in _ALONE:
         if keyword in said and len(said) > 1:
             yield Fault(join(pointer, keyword), f"`{keyword}` beside other keywords is not enforced")
@@ -128,12 +130,12 @@ def _same(member: Json, others: Json) -> bool:
 
 def _string(schema: Schema, pointer: str) -> Iterator[Fault]:
     if "format" in schema and {"minLength", "maxLength"} & schema.keys():
-        yield Fault(join(pointer, "format"), "`format` and length bounds are not enforced together")
+        yield Fault(join(pointer, "format"), "`format` and length bounds are not enforced together", lasting=True)
     if "format" in schema and schema["format"] not in XGRAMMAR_FORMATS:
-        yield Fault(join(pointer, "format"), f"format {str(schema['format'])[:40]!r} is not enforced")
+        yield Fault(join(pointer, "format"), f"format {str(schema['format'])[:40]!r} is not enforced", lasting=True)
     for keyword in ("minLength", "maxLength"):
         if isinstance(count := schema.get(keyword), int) and count > LONGEST_STRING:
-            yield Fault(join(pointer, keyword), f"`{keyword}` above {LONGEST_STRING} takes too long to compile")
+            yield Fault(join(pointer, keyword), f"`{keyword}` above {LONGEST_STRING} takes too long to compile", lasting=True)
 
 
 def _number(schema: Schema, pointer: str) -> Iterator[Fault]:

@@ -86,6 +86,8 @@ class Cases:
 
     def meet(self, other: Cases, effort: Effort) -> Cases:
         """The intersection. `effort` is spent on each pair of alternatives; where none is left, nothing is known."""
+        if self is EVERYTHING or other is EVERYTHING:
+            return other if self is EVERYTHING else self
         return Cases({kind: _met(self.of(kind), other.of(kind), FULL[kind], effort) for kind in FULL})
 
     def join(self, other: Cases) -> Cases:
@@ -118,6 +120,8 @@ def known(make: Callable[[], Alternatives]) -> Alternatives:
 
 
 def _met(left: Alternatives, right: Alternatives, full: Alternatives, effort: Effort) -> Alternatives:
+    if left is full or right is full:
+        return right if left is full else left
     if left.is_empty or right.is_empty:
         return EMPTY
     if full in (left, right):

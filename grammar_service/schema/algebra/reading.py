@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from grammar_service.effort import Effort
 from grammar_service.json_text import Json, parse_json
@@ -35,7 +35,7 @@ class Reader:
     Raises Inexact where the whole takes more than MAX_STEPS.
     """
 
-    def __init__(self, schemas: dict[str, Json]) -> None:
+    def __init__(self, schemas: Mapping[str, Json]) -> None:
         self._schemas = schemas
         self._known: dict[tuple[Expression, bool], Cases] = {}
         self._patterns: dict[str, Pattern] = {}

@@ -134,6 +134,16 @@ async def test_a_cold_grammar_is_answered_on_its_stopgap_and_compiled_behind_it(
     assert (await compiler.counters())["stopgaps"] == 1
 
 
+async def test_redis_is_asked_once_for_a_cold_grammar_with_a_stopgap(compiler: GrammarCompiler) -> None:
+    grammar = resolve(schema_spec({"type": "object", "properties": {"asked": {"type": "integer"}}}), Limits(), compiler.fingerprint)
+    before = await compiler.counters()
+    assert isinstance(await compiler.compile(grammar.request()), Compiled)
+    after = await compiler.counters()
+    assert after["misses"] - before["misses"] == 1
+    assert after["redis_server_misses"] - before["redis_server_misses"] == 1
+    assert isinstance(await compiler.compile(grammar.request(pinned=True)), Compiled)  # joins the flight behind the stopgap
+
+
 async def test_a_grammar_too_slow_to_compile_stays_on_its_stopgap_and_is_left_alone(compiler: GrammarCompiler) -> None:
     bounds = [(least, most) for most in range(10, 33) for least in range(most)]
     properties = {f"p{least}_{most}": {"type": "string", "minLength": least, "maxLength": most} for least, most in bounds}

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from grammar_service.backends import CompiledGrammar
+from grammar_service.backends.trial import accepted_prefix
 from grammar_service.spec import FLEXIBLE, MAX_WHITESPACE, GrammarKind, GrammarSpec
 from grammar_service.tokenizer import GrammarTokenizer
 from tests.driving import accepts, allowed, grammar_of, ids_of, schema_spec
@@ -60,10 +61,10 @@ def test_strings_hold_as_much_whitespace_as_they_like(grammar: CompiledGrammar) 
 def test_masks_and_acceptance_agree_at_the_bound(grammar: CompiledGrammar) -> None:
     matcher = grammar.matcher(None, 64)
     tokens = [*ids_of("{"), *[SPACES] * MAX_WHITESPACE]
-    assert matcher.validate([*tokens, SPACES]) == len(tokens)
+    assert accepted_prefix(matcher, [*tokens, SPACES]) == len(tokens)
     assert all(matcher.accept(token) for token in tokens)
     options = allowed(matcher, VOCAB_SIZE)
-    assert options == {token for token in range(VOCAB_SIZE) if matcher.validate([token])}
+    assert options == {token for token in range(VOCAB_SIZE) if accepted_prefix(matcher, [token])}
     assert SPACES not in options
     assert ids_of('"')[0] in options
 
@@ -76,7 +77,7 @@ def test_rollback_and_reset_take_the_run_back(grammar: CompiledGrammar) -> None:
     matcher.rollback(3)
     assert [matcher.accept(SPACES) for _ in range(4)] == [True, True, True, False]
     matcher.reset()
-    assert matcher.validate([*ids_of("{"), *[SPACES] * MAX_WHITESPACE]) == 1 + MAX_WHITESPACE
+    assert accepted_prefix(matcher, [*ids_of("{"), *[SPACES] * MAX_WHITESPACE]) == 1 + MAX_WHITESPACE
 
 
 def test_stop_ends_the_text_and_can_be_taken_back(grammar: CompiledGrammar) -> None:

@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 
 from grammar_service.json_schema import schema_of
 from grammar_service.schema.identifiers import with_pointers
+from grammar_service.schema.keywords import walk
 
 INTEGER = {"type": "integer"}
 DOCUMENTS: dict[str, Any] = {
@@ -40,7 +41,7 @@ DOCUMENTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_references_by_name_become_pointers_to_the_same_schema(document: Any) -> None:
-    written: Any = with_pointers(document)
+    written: Any = with_pointers(document, dict(walk(document)))
     before, after = Draft202012Validator(document), Draft202012Validator(written)
     assert [value for value in (1, "a", [1], ["a"], None) if before.is_valid(value) != after.is_valid(value)] == []
     assert schema_of(document).normal
@@ -48,4 +49,4 @@ def test_references_by_name_become_pointers_to_the_same_schema(document: Any) ->
 
 def test_a_document_without_names_stays_as_it_is() -> None:
     document: Any = {"$id": "https://example.com", "$ref": "#/$defs/a", "$defs": {"a": {"enum": [{"$id": "data", "$anchor": "data"}]}}}
-    assert with_pointers(document) is document
+    assert with_pointers(document, dict(walk(document))) is document

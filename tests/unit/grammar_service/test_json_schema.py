@@ -144,6 +144,19 @@ def test_indented_output_with_a_pattern_is_refused_at_the_pattern() -> None:
     assert "indented" in caught.value.message
 
 
+def test_a_rewrite_is_not_tried_where_patterns_alone_are_in_the_way() -> None:
+    schema = {"$defs": {"unused": {"type": "string", "pattern": "^a"}}, "type": "integer"}
+    assert select_backend(schema_spec(schema)).name == "llguidance"
+    # No other backend writes indented JSON, so that the rewrite, which does without the definition, is worth its time.
+    assert select_backend(schema_spec(schema, "indent:2")).name == "xgrammar"
+
+
+def test_values_that_differ_in_type_only_are_different_values() -> None:
+    assert parse_schema(json.dumps({"enum": ["1", 1, True, None, "null", [1], "[1]"]}))
+    with pytest.raises(InvalidGrammar, match="different values"):
+        parse_schema(json.dumps({"enum": [1, "x", 1.0]}))
+
+
 def test_options_hidden_in_the_schema_do_not_reach_a_backend() -> None:
     schema = schema_of({"type": "integer", "x-guidance": {"lenient": True}, "title": "T", "$schema": "s"})
     assert schema.normal == {"type": "integer"}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import tracemalloc
 from contextlib import suppress
+from random import Random
 
 import pytest
 import zstandard
@@ -31,6 +32,12 @@ def test_a_repetition_costs_next_to_nothing_however_far_apart() -> None:
     once, often = len(pack(rule)), len(pack(rule * 8))
     assert len(rule) > 2 << 20
     assert often < once * 1.05
+
+
+def test_lists_of_tokens_take_less_than_two_bytes_a_token() -> None:
+    chance = Random(7)
+    tokens = [token for token in range(131_072) if chance.random() < 0.3]
+    assert len(pack(",".join(map(str, tokens)))) < 2 * len(tokens)
 
 
 @given(st.text() | REPEATING, st.data())
