@@ -37,6 +37,7 @@ def engine_settings(settings: Settings) -> EngineSettings:
         cpu_kv_cache_gib=model.cpu_kv_cache_gib,
         gpu_memory_utilization=model.gpu_memory_utilization,
         tool_call_parser=model.tool_call_parser,
+        jump_forward=model.jump_forward,
         engine_args=model.engine_args,
     )
 

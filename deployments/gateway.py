@@ -41,7 +41,7 @@ class Gateway:
             ApiError: before the head, anything that keeps the request from being answered.
         """
         request = self._reader.read(endpoint, body)
-        call = Call(endpoint, request.request_id, request.body, await self._ready(request, tenant))
+        call = Call(endpoint, request.request_id, request.body, await self._ready(request, tenant), request.mark_forced)
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 async with aclosing(self._attempt(call, request)) as items:

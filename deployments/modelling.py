@@ -11,7 +11,7 @@ from ray.serve.handle import DeploymentHandle
 from deployments.builders import engine_settings, limits, open_cache, secret
 from deployments.config import Settings
 from deployments.pool import CompilePool
-from deployments.telemetry import GrammarMetrics
+from deployments.telemetry import GrammarMetrics, JumpMetrics
 from grammar_service.source import GrammarSource
 from model_service.messages import Call, Failure, Head, ReplicaStatus
 from model_service.replica import ModelReplica
@@ -29,15 +29,23 @@ class ModelDeployment:
         name = serve.get_replica_context().replica_id.unique_id
         self._replica = ModelReplica(engine_settings(settings), open_source, name)
         self._metrics = GrammarMetrics("model")
+        self._jumps = JumpMetrics(serve.get_replica_context().deployment)
         await self._replica.start()
 
     async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
         async for item in self._replica.respond(call):
             yield item
-        self._metrics.update((await self._replica.status()).grammar)
+        status = await self._replica.status()
+        self._metrics.update(status.grammar)
+        self._jumps.update(status.jumps)
 
     async def status(self) -> ReplicaStatus:
         return await self._replica.status()
+
+    async def record_routing_stats(self) -> dict[str, Any]:
+        """What a router may go by; Ray Serve asks for it every few seconds."""
+        status = await self._replica.status()
+        return {"running": status.running, "outstanding_prefill_tokens": status.outstanding_prefill_tokens}
 
     async def check_health(self) -> None:
         await self._replica.check_health()

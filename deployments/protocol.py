@@ -12,9 +12,11 @@ from uuid import uuid4
 from deployments.constraints import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, bad_request
 from grammar_service.json_text import json_nesting
-from model_service.messages import KEY_ARGUMENT, Endpoint
+from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Endpoint
 
 MAX_BODY_NESTING = 160  # far above any sane request, far below what recursive readers behind us stand
+MARK_FORCED = "mark_forced"
+"""The request field that asks for the spans of forced text."""
 REFUSED_BY_ENDPOINT = {
     # Each would loosen or bypass the constraint, or reach into the engine.
     Endpoint.CHAT: ("chat_template", "kv_transfer_params", "ec_transfer_params"),
@@ -30,6 +32,7 @@ class ParsedRequest:
     request_id: str
     body: dict[str, Any]
     requested: Requested | NamedGrammar | None
+    mark_forced: bool = False
 
     @property
     def stream(self) -> bool:
@@ -56,9 +59,10 @@ class RequestReader:
         if requested is not None:
             _check_compatible(copied)
         extra = copied.get("vllm_xargs")
-        if isinstance(extra, dict) and KEY_ARGUMENT in extra:
-            raise bad_request(f"'vllm_xargs.{KEY_ARGUMENT}' is reserved.", "vllm_xargs")
-        return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested)
+        for name in (KEY_ARGUMENT, CALL_ARGUMENT):
+            if isinstance(extra, dict) and name in extra:
+                raise bad_request(f"'vllm_xargs.{name}' is reserved.", "vllm_xargs")
+        return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested, _take_flag(copied, MARK_FORCED))
 
     def _check_model(self, body: dict[str, Any]) -> None:
         model = body.setdefault("model", self.served_name)
@@ -69,6 +73,13 @@ class RequestReader:
                 code="model_not_found",
                 param="model",
             )
+
+
+def _take_flag(body: dict[str, Any], name: str) -> bool:
+    value = body.pop(name, None)
+    if not isinstance(value, bool | None):
+        raise bad_request(f"'{name}' must be true or false.", name)
+    return bool(value)
 
 
 def _check_compatible(body: dict[str, Any]) -> None:

@@ -33,19 +33,47 @@ class RequestMetrics:
         self._seconds.observe(seconds, {"endpoint": endpoint})
 
 
+class _Growth:
+    """By how much counters that only grow have grown since they were last seen."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+
+    def of(self, counters: Mapping[str, int]) -> dict[str, int]:
+        grown = {name: value - self._seen.get(name, 0) for name, value in counters.items()}
+        self._seen.update(counters)
+        return {name: more for name, more in grown.items() if more > 0}
+
+
 class GrammarMetrics:
     """Publishes the grammar counters of one process, which only grow, as one metric with their names as labels."""
 
     def __init__(self, component: str) -> None:
         self._component = component
         self._counter = Counter("maskcast_grammar_events", "Grammar cache and compile events.", ("component", "event"))
-        self._published: dict[str, int] = {}
+        self._growth = _Growth()
 
     def update(self, counters: Mapping[str, int]) -> None:
-        for event, value in counters.items():
-            if (grown := value - self._published.get(event, 0)) > 0:
-                self._counter.inc(grown, {"component": self._component, "event": event})
-                self._published[event] = value
+        for event, more in self._growth.of(counters).items():
+            self._counter.inc(more, {"component": self._component, "event": event})
+
+
+class JumpMetrics:
+    """Publishes what a replica's engine has jumped over; the mean segment is its tokens by its segments."""
+
+    def __init__(self, deployment: str) -> None:
+        self._labels = {"deployment": deployment}
+        self._counters = {
+            "forced_tokens": Counter("maskcast_forced_tokens", "Output tokens that a grammar forced.", ("deployment",)),
+            "forced_segments": Counter("maskcast_forced_segments", "Runs of forced tokens, each computed in one forward.", ("deployment",)),
+            "steps_saved": Counter("maskcast_steps_saved", "Forwards that requests did not need, by their forced tokens.", ("deployment",)),
+        }
+        self._growth = _Growth()
+
+    def update(self, counters: Mapping[str, int]) -> None:
+        """Raises KeyError for a counter that is not one of these."""
+        for name, more in self._growth.of(counters).items():
+            self._counters[name].inc(more, self._labels)
 
 
 class MetricsPage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -12,6 +12,10 @@ KEY_ARGUMENT = "maskcast_key"
 """The extra argument of vLLM's (`vllm_xargs`) in which a grammar key travels through its serving classes."""
 
 
+CALL_ARGUMENT = "maskcast_call"
+"""The one in which the id of a call travels, so that what is counted below vLLM's serving classes finds its way back."""
+
+
 class Endpoint(StrEnum):
     CHAT = "chat"
     COMPLETION = "completion"
@@ -19,12 +23,14 @@ class Endpoint(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request for the engine: an OpenAI body without its constraint fields, and the constraint."""
+    """One request for the engine: an OpenAI body without its constraint fields, and the constraint. `mark_forced` asks for the spans
+    of text that the grammar forced."""
 
     endpoint: Endpoint
     request_id: str
     body: dict[str, Any]
     constraint: ResolvedGrammar | None
+    mark_forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +59,11 @@ ENGINE_DEAD = "engine_dead"
 
 @dataclass(frozen=True, slots=True)
 class ReplicaStatus:
-    """`grammar` holds the replica's grammar counters (memory_hits, redis_hits, pool_calls, corrupt)."""
+    """`grammar` holds the replica's grammar counters (memory_hits, redis_hits, pool_calls, corrupt); `jumps` those of its engine
+    (forced_tokens, forced_segments, steps_saved); `outstanding_prefill_tokens` what it has accepted and not yet prefilled."""
 
     replica: str
     running: int
     grammar: dict[str, int]
+    jumps: dict[str, int] = field(default_factory=dict)
+    outstanding_prefill_tokens: int = 0

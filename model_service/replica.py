@@ -71,8 +71,10 @@ class ModelReplica:
             await self._engine.check_health()
 
     async def status(self) -> ReplicaStatus:
-        running = self._engine.running if self._engine else 0
-        return ReplicaStatus(self._name, running, self._source.counters())
+        assert self._engine is not None, "start() comes first"
+        forced = self._engine.forced
+        jumps = {"forced_tokens": forced.tokens, "forced_segments": forced.segments, "steps_saved": forced.steps_saved}
+        return ReplicaStatus(self._name, self._engine.running, self._source.counters(), jumps, self._engine.outstanding_prefill_tokens)
 
     async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
         """A head and the body, or a failure in place of the head. Every call is answered."""

@@ -21,9 +21,17 @@ class EngineSettings:
     cpu_kv_cache_gib: float = 0.5
     gpu_memory_utilization: float = 0.9
     tool_call_parser: str = "hermes"
+    jump_forward: bool = True
     engine_args: dict[str, Any] = field(default_factory=dict)
 
     @property
     def eager(self) -> bool:
         """Whether the model runs without compilation; on a CPU that is our default, since compiling takes minutes there."""
         return bool(self.engine_args.get("enforce_eager", not self.on_gpu))
+
+    @property
+    def jumps(self) -> bool:
+        """Whether forced tokens are jumped over. Not with drafts, which would be proposed for the places of forced tokens, and not in a
+        pipeline, whose stages hear of sampled tokens in another way."""
+        stages = self.engine_args.get("pipeline_parallel_size", 1)
+        return self.jump_forward and not self.engine_args.get("speculative_config") and stages == 1

@@ -8,8 +8,11 @@ from typing import Any
 
 from vllm.entrypoints.launchers.cli_args import make_arg_parser
 from vllm.utils.argparse_utils import FlexibleArgumentParser
+from vllm.v1.core.sched.scheduler import Scheduler
 
+from model_service.engine.jumping import JumpForwardScheduler
 from model_service.engine.scheduler import CHANNEL, MaskcastAsyncScheduler, MaskcastScheduler
+from model_service.engine.worker import MaskcastCPUWorker, MaskcastWorker
 from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings
 
@@ -48,9 +51,22 @@ def _values(settings: EngineSettings, channel: str) -> dict[str, Any]:
         "structured_outputs_config": {"backend": "xgrammar"},
     }
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
-    scheduler = MaskcastAsyncScheduler if settings.on_gpu else MaskcastScheduler
-    ours = {"scheduler_cls": f"{scheduler.__module__}.{scheduler.__qualname__}", "additional_config": {CHANNEL: channel}}
+    ours: dict[str, Any] = {"scheduler_cls": _path(_scheduler(settings)), "additional_config": {CHANNEL: channel}}
+    if settings.jumps or not settings.on_gpu:
+        ours["worker_cls"] = _path(MaskcastWorker if settings.on_gpu else MaskcastCPUWorker)
+    if settings.jumps:
+        ours["async_scheduling"] = False
     return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args, **ours}
+
+
+def _scheduler(settings: EngineSettings) -> type[Scheduler]:
+    if settings.jumps:
+        return JumpForwardScheduler
+    return MaskcastAsyncScheduler if settings.on_gpu else MaskcastScheduler
+
+
+def _path(of: type) -> str:
+    return f"{of.__module__}.{of.__qualname__}"
 
 
 def _flags(values: dict[str, Any]) -> list[str]:

@@ -19,6 +19,8 @@ from vllm.v1.structured_output.backend_types import (
 )
 
 from grammar_service.backends import Backend, CompiledGrammar, Matcher, backend_named
+from grammar_service.backends.trial import accepted_prefix
+from grammar_service.segments import Segmenter
 from grammar_service.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import fetch
 
@@ -30,13 +32,28 @@ class KeyedGrammar(StructuredOutputGrammar):
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
+        self._ahead = 0
 
-    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+    @property
+    def matcher(self) -> Matcher:
+        return self._matcher
+
+    def advance(self, tokens: Sequence[int]) -> bool:
+        """Take tokens; False where one of them is forbidden."""
         # What follows termination (a stop token that vLLM appends) is not the grammar's concern.
         return all(self._matcher.is_terminated() or self._matcher.accept(token) for token in tokens)
 
+    def advance_ahead(self, tokens: Sequence[int]) -> bool:
+        """Take tokens that vLLM will offer once more."""
+        self._ahead += len(tokens)
+        return self.advance(tokens)
+
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        known, self._ahead = self._ahead, 0
+        return self.advance(tokens[known:])
+
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        return tokens[: self._matcher.validate(tokens)]
+        return tokens[: accepted_prefix(self._matcher, tokens)]
 
     def rollback(self, num_tokens: int) -> None:
         self._matcher.rollback(num_tokens)
@@ -94,6 +111,7 @@ class ArtifactBackend(StructuredOutputBackend):
         # Python code that takes a while for a large vocabulary: now, since later it would hold up the engine's steps.
         _ = vocabulary.spaces
         self._grammars = LoadedGrammars(vocabulary, channel)
+        self.segmenter = Segmenter(vocabulary)
         self._max_rollback_tokens = max_rollback_tokens
 
     def compile_grammar(

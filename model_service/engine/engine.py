@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from starlette.datastructures import State
 from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.entrypoints.launchers.api_server.app_state import init_app_state
@@ -19,9 +20,11 @@ from vllm.v1.executor import Executor
 from vllm.v1.metrics.ray_wrappers import RayPrometheusStatLogger
 
 from model_service.engine.arguments import parse_arguments
+from model_service.engine.counted import ForcedTotals
 from model_service.engine.keyed import KeyedEngine
 from model_service.errors import EngineDead, EngineSettingsError
-from model_service.messages import KEY_ARGUMENT, Call, Endpoint, Head
+from model_service.jump_forward.telling import Teller
+from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Call, Endpoint, Head
 from model_service.settings import EngineSettings
 
 
@@ -50,6 +53,16 @@ class Engine:
         """Requests that the engine has accepted and not yet finished."""
         return self._engine.get_num_unfinished_requests() if self._engine else 0
 
+    @property
+    def forced(self) -> ForcedTotals:
+        """Forced tokens since the engine started."""
+        return self._engine.forced if self._engine else ForcedTotals()
+
+    @property
+    def outstanding_prefill_tokens(self) -> int:
+        """Tokens of accepted prompts, and of the forced segments behind them, that wait to be computed."""
+        return self._engine.outstanding_prefill_tokens if self._engine else 0
+
     async def check_health(self) -> None:
         """Raises EngineDead when the engine core or one of its workers is gone."""
         try:
@@ -68,27 +81,39 @@ class Engine:
         Raises:
             EngineDead: the engine ended before it answered; later than that, the stream tells.
         """
+        assert self._engine is not None, "start() comes first"
+        teller = Teller(self._engine.follow(call.request_id), call.mark_forced)
         try:
             answer = await self._serve(call)
         except EngineDeadError as error:
             raise EngineDead("the engine process has ended") from error
         except Exception as error:  # noqa: BLE001  # vLLM's front end raises whatever its web server's handlers map
             answer = create_error_response(error)
+        finally:
+            # Whoever keeps account of the call has found it by now.
+            self._engine.forget(call.request_id)
         if isinstance(answer, ErrorResponse):
-            return Head(answer.error.code or HTTPStatus.INTERNAL_SERVER_ERROR, stream=False), _whole(answer)
+            return Head(answer.error.code or HTTPStatus.INTERNAL_SERVER_ERROR, stream=False), _whole(answer.model_dump_json())
         if isinstance(answer, AsyncGenerator):
-            return Head(HTTPStatus.OK, stream=True), answer
-        return Head(HTTPStatus.OK, stream=False), _whole(answer)
+            return Head(HTTPStatus.OK, stream=True), _events(answer, teller)
+        return Head(HTTPStatus.OK, stream=False), _whole(teller.whole(answer.model_dump_json()))
 
     async def _serve(self, call: Call) -> Any:
         body = dict(call.body)
         if call.constraint is not None:
-            body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), KEY_ARGUMENT: call.constraint.key}
+            ours = {KEY_ARGUMENT: call.constraint.key, CALL_ARGUMENT: call.request_id}
+            body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), **ours}
         body["request_id"] = call.request_id
         if call.endpoint is Endpoint.CHAT:
             return await self._state.openai_serving_chat.create_chat_completion(ChatCompletionRequest.model_validate(body))
         return await self._state.openai_serving_completion.create_completion(CompletionRequest.model_validate(body))
 
 
-async def _whole(answer: BaseModel) -> AsyncGenerator[str, None]:
-    yield answer.model_dump_json()
+async def _whole(answer: str) -> AsyncGenerator[str, None]:
+    yield answer
+
+
+async def _events(events: AsyncGenerator[str, None], teller: Teller) -> AsyncGenerator[str, None]:
+    async with aclosing(events):
+        async for event in events:
+            yield teller.event(event)

@@ -8,6 +8,8 @@ digits, which vLLM's validation passes in microseconds and our backend reads as 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
 
 from vllm.exceptions import VLLMValidationError
@@ -15,29 +17,97 @@ from vllm.outputs import RequestOutput
 from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 from vllm.v1.engine.async_llm import AsyncLLM
 
-from model_service.messages import KEY_ARGUMENT
+from model_service.engine.counted import ForcedTotals, OutputWatch
+from model_service.jump_forward.account import ForcedAccount
+from model_service.jump_forward.prefill_load import PrefillLoad
+from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT
+
+
+@dataclass
+class Followed:
+    """A call of which the engine keeps account; its prompts come in the order of their choices."""
+
+    account: ForcedAccount = field(default_factory=ForcedAccount)
+    choices: int = 0
 
 
 class KeyedEngine(AsyncLLM):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._load = PrefillLoad()
+        self._watch = OutputWatch(self.output_processor, self._load)
+        self._calls: dict[str, Followed] = {}
+
+    @property
+    def forced(self) -> ForcedTotals:
+        return self._watch.totals
+
+    @property
+    def outstanding_prefill_tokens(self) -> int:
+        return self._load.tokens
+
+    def follow(self, call_id: str) -> ForcedAccount:
+        """Keep account of a call that is about to come, until it is forgotten."""
+        return self._calls.setdefault(call_id, Followed()).account
+
+    def forget(self, call_id: str) -> None:
+        self._calls.pop(call_id, None)
+
     def generate(
         self, prompt: Any, sampling_params: SamplingParams, request_id: str, **options: Any
     ) -> AsyncGenerator[RequestOutput, None]:
         """As vLLM's, for a request whose only constraint is its key."""
-        constrain(sampling_params)
-        outputs: AsyncGenerator[RequestOutput, None] = super().generate(prompt, sampling_params, request_id, **options)
-        return outputs
+        call = self._calls.get(take_argument(sampling_params, CALL_ARGUMENT) or "")
+        key = constrain(sampling_params)
+        first = call.choices if call else 0
+        if call:
+            call.choices += sampling_params.n
+        outputs = super().generate(prompt, sampling_params, request_id, **options)
+        return self._followed(outputs, request_id, call.account if call else None, first, (_length(prompt), key))
+
+    async def _followed(
+        self,
+        outputs: AsyncGenerator[RequestOutput, None],
+        request_id: str,
+        account: ForcedAccount | None,
+        first_choice: int,
+        prefill: tuple[int, str | None],
+    ) -> AsyncGenerator[RequestOutput, None]:
+        self._load.accepted(request_id, *prefill)
+        if account is not None:
+            self._watch.watch(request_id, account, first_choice)
+        try:
+            async with aclosing(outputs):
+                async for output in outputs:
+                    yield output
+        finally:
+            self._load.answered(request_id)
+            self._watch.forget(request_id)
 
 
-def constrain(params: SamplingParams) -> None:
-    """Turn the key among the extra arguments into the constraint, in place of whatever vLLM derived from tools.
+def _length(prompt: Any) -> int:
+    """Tokens of a prompt that vLLM's front end has read."""
+    tokens = prompt.get("prompt_token_ids") if isinstance(prompt, dict) else None
+    return len(tokens or ())
+
+
+def take_argument(params: SamplingParams, name: str) -> str | None:
+    """One of the extra arguments, taken out."""
+    extra = dict(params.extra_args or {})
+    value = extra.pop(name, None)
+    params.extra_args = extra or None
+    return None if value is None else str(value)
+
+
+def constrain(params: SamplingParams) -> str | None:
+    """Turn the key among the extra arguments into the constraint, in place of whatever vLLM derived from tools, and return it.
 
     Raises:
         VLLMValidationError: a constraint without a key came this far; it must not run unenforced.
     """
-    extra = dict(params.extra_args or {})
-    key = extra.pop(KEY_ARGUMENT, None)
+    key = take_argument(params, KEY_ARGUMENT)
     if key is None and params.structured_outputs is not None:
         raise VLLMValidationError("the request carries a constraint that the grammar service has not compiled")
     if key is not None:
-        params.extra_args = extra or None
-        params.structured_outputs = StructuredOutputsParams(regex=str(key))
+        params.structured_outputs = StructuredOutputsParams(regex=key)
+    return key

@@ -1,0 +1,81 @@
+"""Watches an engine's outputs where they become text (vLLM 0.32: `v1/engine/output_processor.py`): which tokens were forced, and which
+requests have been prefilled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from vllm.v1.engine import EngineCoreOutput
+from vllm.v1.engine.output_processor import OutputProcessor, OutputProcessorOutput, RequestState
+
+from model_service.jump_forward.account import ForcedAccount
+from model_service.jump_forward.forced import NO_LOGITS
+from model_service.jump_forward.prefill_load import PrefillLoad
+
+
+@dataclass
+class ForcedTotals:
+    """Of one engine since it started; `segments` is how many runs the tokens came in."""
+
+    tokens: int = 0
+    segments: int = 0
+
+    @property
+    def steps_saved(self) -> int:
+        """Forwards that requests did not need: a segment is computed together with the token that is sampled behind it."""
+        return self.tokens
+
+
+class OutputWatch:
+    """Stands between an engine's outputs and its output processor. `watch` tells it whose text to measure."""
+
+    def __init__(self, processor: OutputProcessor, load: PrefillLoad) -> None:
+        self.totals = ForcedTotals()
+        self._load = load
+        self._states = processor.request_states
+        self._process = processor.process_outputs
+        self._watched: dict[str, tuple[ForcedAccount, int]] = {}
+        processor.process_outputs = self._watching
+
+    def watch(self, request_id: str, account: ForcedAccount, first_choice: int) -> None:
+        """`request_id` is the front end's; its choices are numbered from `first_choice`."""
+        self._watched[request_id] = (account, first_choice)
+
+    def forget(self, request_id: str) -> None:
+        self._watched.pop(request_id, None)
+
+    def _watching(self, outputs: list[EngineCoreOutput], *args: Any, **options: Any) -> OutputProcessorOutput:
+        for output in outputs:
+            if output.prefill_stats is not None:
+                self._prefilled(output)
+        if all(output.num_nans_in_logits != NO_LOGITS for output in outputs):
+            return self._process(outputs, *args, **options)
+        parts = [self._measured(output, *args, **options) for output in outputs]
+        return OutputProcessorOutput(
+            request_outputs=[output for part in parts for output in part.request_outputs],
+            reqs_to_abort=[request_id for part in parts for request_id in part.reqs_to_abort],
+        )
+
+    def _prefilled(self, output: EngineCoreOutput) -> None:
+        if (state := self._states.get(output.request_id)) is not None:
+            forced = len(output.new_token_ids) if output.num_nans_in_logits == NO_LOGITS else 0
+            self._load.answered(state.external_req_id, forced)
+
+    def _measured(self, output: EngineCoreOutput, *args: Any, **options: Any) -> OutputProcessorOutput:
+        state = self._states.get(output.request_id)
+        if state is None or output.num_nans_in_logits != NO_LOGITS:
+            return self._process([output], *args, **options)
+        before = _length(state)
+        result = self._process([output], *args, **options)
+        tokens = len(output.new_token_ids)  # less than before, where a stop string came among them
+        self.totals.tokens += tokens
+        self.totals.segments += 1
+        if state.external_req_id in self._watched:
+            account, first = self._watched[state.external_req_id]
+            account.add(first + state.request_index, tokens, before, _length(state))
+        return result
+
+
+def _length(state: RequestState) -> int:
+    return len(getattr(state.detokenizer, "output_text", ""))

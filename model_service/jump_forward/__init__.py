@@ -1,0 +1,1 @@
+"""Forced tokens on their way from the scheduler to the model: what has been decided and not been computed yet."""

@@ -1,0 +1,42 @@
+"""What a grammar has forced in the answers to one call: how many tokens, and where they stand in the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+Span = tuple[int, int]
+
+
+@dataclass
+class _Choice:
+    spans: list[Span] = field(default_factory=list)
+    told: int = 0
+
+
+class ForcedAccount:
+    """Spans are offsets in characters of a choice's generated text, start and end; neighbours are joined."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self._choices: dict[int, _Choice] = {}
+
+    def add(self, choice: int, tokens: int, start: int, end: int) -> None:
+        """`tokens` forced tokens that became the text from `start` to `end` (none where a special token was forced)."""
+        self.tokens += tokens
+        spans = self._choices.setdefault(choice, _Choice()).spans
+        if spans and spans[-1][1] == start and len(spans) > self._choices[choice].told:
+            spans[-1] = (spans[-1][0], end)
+        elif end > start:
+            spans.append((start, end))
+
+    def spans(self, choice: int) -> list[Span]:
+        """All spans of a choice."""
+        return list(self._choices[choice].spans) if choice in self._choices else []
+
+    def new_spans(self, choice: int) -> list[Span]:
+        """Those that have come since they were last asked for."""
+        if choice not in self._choices:
+            return []
+        of = self._choices[choice]
+        new, of.told = of.spans[of.told :], len(of.spans)
+        return new

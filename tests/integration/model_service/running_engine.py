@@ -1,0 +1,159 @@
+"""A real engine on the embedded model, without Ray: grammars are compiled here and offered as a replica would offer them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, aclosing, contextmanager
+from dataclasses import dataclass, replace
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from deployments.builders import EMBEDDED_WEIGHTS
+from grammar_service.backends import backend_named
+from grammar_service.limits import Limits
+from grammar_service.resolve import ResolvedGrammar, resolve
+from grammar_service.spec import GrammarSpec
+from grammar_service.tokenizer import GrammarTokenizer
+from model_service.artifact_channel import ArtifactServer, Payload
+from model_service.engine.environment import prepare_environment
+from model_service.messages import Call, Endpoint
+from model_service.settings import EngineSettings
+
+if TYPE_CHECKING:
+    from model_service.engine.engine import Engine
+
+MODEL = "tested"
+SETTINGS = EngineSettings(str(EMBEDDED_WEIGHTS), MODEL, dtype="float32", max_num_seqs=64, cpu_kv_cache_gib=0.25)
+"""In full precision: what is computed in one forward and what in several then differ too little to change an answer."""
+LIMITS = Limits(512 * 1024, 64, 10_000)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of one choice: its text and token ids, why it ended, and what the usage says of the whole call."""
+
+    text: str
+    tokens: tuple[int, ...]
+    finish_reason: str
+    usage: dict[str, Any]
+    choice: dict[str, Any]
+    prompt: tuple[int, ...] = ()
+
+    @property
+    def forced(self) -> int:
+        return int(self.usage["completion_tokens_details"]["forced_tokens"])
+
+
+class RunningEngine:
+    """Asks one engine, several requests at a time."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        prepare_environment(settings)
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._server = ArtifactServer(f"maskcast-test-{uuid4().hex}")
+        self._tokenizer = GrammarTokenizer.load(settings.model)
+        self._payloads: dict[str, Payload] = {}
+        self.engine: Engine = self._run(self._start(settings))
+
+    async def _start(self, settings: EngineSettings) -> Engine:
+        from model_service.engine.engine import Engine  # vLLM reads the environment when it is imported
+
+        await self._server.start()
+        engine = Engine(settings, self._server.name)
+        await engine.start()
+        return engine
+
+    def close(self) -> None:
+        self.engine.close()
+        self._run(self._server.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def ask(self, question: str, spec: GrammarSpec | None = None, **fields: Any) -> Answer:
+        return self.ask_all([(question, spec, fields)])[0]
+
+    def ask_all(self, requests: Sequence[tuple[str, GrammarSpec | None, dict[str, Any]]]) -> list[Answer]:
+        """The first choice of each answer; all requests at once."""
+
+        async def all_of_them() -> list[Answer]:
+            return await asyncio.gather(*(self._ask(*request) for request in requests))
+
+        answers: list[Answer] = self._run(all_of_them())
+        return answers
+
+    def events(self, question: str, spec: GrammarSpec | None = None, *, mark_forced: bool = False, **fields: Any) -> list[dict[str, Any]]:
+        """The events of a streamed answer."""
+        text: str = self._run(self._text(question, spec, {"stream": True, **fields}, mark_forced))
+        return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: {")]
+
+    def body(self, question: str, spec: GrammarSpec | None = None, *, mark_forced: bool = False, **fields: Any) -> dict[str, Any]:
+        """A whole answer, as JSON."""
+        body: dict[str, Any] = json.loads(self._run(self._text(question, spec, fields, mark_forced)))
+        return body
+
+    def abandon(self, question: str, spec: GrammarSpec, after: int) -> None:
+        """Leave a streamed answer after some of its pieces."""
+
+        async def leave() -> None:
+            with ExitStack() as held:
+                body = {"model": MODEL, "messages": [{"role": "user", "content": question}], "max_tokens": 400, "stream": True}
+                _, pieces = await self.engine.respond(Call(Endpoint.CHAT, uuid4().hex, body, self._offered(spec, held)))
+                async with aclosing(pieces):
+                    for _ in range(after):
+                        await anext(pieces)
+
+        self._run(leave())
+
+    async def _ask(self, question: str, spec: GrammarSpec | None, fields: dict[str, Any]) -> Answer:
+        body = json.loads(await self._text(question, spec, fields))
+        assert "choices" in body, body
+        choice = body["choices"][0]
+        tokens = tuple(choice["token_ids"] or ())
+        return Answer(
+            choice["message"]["content"] or "",
+            tokens,
+            choice["finish_reason"],
+            body["usage"],
+            choice,
+            tuple(body["prompt_token_ids"] or ()),
+        )
+
+    async def _text(self, question: str, spec: GrammarSpec | None, fields: dict[str, Any], mark_forced: bool = False) -> str:
+        messages = [{"role": "user", "content": question}]
+        body = {"model": MODEL, "messages": messages, "max_tokens": 96, "temperature": 0, "return_token_ids": True, **fields}
+        with ExitStack() as held:
+            grammar = self._offered(spec, held) if spec else None
+            call = Call(Endpoint.CHAT, uuid4().hex, body, grammar, mark_forced)
+            _, pieces = await self.engine.respond(call)
+            return "".join([piece async for piece in pieces])
+
+    def _offered(self, spec: GrammarSpec, held: ExitStack) -> ResolvedGrammar:
+        grammar = resolve(spec, LIMITS, self._tokenizer.fingerprint)
+        if grammar.key not in self._payloads:
+            data = backend_named(grammar.backend).compile(spec, self._tokenizer).data
+            self._payloads[grammar.key] = Payload(grammar.backend, data)
+        held.enter_context(self._server.offered(grammar.key, lambda: self._payloads[grammar.key]))
+        return grammar
+
+    def _run(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(300)
+
+
+@contextmanager
+def running_engine(**changes: Any) -> Iterator[RunningEngine]:
+    """An engine with the tests' settings, changed."""
+    before = dict(os.environ)
+    engine = RunningEngine(replace(SETTINGS, **changes))
+    try:
+        yield engine
+    finally:
+        engine.close()
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
