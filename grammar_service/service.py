@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from grammar_service.backends import CompiledPayload
 from grammar_service.cache.tiered import TieredCache
@@ -20,6 +20,8 @@ from grammar_service.sandbox import Sandbox, SandboxSettings
 from grammar_service.seal import Seal
 from grammar_service.single_flight import SingleFlight
 from grammar_service.spec import GrammarSpec
+
+T = TypeVar("T")
 
 
 class GrammarCompiler:
@@ -42,7 +44,7 @@ class GrammarCompiler:
         self._seal = Seal(secret)
         self._sandbox = Sandbox(tokenizer_path, vocab_size, sandbox)
         self._flights: SingleFlight[Compiled] = SingleFlight()
-        self._behind: set[asyncio.Task[None]] = set()
+        self._behind: set[asyncio.Task[Any]] = set()
         self._resting = Resting(time.monotonic)
         self._counters = CompilerCounters()
 
@@ -98,28 +100,37 @@ class GrammarCompiler:
 
     async def _answer(self, request: CompileRequest) -> Compiled:
         quick = request.on_stopgap()
+        if quick is not None:
+            return await self._soonest(request, quick)
+        return await self._find(request) or await self._fly(request)
+
+    async def _soonest(self, request: CompileRequest, quick: CompileRequest) -> Compiled:
+        """The artifact where it can be had at once, else the stopgap, which is made while Redis is asked."""
         try:
-            found = await self._find(request)
+            if (held := await self._in_memory(request)) is not None:
+                return held
         except GrammarError:
-            if quick is None:
-                raise
             return await self._stopgap(quick)
-        if found is not None:
+        finding = self._do_behind(self._find(request))
+        making = self._do_behind(self._stopgap(quick))
+        await asyncio.wait((finding, making), return_when=asyncio.FIRST_COMPLETED)
+        return await self._first(request, finding, making)
+
+    async def _first(self, request: CompileRequest, finding: asyncio.Task[Compiled | None], making: asyncio.Task[Compiled]) -> Compiled:
+        if finding.done() and finding.exception() is None and (found := finding.result()) is not None:
             return found
-        if quick is None:
-            return await self._fly(request)
         try:
-            compiled = await self._stopgap(quick)
+            compiled = await making
         except GrammarError:
             # The two backends see different faults: what the one refuses, the other may still compile.
-            return await self._fly(request)
+            return await finding or await self._fly(request)
         # Not sooner: the two would take the processors from each other.
-        self._make_behind(request)
+        self._do_behind(self._make_unless_found(request, finding))
         return compiled
 
     async def _stopgap(self, quick: CompileRequest) -> Compiled:
-        """Redis is not asked for it: that takes about as long as making it, and much longer where Redis is slow."""
-        compiled = await self._fly(quick)
+        """Redis knows nothing of it: asking takes about as long as making it, and much longer where Redis is slow."""
+        compiled = await self._in_memory(quick) or await self._flights.run(quick.key, lambda: self._make(quick, shared=False))
         self._counters.stopgaps += 1
         return compiled
 
@@ -133,6 +144,10 @@ class GrammarCompiler:
                 raise
         return await self._flights.run(request.key, lambda: self._make(request))
 
+    async def _in_memory(self, request: CompileRequest) -> Compiled | None:
+        """Raises GrammarError: it is known that the grammar does not compile."""
+        return await self._find(request) if self._cache.held(request.key) is not None else None
+
     async def _find(self, request: CompileRequest) -> Compiled | None:
         """Raises GrammarError: it is known that the grammar does not compile."""
         started = time.perf_counter()
@@ -145,20 +160,16 @@ class GrammarCompiler:
             raise refusal
         return Compiled(request.key, blob, source, _ms_since(started), request.backend)
 
-    def _make_behind(self, request: CompileRequest) -> None:
-        """Start the flight without waiting for it."""
-        if request.key in self._resting or request.key in self._flights:
-            return
-        self._do_behind(self._make_or_rest(request))
-
-    async def _make_or_rest(self, request: CompileRequest) -> None:
+    async def _make_unless_found(self, request: CompileRequest, finding: asyncio.Task[Compiled | None]) -> None:
+        """For the requests that follow; a grammar that did not compile is left alone for a while."""
         try:
-            await self._flights.run(request.key, lambda: self._make(request))
+            if await finding is None and request.key not in self._resting:
+                await self._flights.run(request.key, lambda: self._make(request))
         except MaskcastError as error:
             self._counters.count(error)
             self._resting.rest(request.key)
 
-    async def _make(self, request: CompileRequest) -> Compiled:
+    async def _make(self, request: CompileRequest, shared: bool = True) -> Compiled:
         started = time.perf_counter()
         if (blob := self._cache.held(request.key)) is not None:
             # Another flight of the key has landed while this request waited for Redis.
@@ -166,11 +177,11 @@ class GrammarCompiler:
         try:
             payload = await self._sandbox.compile(request, self._deadline(request.deadline_s))
         except LASTING as error:
-            self._keep(request.key, self._seal.refusal(request, error))
+            self._keep(request.key, self._seal.refusal(request, error), shared)
             raise
         blob = await self._sealed(request, payload)
         self._counters.compiled += 1
-        self._keep(request.key, blob)
+        self._keep(request.key, blob, shared)
         return Compiled(request.key, blob, "compiled", _ms_since(started), request.backend)
 
     async def _sealed(self, request: CompileRequest, payload: CompiledPayload) -> bytes:
@@ -182,15 +193,24 @@ class GrammarCompiler:
     def _deadline(self, asked_s: float | None) -> float:
         return self._deadline_s if asked_s is None else min(asked_s, self._deadline_s)
 
-    def _keep(self, key: str, blob: bytes) -> None:
+    def _keep(self, key: str, blob: bytes, shared: bool) -> None:
         """The answer does not wait for Redis."""
         self._cache.keep(key, blob)
-        self._do_behind(self._cache.publish(key, blob))
+        if shared:
+            self._do_behind(self._cache.publish(key, blob))
 
-    def _do_behind(self, work: Coroutine[Any, Any, None]) -> None:
+    def _do_behind(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Go on with it whether or not anybody waits for it."""
         task = asyncio.create_task(work)
         self._behind.add(task)
-        task.add_done_callback(self._behind.discard)
+        task.add_done_callback(self._done_behind)
+        return task
+
+    def _done_behind(self, task: asyncio.Task[Any]) -> None:
+        self._behind.discard(task)
+        if not task.cancelled():
+            # Retrieved here, since all who waited may have left.
+            task.exception()
 
 
 def _ms_since(started: float) -> float:

@@ -131,10 +131,12 @@ class Zygote:
 
     async def kill(self) -> None:
         """End the process and reap it; its children end with it."""
-        self._channel.close()
         with suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
+        async with self._lock:
+            # Not under somebody who still waits for an answer: the event loop would take the next socket of that number for this one.
+            self._channel.close()
         await self._listener
 
     def last_words(self) -> str:

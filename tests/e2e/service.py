@@ -63,6 +63,12 @@ class Service:
         status: ReplicaStatus = serve.get_deployment_handle("ModelReplica", "maskcast").status.remote().result(timeout_s=60)
         return status
 
+    def routing_stats(self) -> dict[str, Any]:
+        """What the one model replica tells routers."""
+        handle = serve.get_deployment_handle("ModelReplica", "maskcast")
+        stats: dict[str, Any] = handle.record_routing_stats.remote().result(timeout_s=60)
+        return stats
+
     def processes(self, mark: str) -> list[psutil.Process]:
         """Processes below this one whose title or command line holds `mark`."""
         return list(_marked(psutil.Process().children(recursive=True), mark))

@@ -165,9 +165,9 @@ async def test_whoever_joins_a_compile_that_was_given_less_time_gets_his_own(com
     hasty, patient = await asyncio.gather(
         compiler.compile(request_of(compiler, spec, deadline_s=0.05)), compiler.compile(request_of(compiler, spec))
     )
-    assert isinstance(hasty, Refusal)
-    assert hasty.code == "grammar_compile_timeout"
     assert isinstance(patient, Compiled)
+    # Whoever hears from Redis first starts the compile, so that the hasty one may join the other's.
+    assert isinstance(hasty, Compiled) or hasty.code == "grammar_compile_timeout"
 
 
 async def test_a_fault_that_lasts_is_remembered_in_redis_and_a_timeout_is_not(
@@ -233,6 +233,24 @@ async def test_redis_in_trouble_costs_a_request_its_timeout_once_and_no_answer(t
             # The breaker has opened: later requests do not wait for Redis at all.
             assert counters["redis_server_skipped"] >= 1
         finally:
+            await compiler.close()
+
+
+async def test_a_stopgap_does_not_wait_for_a_redis_that_hangs(model_folder: Path, tmp_path: Path) -> None:
+    with redis_process(tmp_path) as server:
+        cache = TieredCache(MemoryCache(1 << 24), RedisCache(server.url, PASSWORD, "test", 10_000, 60, 1 << 24))
+        compiler = GrammarCompiler(model_folder, None, 20.0, SandboxSettings(workers=1), cache, SECRET)
+        try:
+            await compiler.start()
+            server.pause()
+            grammar = resolve(schema_spec({"type": "object", "properties": {"x": {"type": "integer"}}}), Limits(), compiler.fingerprint)
+            answer = await compiler.compile(grammar.request())
+            assert isinstance(answer, Compiled)
+            assert answer.backend == "llguidance"
+            # Redis has been asked, and has not been given up yet.
+            assert cache.counters()["misses"] == 0
+        finally:
+            server.kill()
             await compiler.close()
 
 

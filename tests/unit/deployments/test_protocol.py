@@ -8,7 +8,7 @@ import pytest
 
 from deployments.errors import ApiError
 from deployments.protocol import RequestReader, parse_body
-from model_service.messages import KEY_ARGUMENT, Endpoint
+from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Endpoint
 
 READER = RequestReader("tiny", "standard", "hermes")
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -57,7 +57,18 @@ def test_fields_that_reach_into_the_engine_are_refused(endpoint: Endpoint, field
     assert (caught.value.param, caught.value.code) == (field, "unsupported_parameter")
 
 
-def test_a_client_cannot_name_a_grammar_key_itself() -> None:
+@pytest.mark.parametrize("name", [KEY_ARGUMENT, CALL_ARGUMENT])
+def test_a_client_cannot_name_a_grammar_key_or_a_call_itself(name: str) -> None:
     with pytest.raises(ApiError) as caught:
-        READER.read(Endpoint.CHAT, {"messages": MESSAGES, "vllm_xargs": {KEY_ARGUMENT: "0" * 64}})
+        READER.read(Endpoint.CHAT, {"messages": MESSAGES, "vllm_xargs": {name: "0" * 64}})
     assert caught.value.param == "vllm_xargs"
+
+
+def test_asking_for_forced_spans_is_taken_out_of_the_body() -> None:
+    request = READER.read(Endpoint.CHAT, {"messages": MESSAGES, "mark_forced": True})
+    assert request.mark_forced
+    assert "mark_forced" not in request.body
+    assert not READER.read(Endpoint.CHAT, {"messages": MESSAGES}).mark_forced
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, {"messages": MESSAGES, "mark_forced": 1})
+    assert caught.value.param == "mark_forced"

@@ -25,3 +25,18 @@ def test_threads_are_bound_on_a_cpu_only() -> None:
     environment: dict[str, str] = {}
     prepare_environment(EngineSettings("m", "m", on_gpu=True), environment)
     assert "VLLM_CPU_OMP_THREADS_BIND" not in environment
+
+
+def test_an_engine_that_jumps_runs_on_the_first_model_runner() -> None:
+    jumping: dict[str, str] = {}
+    prepare_environment(EngineSettings("m", "m"), jumping)
+    assert jumping["VLLM_USE_V2_MODEL_RUNNER"] == "0"
+    stepping: dict[str, str] = {}
+    prepare_environment(EngineSettings("m", "m", jump_forward=False), stepping)
+    assert "VLLM_USE_V2_MODEL_RUNNER" not in stepping
+
+
+@pytest.mark.parametrize("arguments", [{"speculative_config": {"method": "ngram"}}, {"pipeline_parallel_size": 2}])
+def test_drafts_and_pipelines_keep_an_engine_from_jumping(arguments: dict[str, object]) -> None:
+    assert EngineSettings("m", "m").jumps
+    assert not EngineSettings("m", "m", engine_args=arguments).jumps
