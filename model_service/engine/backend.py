@@ -110,8 +110,8 @@ class ArtifactBackend(StructuredOutputBackend):
         vocabulary = GrammarTokenizer.from_huggingface(tokenizer, vocab_size)
         # Python code that takes a while for a large vocabulary: now, since later it would hold up the engine's steps.
         _ = vocabulary.spaces
+        self._vocabulary = vocabulary
         self._grammars = LoadedGrammars(vocabulary, channel)
-        self.segmenter = Segmenter(vocabulary)
         self._max_rollback_tokens = max_rollback_tokens
 
     def compile_grammar(
@@ -120,6 +120,10 @@ class ArtifactBackend(StructuredOutputBackend):
         """A matcher for the artifact whose key stands in `grammar_spec`."""
         stops: Sequence[int] | None = sorted(stop_token_ids) if stop_token_ids else None
         return KeyedGrammar(self._grammars.get(grammar_spec).matcher(stops, self._max_rollback_tokens))
+
+    def segmenter(self) -> Segmenter:
+        """Takes seconds for a large vocabulary."""
+        return Segmenter(self._vocabulary)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """All tokens allowed: int32 `[max_num_seqs, ceil(vocab_size / 32)]`."""

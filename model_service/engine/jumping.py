@@ -31,7 +31,7 @@ class JumpForwardScheduler(MaskcastScheduler):
         self._jumped: dict[str, int] = {}
         self._admits = self.connector is None
         assert isinstance(self.structured_output_manager.backend, ArtifactBackend)
-        self._segmenter = self.structured_output_manager.backend.segmenter
+        self._segmenter = self.structured_output_manager.backend.segmenter()
 
     def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
         output: SchedulerOutput = super().schedule(throttle_prefills)
