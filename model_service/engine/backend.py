@@ -33,6 +33,7 @@ class KeyedGrammar(StructuredOutputGrammar):
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
         self._ahead = 0
+        self._violated = False
 
     @property
     def matcher(self) -> Matcher:
@@ -44,13 +45,14 @@ class KeyedGrammar(StructuredOutputGrammar):
         return all(self._matcher.is_terminated() or self._matcher.accept(token) for token in tokens)
 
     def advance_ahead(self, tokens: Sequence[int]) -> bool:
-        """Take tokens that vLLM will offer once more."""
+        """Take tokens that vLLM will offer once more, and then be told whether they were allowed."""
         self._ahead += len(tokens)
-        return self.advance(tokens)
+        self._violated = self._violated or not self.advance(tokens)
+        return not self._violated
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         known, self._ahead = self._ahead, 0
-        return self.advance(tokens[known:])
+        return not self._violated and self.advance(tokens[known:])
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         return tokens[: accepted_prefix(self._matcher, tokens)]

@@ -43,7 +43,7 @@ class JumpForwardScheduler(MaskcastScheduler):
 
     def update_from_output(self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput) -> dict[int, EngineCoreOutputs]:
         outputs: dict[int, EngineCoreOutputs] = super().update_from_output(scheduler_output, model_runner_output)
-        for client in outputs.values():
+        for client in outputs.values() if self._jumped or self._prefilled else ():
             client.outputs = [piece for output in client.outputs for piece in self._by_origin(output)]
         return outputs
 
@@ -78,12 +78,13 @@ class JumpForwardScheduler(MaskcastScheduler):
         tokens, stopped = super()._update_request_with_output(request, new_token_ids, is_stale)
         if stopped or not jumps or not _grammar(request).advance_ahead(tokens):
             return tokens, stopped
-        start = request.num_output_tokens
-        forced, stopped = super()._update_request_with_output(request, self._forced(request), is_stale)
+        start, forced = request.num_output_tokens, self._forced(request)
+        if not forced:
+            return tokens, stopped
+        forced, stopped = super()._update_request_with_output(request, forced, is_stale)
         _grammar(request).advance_ahead(forced)
-        if forced:
-            self._jumped[request.request_id] = len(forced)
-        if forced and not stopped:
+        self._jumped[request.request_id] = len(forced)
+        if not stopped:
             self._unsent.add(request.request_id, start, forced)
         return tokens + forced, stopped
 

@@ -1,0 +1,219 @@
+"""Same grammar, same step; nobody waits for nothing, and nobody for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from router.dividing import Spare
+from router.grouping import Grouping, GroupingLimits, Release, Waiting
+
+LIMITS = GroupingLimits(window_s=0.002, prefill_budget=1000, patience_s=0.25, retry_s=0.005)
+
+
+@dataclass
+class Replicas:
+    """What a grouping asks: the ranks of a key, and who can take how much."""
+
+    ranks: dict[str, Sequence[str]] = field(default_factory=dict)
+    spare: dict[str, Spare] = field(default_factory=dict)
+
+    def grouping(self) -> Grouping:
+        return Grouping(lambda key, _: self.ranks.get(key, ("a", "b")), self._spare_of, LIMITS)
+
+    def _spare_of(self, replica: str) -> Spare | None:
+        return self.spare.get(replica)
+
+
+def waiting(request: str, at: float, key: str = "key", tokens: int = 100) -> Waiting:
+    return Waiting(request, key, tokens, at)
+
+
+def names(releases: Sequence[Release]) -> list[str]:
+    return [request for release in releases for request in release.requests]
+
+
+def test_a_request_alone_goes_at_once() -> None:
+    grouping = Replicas().grouping()
+    grouping.arrived(waiting("one", 5.0))
+    assert grouping.tick(5.0) == [Release("a", "key", ("one",))]
+    assert len(grouping) == 0
+    assert grouping.next_tick() is None
+
+
+def test_requests_of_other_grammars_are_no_reason_to_wait() -> None:
+    grouping = Replicas().grouping()
+    for request in "xyz":
+        grouping.arrived(waiting(request, 5.0, key=request))
+    assert names(grouping.tick(5.0)) == ["x", "y", "z"]
+
+
+def test_requests_of_one_grammar_wait_for_more_and_go_together() -> None:
+    grouping = Replicas().grouping()
+    grouping.arrived(waiting("one", 5.0))
+    grouping.arrived(waiting("two", 5.0))
+    assert grouping.tick(5.0) == []
+    assert grouping.next_tick() == pytest.approx(5.002)
+    grouping.arrived(waiting("three", 5.001))
+    assert grouping.tick(5.002) == [Release("a", "key", ("one", "two", "three"))]
+
+
+def test_a_group_that_fills_a_step_waits_for_nobody() -> None:
+    grouping = Replicas().grouping()
+    for number in range(10):
+        grouping.arrived(waiting(str(number), 5.0))
+    assert len(names(grouping.tick(5.0))) == 10
+
+
+def test_a_large_group_is_divided_over_the_first_ranks_by_what_is_spare() -> None:
+    replicas = Replicas({"key": ("a", "b", "c")}, {"a": Spare(800, 99), "b": Spare(400, 99), "c": Spare(400, 99)})
+    grouping = replicas.grouping()
+    for number in range(9):
+        grouping.arrived(waiting(str(number), 5.0))
+    sent = {release.replica: len(release.requests) for release in grouping.tick(5.002)}
+    assert sent == {"a": 6, "b": 3}
+
+
+def test_no_release_exceeds_the_budget_of_a_step() -> None:
+    grouping = Replicas({"key": ("a",)}).grouping()
+    for number in range(25):
+        grouping.arrived(waiting(str(number), 5.0))
+    assert names(grouping.tick(5.0)) == [str(number) for number in range(10)]
+    assert names(grouping.tick(5.1)) == [str(number) for number in range(10, 20)]
+    assert names(grouping.tick(5.2)) == [str(number) for number in range(20, 25)]
+
+
+def test_a_prompt_longer_than_a_step_goes_alone_where_there_is_any_room() -> None:
+    replicas = Replicas({"key": ("a",)}, {"a": Spare(1, 9)})
+    grouping = replicas.grouping()
+    grouping.arrived(waiting("long", 5.0, tokens=50_000))
+    grouping.arrived(waiting("next", 5.0, tokens=1))
+    assert names(grouping.tick(5.0)) == ["long"]
+
+
+def test_the_young_do_not_take_what_the_old_wait_for() -> None:
+    replicas = Replicas({"old": ("a",), "young": ("a",)}, {"a": Spare(0, 0)})
+    grouping = replicas.grouping()
+    grouping.arrived(waiting("old", 5.0, "old"))
+    assert grouping.tick(5.0) == []
+    replicas.spare["a"] = Spare(100, 1)
+    grouping.arrived(waiting("young", 5.001, "young"))
+    assert grouping.tick(5.001) == []
+    assert names(grouping.tick(5.005)) == ["old"]
+
+
+def test_the_longer_a_group_has_waited_the_later_it_asks_again() -> None:
+    replicas = Replicas({"key": ("a",)}, {"a": Spare(0, 0)})
+    grouping, looks, now = replicas.grouping(), list[float](), 5.0
+    grouping.arrived(waiting("one", now))
+    while not grouping.tick(now):
+        looks.append(now - 5.0)
+        now = grouping.next_tick() or 0.0
+    assert looks == pytest.approx([0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16])
+    assert now == pytest.approx(5.25)
+
+
+def test_a_full_replica_is_asked_again_soon() -> None:
+    replicas = Replicas({"key": ("a",)}, {"a": Spare(0, 0)})
+    grouping = replicas.grouping()
+    grouping.arrived(waiting("one", 5.0))
+    assert grouping.tick(5.0) == []
+    assert grouping.next_tick() == pytest.approx(5.005)
+
+
+def test_who_is_out_of_patience_goes_to_the_first_rank_full_or_not() -> None:
+    replicas = Replicas({"key": ("a", "b")}, {"a": Spare(0, 0), "b": Spare(-5, 0)})
+    grouping = replicas.grouping()
+    grouping.arrived(waiting("one", 5.0))
+    assert grouping.tick(5.2499) == []
+    assert grouping.tick(5.25) == [Release("a", "key", ("one",))]
+
+
+def test_without_replicas_requests_stay() -> None:
+    replicas = Replicas({"key": ()})
+    grouping = replicas.grouping()
+    grouping.arrived(waiting("one", 5.0))
+    assert grouping.tick(9.0) == []
+    assert grouping.next_tick() == pytest.approx(9.005)
+    replicas.ranks["key"] = ("a",)
+    assert names(grouping.tick(9.1)) == ["one"]
+
+
+def test_a_cancelled_request_goes_nowhere() -> None:
+    grouping = Replicas().grouping()
+    grouping.arrived(waiting("one", 5.0))
+    grouping.arrived(waiting("two", 5.0))
+    grouping.left("one")
+    grouping.left("unknown")
+    assert names(grouping.tick(5.0)) == ["two"]
+    grouping.left("two")
+
+
+def test_an_id_waits_once() -> None:
+    grouping = Replicas().grouping()
+    grouping.arrived(waiting("one", 5.0))
+    grouping.arrived(waiting("one", 5.0))
+    assert names(grouping.tick(5.0)) == ["one"]
+
+
+REQUESTS = st.tuples(st.floats(0, 0.3), st.sampled_from("vwxyz"), st.integers(1, 1500))
+ARRIVALS = st.lists(REQUESTS, min_size=1, max_size=30).map(
+    lambda drawn: [Waiting(str(number), key, tokens, at) for number, (at, key, tokens) in enumerate(sorted(drawn))]
+)
+ROOM = st.lists(st.builds(Spare, st.integers(-100, 1200), st.integers(0, 6)), min_size=3, max_size=6)
+RANKS = {"v": ("a", "b"), "w": ("b", "a"), "x": ("c",), "y": ("c", "a"), "z": ("b",)}
+
+
+def ticks(grouping: Grouping, arrivals: Sequence[Waiting]) -> Iterator[tuple[float, list[Release]]]:
+    """What a shell does: it ticks when something has arrived, and when it was told to."""
+    upcoming, planned = list(arrivals), None
+    while upcoming or planned is not None:
+        now = min(time for time in (planned, upcoming[0].arrived_at if upcoming else None) if time is not None)
+        while upcoming and upcoming[0].arrived_at <= now:
+            grouping.arrived(upcoming.pop(0))
+        yield now, grouping.tick(now)
+        planned = grouping.next_tick()
+
+
+@given(ARRIVALS, ROOM)
+def test_everyone_goes_once_and_in_time_whatever_room_there_is(arrivals: list[Waiting], room: list[Spare]) -> None:
+    replicas = Replicas(dict(RANKS))
+    since, gone = {one.request: one.arrived_at for one in arrivals}, list[str]()
+    for turn, (now, releases) in enumerate(ticks(replicas.grouping(), arrivals)):
+        replicas.spare = {replica: room[(turn + index) % len(room)] for index, replica in enumerate("abc")}
+        gone += names(releases)
+        assert all(now - since[request] <= LIMITS.patience_s + LIMITS.retry_s + 1e-9 for request in names(releases))
+    assert sorted(gone) == sorted(since)
+
+
+@given(ARRIVALS)
+def test_with_room_nobody_waits_longer_than_the_window_and_the_lonely_not_at_all(arrivals: list[Waiting]) -> None:
+    grouping = Grouping(lambda *_: ("a",), lambda _: None, GroupingLimits(prefill_budget=1_000_000))
+    since = {one.request: one.arrived_at for one in arrivals}
+    for now, releases in ticks(grouping, arrivals):
+        for release in releases:
+            waited = [now - since[request] for request in release.requests]
+            assert max(waited) <= (LIMITS.window_s + 1e-12 if len(waited) > 1 else 0)
+
+
+@given(ARRIVALS, ROOM)
+def test_who_goes_or_goes_along_is_older_than_all_who_could_and_still_wait(arrivals: list[Waiting], room: list[Spare]) -> None:
+    replicas = Replicas(dict(RANKS))
+    grouping, waits = replicas.grouping(), dict[str, Waiting]()
+    for number, arrival in enumerate(arrivals):
+        waits[arrival.request] = replace(arrival, arrived_at=number * 0.001)
+        grouping.arrived(waits[arrival.request])
+    now = len(arrivals) * 0.001 + LIMITS.window_s
+    for turn in range(20):
+        replicas.spare = {replica: room[(turn + index) % len(room)] for index, replica in enumerate("abc")}
+        releases = grouping.tick(now)
+        gone = {request: waits.pop(request) for request in names(releases)}
+        for release in releases:
+            oldest = min(one.arrived_at for one in gone.values() if one.key == release.key)
+            passed = [one for one in waits.values() if release.replica in RANKS[one.key] and one.arrived_at < oldest]
+            assert not passed
+        now += 0.001

@@ -1,0 +1,181 @@
+"""The simulation keeps its books: nobody is lost, time adds up, and the same seed plays the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from router.simulation.engine import Answered, Engine, EngineModel
+from router.simulation.figures import Figures
+from router.simulation.policies import CONSISTENT, MASKCAST, POLICIES, POWER_OF_TWO
+from router.simulation.scenarios import BURST, FAILURES, STEADY, Size, recorded, synthetic
+from router.simulation.traffic import Burst, Request, TraceError, Traffic, arrivals, read_trace
+from router.simulation.world import Outcome, Scenario, World
+
+MODEL = EngineModel(step_s=0.01, token_s=0.0001, row_s=0.001, prefill_budget=100, seats=2, resident=2)
+SMALL = Size(replicas=12, schemas=200, seconds=2.0, rate=25.0)
+
+
+def request(name: str, key: str | None = None, prompt: int = 100, output: int = 3) -> Request:
+    return Request(name, 0.0, key, prompt, output)
+
+
+def played(engine: Engine, now: float = 0.0) -> list[Answered]:
+    """All that the engine answers when it is left alone."""
+    answered: list[Answered] = []
+    while engine.next_at is not None:
+        answered += engine.play(engine.next_at)
+    return answered
+
+
+def test_a_request_takes_its_prefill_and_a_step_for_each_further_token() -> None:
+    engine = Engine(MODEL)
+    engine.arrive(request("one"), 0.0)
+    first, last = played(engine)
+    assert (first.done, last.done) == (False, True)
+    assert first.at_s == pytest.approx(0.01 + 100 * 0.0001)
+    assert last.at_s == pytest.approx(first.at_s + 2 * (0.01 + 0.0001))
+    assert engine.counts.steps == 3
+    assert engine.requests == []
+
+
+def test_a_long_prompt_is_prefilled_in_several_steps() -> None:
+    engine = Engine(MODEL)
+    engine.arrive(request("long", prompt=250, output=1), 0.0)
+    first, last = played(engine)
+    assert first.at_s == last.at_s == pytest.approx(3 * 0.01 + 250 * 0.0001)
+
+
+def test_who_finds_no_seat_waits_for_one() -> None:
+    engine = Engine(MODEL)
+    for name in ("one", "two", "three"):
+        engine.arrive(request(name), 0.0)
+    assert (engine.running, engine.waiting) == (2, 1)
+    done = [answered.request.name for answered in played(engine) if answered.done]
+    assert done == ["one", "two", "three"]
+
+
+def test_a_newcomer_is_admitted_at_the_end_of_the_step_that_runs() -> None:
+    engine = Engine(MODEL)
+    engine.arrive(request("one", output=1000), 0.0)
+    engine.play(engine.next_at or 0.0)
+    began = 0.01 + 100 * 0.0001
+    engine.arrive(request("two"), began + 0.025)
+    assert engine.next_at == pytest.approx(began + 3 * (0.01 + 0.0001))
+
+
+def test_a_grammar_is_brought_once_and_forgotten_when_others_were_used_since() -> None:
+    engine = Engine(MODEL)
+    assert engine.arrive(request("one", "a"), 0.0)
+    assert not engine.arrive(request("two", "a"), 0.0)
+    assert engine.next_at is None
+    engine.brought("a", 0.009)
+    assert not engine.arrive(request("three", "a"), 0.01)
+    for key in "bc":
+        assert engine.arrive(request(key, key), 0.02)
+        engine.brought(key, 0.03)
+    assert engine.resident == 2
+    assert engine.arrive(request("four", "a"), 0.04)
+    assert engine.counts.brought == 4
+
+
+def test_requests_of_one_grammar_share_mask_rows() -> None:
+    apart, together = Engine(MODEL), Engine(MODEL)
+    for engine, keys in ((apart, "ab"), (together, "aa")):
+        for number, key in enumerate(keys):
+            engine.arrive(request(str(number), key, prompt=50), 0.0)
+        for key in sorted(set(keys)):
+            engine.brought(key, 0.0)
+        played(engine)
+    assert apart.counts.rows == pytest.approx(2 * apart.counts.decode_steps)
+    assert together.counts.rows == pytest.approx((2 - 1 / 16) * together.counts.decode_steps)
+
+
+def test_popularity_follows_the_exponent() -> None:
+    drawn = arrivals(Traffic(10, 2000, 100, zipf=1.0, unkeyed=0.2), 1)
+    count = [sum(one.key == f"schema-{rank}" for one in drawn) for rank in (0, 1)]
+    assert sum(one.key is None for one in drawn) == pytest.approx(0.2 * len(drawn), rel=0.1)
+    assert count[0] == pytest.approx(2 * count[1], rel=0.15)
+    assert [one.at_s for one in drawn] == sorted(one.at_s for one in drawn)
+
+
+def test_a_burst_comes_in_handfuls_of_one_grammar() -> None:
+    drawn = arrivals(Traffic(2, 0, 10, bursts=[Burst(1.0, 40, 3, 0.2, 16)]), 1)
+    assert {one.key for one in drawn} == {"schema-3"}
+    assert [sum(one.at_s == at_s for one in drawn) for at_s in sorted({one.at_s for one in drawn})] == [16, 16, 8]
+
+
+def test_a_recorded_trace_is_played_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text(
+        '{"at_s": 0.5, "key": null, "prompt_tokens": 10, "output_tokens": 2}\n\n{"at_s": 0.1, "key": "k", "prompt_tokens": 9, "output_tokens": 1}\n',
+        encoding="utf-8",
+    )
+    requests = read_trace(path)
+    assert [(one.at_s, one.key) for one in requests] == [(0.1, "k"), (0.5, None)]
+    (scenario,) = recorded(SMALL, requests)
+    assert len(World(scenario, MASKCAST).run().waits_s) == 2
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"at_s": 1}', '{"at_s": -1, "key": null, "prompt_tokens": 1, "output_tokens": 1}'])
+def test_a_trace_that_is_none_says_in_which_line(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text(line, encoding="utf-8")
+    with pytest.raises(TraceError, match="line 1"):
+        read_trace(path)
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[tuple[str, str], tuple[Scenario, Outcome]]:
+    return {
+        (scenario.name, policy): (scenario, World(scenario, policy, seed=1).run())
+        for scenario in synthetic(SMALL, 1)
+        for policy in POLICIES
+    }
+
+
+Outcomes = dict[tuple[str, str], tuple[Scenario, Outcome]]
+
+
+def test_everyone_is_answered_whatever_fails_or_joins(outcomes: Outcomes) -> None:
+    for scenario, outcome in outcomes.values():
+        assert len(outcome.waits_s) == sum(one.at_s >= scenario.warm_up_s for one in scenario.requests)
+        assert min(outcome.waits_s) > 0
+    assert outcomes[FAILURES, MASKCAST][1].sent_again > 0
+    assert outcomes[STEADY, MASKCAST][1].sent_again == 0
+
+
+def test_the_same_seed_plays_the_same(outcomes: Outcomes) -> None:
+    scenario, outcome = outcomes[BURST, MASKCAST]
+    assert World(scenario, MASKCAST, seed=1).run() == outcome
+
+
+def test_routing_by_schema_keeps_grammars_together_and_the_bound_keeps_waits_short(outcomes: Outcomes) -> None:
+    at = {policy: Figures.of(*_with_policy(outcomes, policy)) for policy in POLICIES}
+    ours, even, bare = at[MASKCAST], at[POWER_OF_TWO], at[CONSISTENT]
+    assert ours.resident < 0.8 * even.resident
+    assert ours.rows_per_step < even.rows_per_step
+    assert ours.fetched < 0.5 * even.fetched
+    assert ours.imbalance < 0.5 * bare.imbalance
+    assert ours.wait_p99_ms < 0.5 * bare.wait_p99_ms
+
+
+def _with_policy(outcomes: Outcomes, policy: str) -> tuple[Scenario, str, Outcome]:
+    scenario, outcome = outcomes[STEADY, policy]
+    return scenario, policy, outcome
+
+
+def test_what_is_reported_late_does_not_make_routers_chase_each_other() -> None:
+    """With reports alone all routers see the same replica idle, and fill it."""
+    (scenario, *_) = synthetic(replace(SMALL, seconds=4.0), 2)
+    many = replace(scenario, routers=6, report_s=1.0)
+    alone = _p99(World(replace(scenario, routers=1, report_s=1.0), MASKCAST).run().waits_s)
+    assert _p99(World(many, MASKCAST).run().waits_s) < 1.5 * alone
+
+
+def _p99(waits: Sequence[float]) -> float:
+    return float(np.quantile(waits, 0.99))
