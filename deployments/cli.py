@@ -63,6 +63,45 @@ def status(url: Annotated[str, typer.Option(help="where the service listens")] =
     raise typer.Exit(0 if ready else 1)
 
 
+@app.command()
+def simulate(
+    replicas: Annotated[int, typer.Option(min=2, help="model replicas")] = 64,
+    schemas: Annotated[int, typer.Option(min=1, help="different schemas, asked for by Zipf's law")] = 5000,
+    seconds: Annotated[float, typer.Option(min=0.5, help="how long requests arrive, in simulated time")] = 5.0,
+    rate: Annotated[float, typer.Option(min=0.1, help="requests a second and replica")] = 30.0,
+    zipf: Annotated[float, typer.Option(min=0.0, help="exponent of popularity; 0: all schemas alike")] = 1.0,
+    unkeyed: Annotated[float, typer.Option(min=0.0, max=1.0, help="share of requests without a schema")] = 0.1,
+    routers: Annotated[int, typer.Option(min=1, help="processes that route independently")] = 4,
+    scenario: Annotated[str | None, typer.Option(help="only steady, burst, failures or scale-up")] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="play these requests instead: JSON lines of at_s, key, prompt_tokens, output_tokens"
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="the same seed plays the same")] = 0,
+    output: Annotated[Path | None, typer.Option("--json", dir_okay=False, help="write the figures there")] = None,
+    plot: Annotated[Path | None, typer.Option(dir_okay=False, help="draw them there, as PNG")] = None,
+) -> None:
+    """Compare ways of routing on as many simulated replicas as you like; no service needs to run."""
+    from rich.console import Console
+
+    from deployments.grammar_progress import CaseProgress
+    from deployments.simulation import draw, report, scenarios, table
+    from deployments.simulation import simulate as play
+    from router.simulation.scenarios import Size
+
+    played = scenarios(Size(replicas, schemas, seconds, rate, zipf, unkeyed, routers), seed, trace, scenario)
+    with CaseProgress(Console(stderr=True)) as progress:
+        found = play(played, seed, progress.show)
+    measured = report(" ".join(["maskcast", *sys.argv[1:]]), found)
+    Console().print(table(found), measured.table())
+    if output:
+        measured.write(output)
+    if plot:
+        draw(found, plot)
+
+
 def main() -> None:
     """The `maskcast` command: an error of ours is one sentence on stderr and exit code 1."""
     try:

@@ -109,8 +109,8 @@ class JumpForwardScheduler(MaskcastScheduler):
 
     def _constrained(self, request: Request) -> bool:
         """Not while the request reasons ahead of its constrained answer."""
-        bounds = self.structured_output_manager._get_constraint_bounds(request, ())
-        return bool(bounds.constraint_start == 0)
+        manager = self.structured_output_manager
+        return manager.reasoner_cls is None or bool(manager._get_constraint_bounds(request, ()).constraint_start == 0)
 
     def _by_origin(self, output: EngineCoreOutput) -> list[EngineCoreOutput]:
         """What was prefilled, what was sampled, and what was forced behind it, as outputs of their own: they leave together."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from router.affinity import BOUND, FLOOR, Affinity, AffinityLimits, Choice
@@ -32,6 +32,7 @@ def loaded(fleet: Fleet, loads: dict[str, float]) -> Floats:
     return np.array([loads.get(replica, 20.0) for replica in fleet.ids])
 
 
+@settings(max_examples=60)
 @given(LOADS, KEYS, st.lists(st.floats(0.1, 10), min_size=20, max_size=20))
 def test_nobody_over_the_bound_is_chosen_and_the_best_rank_within_it_is(loads: list[float], key: str, weights: list[float]) -> None:
     fleet = Fleet(Member(f"{number:02}", weights[number]) for number in range(len(loads)))
@@ -45,6 +46,7 @@ def test_nobody_over_the_bound_is_chosen_and_the_best_rank_within_it_is(loads: l
     assert ranks(fleet, key)[choice.passed_over] == choice.replicas[0]
 
 
+@settings(max_examples=60)
 @given(KEYS, LOADS)
 def test_without_a_bound_load_means_nothing(key: str, loads: list[float]) -> None:
     fleet = Fleet(Member(str(number)) for number in range(len(loads)))
@@ -64,6 +66,19 @@ def test_an_engine_that_is_nearly_idle_keeps_its_grammar_however_idle_the_others
     loads = idle(TEN)
     loads[TEN.positions[first]] = FLOOR
     assert affinity().choose(TEN, loads, "key").replicas[0] == first
+
+
+def test_a_replica_whose_seats_are_taken_is_passed_over_while_others_have_some() -> None:
+    limits = AffinityLimits(seats=22)
+    first, second = ranks(TEN, "key")[:2]
+    assert affinity(limits).choose(TEN, loaded(TEN, {first: 23}), "key").replicas[0] == second
+    full = loaded(TEN, dict.fromkeys(TEN.ids, 40.0))
+    assert affinity(limits).choose(TEN, full, "key").replicas[0] == first
+
+
+def test_a_choice_names_as_many_ranks_as_it_is_asked_for() -> None:
+    assert affinity().choose(TEN, idle(TEN), "key", ranks=7).replicas == tuple(ranks(TEN, "key")[:7])
+    assert len(affinity().choose(TEN, idle(TEN), "key", ranks=99).replicas) == 10
 
 
 def test_what_a_hot_grammar_spills_is_kept_together_by_its_prefix() -> None:

@@ -1,0 +1,133 @@
+"""`maskcast simulate`: policies of routing compared on replicas that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from grammar_service.bench.quantiles import ratio
+from grammar_service.bench.report import BenchReport, Target
+from grammar_service.errors import MaskcastError
+from router.simulation.figures import Figures
+from router.simulation.policies import CONSISTENT, MASKCAST, POLICIES, POWER_OF_TWO
+from router.simulation.scenarios import BURST, Size, recorded, synthetic
+from router.simulation.traffic import TraceError, read_trace
+from router.simulation.world import Scenario, World
+
+PACKAGES = ("maskcast", "numpy")
+_SHADES = ("#c6dbef", "#9ecae1", "#6baed6", "#08519c")
+_INK = "#333333"
+_CAPTION = (
+    "/s: answers a second; p50, p99: arrival to first token; skew: requests on the most loaded replica / mean; "
+    "held: grammars on a replica; rows: distinct masks in a step; brought: grammars compiled or fetched"
+)
+
+
+class SimulationFailed(MaskcastError):
+    """There is nothing to play, or nothing to draw with; the message says what to do."""
+
+
+def scenarios(size: Size, seed: int, trace: Path | None = None, only: str | None = None) -> list[Scenario]:
+    """Synthetic ones, or `only` the one of that name, or the one that was recorded. Raises SimulationFailed: there is no such scenario, or
+    the trace cannot be read."""
+    if trace is None:
+        named = {scenario.name: scenario for scenario in synthetic(size, seed)}
+        if only is not None and only not in named:
+            raise SimulationFailed(f"there is no scenario {only!r}, only {', '.join(named)}")
+        return list(named.values()) if only is None else [named[only]]
+    try:
+        requests = read_trace(trace)
+    except (TraceError, OSError) as error:
+        raise SimulationFailed(f"{trace} is no trace: {error}") from error
+    if not requests:
+        raise SimulationFailed(f"{trace} holds no request")
+    return recorded(size, requests)
+
+
+def simulate(played: Sequence[Scenario], seed: int, progress: Callable[[str, int, int], None]) -> list[Figures]:
+    """Every policy in every scenario; `progress` hears what is played and how many requests of it have been answered."""
+    return [_play(scenario, policy, seed, progress) for scenario in played for policy in POLICIES]
+
+
+def report(command: str, found: Sequence[Figures]) -> BenchReport:
+    return BenchReport.here(command, PACKAGES, list(targets(found)), [figures.row() for figures in found])
+
+
+def targets(found: Sequence[Figures]) -> Iterator[Target]:
+    """Routing by schema keeps each grammar on few replicas, and pays for it with no throughput and little waiting. A burst of one grammar
+    is kept on few replicas too, and may wait longer for that."""
+    at = {(one.scenario, one.policy): one for one in found}
+    for scenario in dict.fromkeys(one.scenario for one in found):
+        ours, even, bare = (at[scenario, policy] for policy in (MASKCAST, POWER_OF_TWO, CONSISTENT))
+        patience = 2 if scenario == BURST else 1.25
+        yield Target.at_least(f"{scenario}: grammars on a replica, power of two / ours", ratio(even.resident, ours.resident), 1.5, "×")
+        yield Target.at_most(f"{scenario}: grammars compiled or fetched, ours / power of two", _brought(ours, even), 0.75, "×")
+        yield Target.at_most(f"{scenario}: mask rows in a step, ours / power of two", ratio(ours.rows_per_step, even.rows_per_step), 1, "×")
+        yield Target.at_least(
+            f"{scenario}: answers a second, ours / power of two", ratio(ours.answers_per_s, even.answers_per_s), 0.97, "×"
+        )
+        yield Target.at_most(f"{scenario}: median wait, ours / power of two", ratio(ours.wait_p50_ms, even.wait_p50_ms), 1, "×")
+        yield Target.at_most(f"{scenario}: p99 wait, ours / power of two", ratio(ours.wait_p99_ms, even.wait_p99_ms), patience, "×")
+        yield Target.at_most(f"{scenario}: p99 wait, ours / consistent hash", ratio(ours.wait_p99_ms, bare.wait_p99_ms), 0.5, "×")
+
+
+def table(found: Sequence[Figures]) -> Table:
+    """All figures, for a terminal."""
+    shown = Table(title="routing, simulated", title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("scenario", "policy"):
+        shown.add_column(heading, no_wrap=True)
+    for heading in ("/s", "p50 ms", "p99 ms", "skew", "held", "rows", "brought"):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    shown.caption = _CAPTION
+    for number, one in enumerate(found):
+        last = number % len(POLICIES) == len(POLICIES) - 1
+        waits = f"{one.wait_p50_ms:.1f}", f"{one.wait_p99_ms:,.1f}"
+        spread = f"{one.imbalance:.2f}", f"{one.resident:.0f}", f"{one.rows_per_step:.1f}", f"{one.compiled + one.fetched:,}"
+        shown.add_row(one.scenario, one.policy, f"{one.answers_per_s:,.0f}", *waits, *spread, end_section=last)
+    return shown
+
+
+def draw(found: Sequence[Figures], path: Path) -> None:
+    """A PNG: a panel for each of four figures, a group of bars for each scenario. Folders are made. Raises SimulationFailed without
+    matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise SimulationFailed("a plot needs matplotlib: pip install matplotlib") from None
+    names = list(dict.fromkeys(one.scenario for one in found))
+    figure = Figure(figsize=(11, 7), layout="constrained")
+    for axes, (title, field, log) in zip(figure.subplots(2, 2).flat, _PANELS, strict=True):
+        for number, (policy, shade) in enumerate(zip(POLICIES, _SHADES, strict=True)):
+            values = [float(getattr(one, field)) for one in found if one.policy == policy]
+            places = [group + 0.2 * (number - 1.5) for group in range(len(names))]
+            axes.bar(places, values, 0.185, color=shade, label=policy)
+        axes.set_title(title, loc="left", color=_INK, fontsize=10)
+        axes.set_xticks(range(len(names)), names)
+        axes.set_yscale("log" if log else "linear")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(axis="x", length=0)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(POLICIES), frameon=False)
+    figure.suptitle(f"Routing on {found[0].replicas:,} simulated replicas", color=_INK)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=140)
+
+
+_PANELS = (
+    ("p99 wait to the first token, ms (logarithmic)", "wait_p99_ms", True),
+    ("most loaded replica / mean (logarithmic)", "imbalance", True),
+    ("grammars resident on a replica", "resident", False),
+    ("distinct mask rows in a step", "rows_per_step", False),
+)
+
+
+def _play(scenario: Scenario, policy: str, seed: int, progress: Callable[[str, int, int], None]) -> Figures:
+    name, total = f"{scenario.name}, {policy}", len(scenario.requests)
+    outcome = World(scenario, policy, seed).run(lambda done: progress(name, done, total))
+    return Figures.of(scenario, policy, outcome)
+
+
+def _brought(ours: Figures, theirs: Figures) -> float | None:
+    return ratio(ours.compiled + ours.fetched, theirs.compiled + theirs.fetched)

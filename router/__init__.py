@@ -1,0 +1,1 @@
+"""Which replica serves which request: pure policy, the same in every router process, without Ray."""

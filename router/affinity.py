@@ -1,0 +1,95 @@
+"""Where a request goes: to the replica of its grammar, as long as that one is not over its share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from router.fleet import Flags, Fleet, Floats, Positions
+
+BOUND = 1.25
+FLOOR = 8.0
+RANKS = 4
+TIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityLimits:
+    """A replica is over its share when its load is above `bound` × the mean and above `floor`: in an engine that is nearly idle one
+    request more costs next to nothing, and an even spread is not worth another copy of the grammar. It is over its share as well when
+    its load is above `seats`, the number of requests that an engine runs at once, and above the mean: the next one would wait
+    there, and would not elsewhere. Loads are in requests, for a replica of weight 1."""
+
+    bound: float = BOUND
+    floor: float = FLOOR
+    seats: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Replicas, the best one first, empty where there are none; `passed_over` better ones were over their share."""
+
+    replicas: tuple[str, ...]
+    passed_over: int = 0
+
+
+class Affinity:
+    """Rendezvous hashing with bounded loads (after Mirrokni, Thorup and Zadimoghaddam 2018), and two choices for what has no grammar.
+
+    For equal fleets and loads every process chooses alike; only requests with neither key nor prefix ask `random`. It never raises.
+    """
+
+    def __init__(self, random: Random, limits: AffinityLimits | None = None) -> None:
+        self._random = random
+        self._limits = limits or AffinityLimits()
+
+    def choose(self, fleet: Fleet, loads: Floats, key: str | None, prefix: str | None = None, ranks: int = RANKS) -> Choice:
+        """`loads` by position in `fleet`, as `LoadBoard.loads` gives them; `prefix` names the beginning of the prompt. The
+        choice names so many `ranks`, where so many are within their share, and without a key at most two.
+
+        With a key: the best ranks within their share. Where the first one is over, the prefix decides between the next ones, so that
+        what a hot grammar spills meets its prefix cache. Without a key: the less loaded of two, which are the first ranks of
+        the prefix, or random.
+        """
+        if not len(fleet):
+            return Choice(())
+        within = self._within(fleet, loads)
+        if key is None:
+            return self._less_loaded(fleet, loads, prefix, within)
+        scores = fleet.scores(key)
+        order = _best(scores, within, max(1, ranks))
+        passed_over = int((scores < scores[order[0]]).sum())
+        if passed_over and prefix is not None:
+            order[:TIES] = order[:TIES][np.argsort(fleet.scores(prefix, order[:TIES]))]
+        return Choice(_ids(fleet, order), passed_over)
+
+    def _within(self, fleet: Fleet, loads: Floats) -> Flags:
+        mean = float(loads.sum()) / fleet.weight
+        share = max(self._limits.bound * mean, self._limits.floor)
+        within: Flags = loads / fleet.weights <= min(share, max(self._limits.seats, mean))
+        # Rounding alone, or loads that are no numbers, may leave nobody.
+        return within if within.any() else np.ones(len(fleet), dtype=np.bool_)
+
+    def _less_loaded(self, fleet: Fleet, loads: Floats, prefix: str | None, within: Flags) -> Choice:
+        if prefix is None:
+            order = np.array(self._random.sample(range(len(fleet)), min(2, len(fleet))))
+        else:
+            order = _best(fleet.scores(prefix), within, 2)
+        return Choice(_ids(fleet, order[np.argsort((loads / fleet.weights)[order], kind="stable")]))
+
+
+def _best(scores: Floats, within: Flags, count: int) -> Positions:
+    """The positions of the lowest scores within, in their order; at most `count`, at least one."""
+    (allowed,) = within.nonzero()
+    theirs = scores[allowed]
+    if len(allowed) > count:
+        first = theirs.argpartition(count)[:count]
+        allowed, theirs = allowed[first], theirs[first]
+    return allowed[theirs.argsort()]
+
+
+def _ids(fleet: Fleet, order: Positions) -> tuple[str, ...]:
+    return tuple(map(fleet.ids.__getitem__, order.tolist()))

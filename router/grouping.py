@@ -1,0 +1,198 @@
+"""Requests of one grammar that wait together travel together, so that the engine admits them in one step.
+
+Events in, decisions out, no clock and no I/O: `arrived` and `left` tell what happens, `tick` says who goes where, `next_tick` when to ask
+again. A shell ticks once in each turn of its event loop in which something arrived or a replica got room.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from router.dividing import Spare, divide
+
+WINDOW_S = 0.002
+PREFILL_BUDGET = 8192
+PATIENCE_S = 0.25
+RETRY_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request with a grammar; `arrived_at` in seconds of the clock of `tick`, which does not run backwards."""
+
+    request: str
+    key: str
+    prefill_tokens: int
+    arrived_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """These requests, oldest first, go to this replica now."""
+
+    replica: str
+    key: str
+    requests: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingLimits:
+    """Several requests of one grammar wait `window_s` for more, unless they have `prefill_budget` tokens, which is what one engine step
+    prefills, and the most that goes to one replica at a time, but for a single longer request. Where there is no room, it is asked for
+    again after `retry_s`, and then after as long as the group has waited. After `patience_s` a request goes whatever is said of
+    room: the engine has a queue of its own."""
+
+    window_s: float = WINDOW_S
+    prefill_budget: int = PREFILL_BUDGET
+    patience_s: float = PATIENCE_S
+    retry_s: float = RETRY_S
+
+
+class _Group:
+    """What waits for one grammar, oldest first; `tokens` of all of it. Until `retry_at` it waits for room at `ranks`."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[Waiting] = deque()
+        self.tokens = 0
+        self.retry_at = -math.inf
+        self.ranks: Sequence[str] = ()
+
+    @property
+    def oldest_at(self) -> float:
+        return self.waiting[0].arrived_at
+
+    def append(self, waiting: Waiting) -> None:
+        self.waiting.append(waiting)
+        self.tokens += waiting.prefill_tokens
+
+    def take(self) -> Waiting:
+        waiting = self.waiting.popleft()
+        self.tokens -= waiting.prefill_tokens
+        return waiting
+
+    def remove(self, request: str) -> None:
+        for waiting in [one for one in self.waiting if one.request == request]:
+            self.waiting.remove(waiting)
+            self.tokens -= waiting.prefill_tokens
+
+
+class Grouping:
+    """`ranks` names replicas for a key, the best first, as many as so many prefill tokens need; `spare` what one of them can take, None
+    where nobody knows, and then it can take a full budget. Both are asked in `tick`, and of what it releases itself it keeps count.
+
+    A request that finds nothing of its grammar waiting is due at once. What is due goes oldest first, and where a replica cannot take
+    all of a group, the rest keeps its place before younger ones: nobody waits for later arrivals without end.
+    """
+
+    def __init__(
+        self, ranks: Callable[[str, int], Sequence[str]], spare: Callable[[str], Spare | None], limits: GroupingLimits | None = None
+    ) -> None:
+        self._ranks = ranks
+        self._spare = spare
+        self._limits = limits or GroupingLimits()
+        self._groups: dict[str, _Group] = {}
+        self._keys: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def arrived(self, waiting: Waiting) -> None:
+        """An id that waits already is not taken twice."""
+        if waiting.request not in self._keys:
+            self._keys[waiting.request] = waiting.key
+            self._groups.setdefault(waiting.key, _Group()).append(waiting)
+
+    def left(self, request: str) -> None:
+        """A request was cancelled; unknown ones change nothing."""
+        key = self._keys.pop(request, None)
+        if key is not None:
+            self._groups[key].remove(request)
+            self._drop_if_empty(key)
+
+    def tick(self, now: float) -> list[Release]:
+        """Who goes, groups of the oldest requests first."""
+        releases: list[Release] = []
+        room = _Room(self._spare, self._limits.prefill_budget)
+        for key, group in sorted(self._groups.items(), key=lambda item: item[1].oldest_at):
+            if now < self._due_at(group):
+                continue
+            if now < group.retry_at:
+                room.close(group.ranks)
+                continue
+            releases += self._release(key, group, room, now)
+            self._drop_if_empty(key)
+        return releases
+
+    def next_tick(self) -> float | None:
+        """When to ask again if nothing happens before; None when nobody waits."""
+        return min((max(self._due_at(group), group.retry_at) for group in self._groups.values()), default=None)
+
+    def _due_at(self, group: _Group) -> float:
+        complete = len(group.waiting) == 1 or group.tokens >= self._limits.prefill_budget
+        return group.oldest_at + (0.0 if complete else self._limits.window_s)
+
+    def _release(self, key: str, group: _Group, room: _Room, now: float) -> list[Release]:
+        group.ranks = ranks = self._ranks(key, group.tokens)
+        sent: dict[str, list[str]] = {}
+        if ranks:
+            self._fill(group, room, sent)
+        while ranks and group.waiting and now >= group.oldest_at + self._limits.patience_s:
+            sent.setdefault(ranks[0], []).append(group.take().request)
+        group.retry_at = self._retry_at(group, now)
+        for requests in sent.values():
+            for request in requests:
+                del self._keys[request]
+        return [Release(replica, key, tuple(requests)) for replica, requests in sent.items()]
+
+    def _retry_at(self, group: _Group, now: float) -> float:
+        if not group.waiting:
+            return now
+        patient_until = group.oldest_at + self._limits.patience_s
+        soon = now + self._limits.retry_s
+        # Who is out of patience and still here has no replica to go to.
+        return soon if now >= patient_until else min(patient_until, max(soon, 2 * now - group.oldest_at))
+
+    def _fill(self, group: _Group, room: _Room, sent: dict[str, list[str]]) -> None:
+        places = [room.at(replica) for replica in group.ranks]
+        shares = divide([waiting.prefill_tokens for waiting in islice(group.waiting, _seats(places))], places)
+        for share in shares:
+            replica, waiting = group.ranks[share], group.take()
+            sent.setdefault(replica, []).append(waiting.request)
+            room.take(replica, waiting.prefill_tokens)
+        if group.waiting:
+            room.close(group.ranks)
+
+    def _drop_if_empty(self, key: str) -> None:
+        if not self._groups[key].waiting:
+            del self._groups[key]
+
+
+class _Room:
+    """What is left of everybody's spare capacity in the course of one tick."""
+
+    def __init__(self, spare: Callable[[str], Spare | None], budget: int) -> None:
+        self._asked = spare
+        self._budget = budget
+        self._left: dict[str, Spare] = {}
+
+    def at(self, replica: str) -> Spare:
+        if replica not in self._left:
+            spare = self._asked(replica) or Spare(self._budget, self._budget)
+            self._left[replica] = Spare(min(spare.prefill_tokens, self._budget), spare.requests)
+        return self._left[replica]
+
+    def take(self, replica: str, tokens: int) -> None:
+        spare = self.at(replica)
+        self._left[replica] = Spare(spare.prefill_tokens - tokens, spare.requests - 1)
+
+    def close(self, replicas: Sequence[str]) -> None:
+        for replica in replicas:
+            self._left[replica] = Spare(0, 0)
+
+
+def _seats(places: Sequence[Spare]) -> int:
+    return sum(max(0, place.requests) for place in places)

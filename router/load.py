@@ -1,0 +1,240 @@
+"""How loaded every replica is, as far as one router can know: what replicas report, and what the router itself has sent since."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from router.fleet import Fleet, Floats
+
+SLOW, SLOWEST = 1.5, 4.0
+REFRESH_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class LoadReport:
+    """What a replica says of itself; `taken_at` is its wall clock, in seconds. `step_ms` is the mean time of an engine step since the
+    last report, of which `mask_ms` went into masks; 0: there was none. `resident_keys` counts the grammars that its engine holds."""
+
+    replica: str
+    taken_at: float
+    running: int
+    waiting: int
+    outstanding_prefill_tokens: int
+    resident_keys: int = 0
+    mask_ms: float = 0.0
+    step_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadScale:
+    """What load is made of, in requests: one for each request, and one for every `tokens_per_request` outstanding prefill tokens. A request
+    that runs costs every step one token, a backlog costs the next step all of its tokens, and whoever comes next waits behind it: 64 is
+    where simulated bursts of one grammar waited least, without more grammars on each replica.
+
+    Reports count in full until `fresh_s` and not at all from `stale_s` on. They are smoothed over `smooth_s`. Between
+    reports half of a prefill backlog is worked off every `half_life_s`.
+    """
+
+    tokens_per_request: float = 64.0
+    fresh_s: float = 15.0
+    stale_s: float = 45.0
+    smooth_s: float = 2.0
+    half_life_s: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    replica: str
+    at: float
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """A request of ours came (+1) or went (-1) at `at`; it was sent at `sent_at`. `tokens` came or went with it."""
+
+    at: float
+    requests: int
+    tokens: float
+    sent_at: float
+
+
+@dataclass(slots=True)
+class _Columns:
+    """What is known of each replica, by position. Of its last report: when it was `taken_at`, its prefill `backlog`, the requests of
+    `others` and of ours (`own_then`) that were there. Of ours: those under way now (`own`), and the prefill tokens `sent` since the
+    report, as of `sent_at`."""
+
+    own: Floats
+    own_then: Floats
+    others: Floats
+    backlog: Floats
+    taken_at: Floats
+    sent: Floats
+    sent_at: Floats
+    step_ms: Floats
+
+    @classmethod
+    def blank(cls, replicas: int) -> _Columns:
+        zeros = [np.zeros(replicas) for _ in range(6)]
+        own, own_then, others, backlog, sent, sent_at = zeros
+        return cls(own, own_then, others, backlog, np.full(replicas, -math.inf), sent, sent_at, np.full(replicas, math.nan))
+
+    def taken(self, positions: Sequence[int]) -> _Columns:
+        """These, in this order; -1 is one of which nothing is known."""
+        fresh = _Columns.blank(1)
+        return _Columns(*(np.append(getattr(self, one.name), getattr(fresh, one.name))[list(positions)] for one in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """How far each replica's report is to be trusted, from 0 to 1; the sum of that; and how many requests of others come with one of ours,
+    less where ours are so few that they say little."""
+
+    trust: Floats
+    trusted: float
+    ratio: float
+
+
+class LoadBoard:
+    """One router's picture. `clock` is wall clock time in seconds: replicas on other machines report by theirs, and a clock that is ahead
+    counts as if it were not.
+
+    Of its own requests a router knows at any time which are under way. Of the others' it knows what was left in the last report when its
+    own were subtracted, and for the time since it assumes that they come and go as its own do: all routers choose alike, so that
+    its own requests are a sample of all. (Reports alone make routers chase each other: all see the same replica idle, and fill it.) A
+    replica without a report that counts is taken to have as many of the others' as the average one: silence must not look idle.
+    """
+
+    def __init__(self, clock: Callable[[], float], scale: LoadScale | None = None) -> None:
+        self._clock = clock
+        self._scale = scale or LoadScale()
+        self._sent: dict[str, _Sent] = {}
+        self._reports: dict[str, LoadReport] = {}
+        self._moves: dict[str, deque[_Moved]] = {}
+        self._columns = _Columns.blank(0)
+        self._slowness: Floats | None = None
+        self._view, self._view_at = _View(np.zeros(0), 0.0, 0.0), -math.inf
+        self.fleet = Fleet()
+
+    def adopt(self, fleet: Fleet) -> None:
+        """From now on the replicas are these; what is known of those that stay is kept, and requests to the others are forgotten."""
+        self._columns = self._columns.taken([self.fleet.positions.get(replica, -1) for replica in fleet.ids])
+        self._moves = {replica: self._moves.get(replica, deque()) for replica in fleet.ids}
+        self._sent = {request: sent for request, sent in self._sent.items() if sent.replica in fleet.positions}
+        self._reports = {replica: report for replica, report in self._reports.items() if replica in fleet.positions}
+        self.fleet, self._slowness, self._view_at = fleet, None, -math.inf
+
+    def report(self, replica: str) -> LoadReport | None:
+        """The last one that counted."""
+        return self._reports.get(replica)
+
+    def reported(self, report: LoadReport) -> None:
+        """Reports of strangers, and those that are stale or older than the last one, change nothing."""
+        at, now, known = self.fleet.positions.get(report.replica), self._clock(), self._columns
+        taken = min(report.taken_at, now)
+        if at is None or now - taken >= self._scale.stale_s or taken <= known.taken_at[at]:
+            return
+        since = [move for move in self._moves[report.replica] if move.at > taken]
+        own_then = known.own[at] - sum(move.requests for move in since)
+        expected = max(0.0, known.others[at] + (own_then - known.own_then[at]) * self._view.ratio)
+        keeps = math.exp((known.taken_at[at] - taken) / self._scale.smooth_s)
+        reported = max(0.0, report.running + report.waiting - own_then)
+        known.others[at] = expected * keeps + reported * (1 - keeps)
+        known.own_then[at], known.taken_at[at] = own_then, taken
+        known.backlog[at] = report.outstanding_prefill_tokens
+        known.sent[at] = sum(move.tokens * self._left(now - move.at) for move in since if move.sent_at > taken)
+        known.sent_at[at] = now
+        self._view_at = -math.inf
+        self._learn_step(at, report.step_ms, keeps)
+        self._reports[report.replica] = report
+
+    def routed(self, request: str, replica: str, prefill_tokens: int) -> None:
+        """A request was sent; one that was under way elsewhere counts there no more."""
+        self.completed(request)
+        at, now = self.fleet.positions.get(replica), self._clock()
+        if at is not None:
+            self._sent[request] = _Sent(replica, now, prefill_tokens)
+            self._move(at, _Moved(now, 1, prefill_tokens, now))
+
+    def completed(self, request: str) -> None:
+        """A request has ended, in whatever way; unknown ones change nothing."""
+        sent = self._sent.pop(request, None)
+        if sent is None:
+            return
+        at, now = self.fleet.positions[sent.replica], self._clock()
+        # Tokens that a report has seen were counted, or not, by the replica itself.
+        left = 0.0 if sent.at <= self._columns.taken_at[at] else sent.tokens * self._left(now - sent.at)
+        self._move(at, _Moved(now, -1, -left, sent.at))
+
+    def loads(self) -> Floats:
+        """In requests, by position in the fleet. A replica whose steps take much longer than usual counts as loaded by as much
+        more; less than `SLOW` times as long is what a fuller batch takes."""
+        now, known, scale = self._clock(), self._columns, self._scale
+        view = self._viewed(now)
+        requests = np.maximum(0.0, known.others + (known.own - known.own_then) * view.ratio)
+        if view.trusted < len(requests):
+            usual = float(view.trust @ requests) / view.trusted if view.trusted else 0.0
+            requests = view.trust * requests + (1 - view.trust) * usual
+        backlog = known.backlog * np.exp2((known.taken_at - now) / scale.half_life_s)
+        sent = known.sent * np.exp2((known.sent_at - now) / scale.half_life_s)
+        backlog += sent * (1 + view.ratio)
+        loads: Floats = (known.own + requests + backlog / scale.tokens_per_request) * self._slow()
+        return loads
+
+    def backlog(self, replica: str) -> float:
+        """Prefill tokens that are thought to be outstanding there; 0 for strangers."""
+        at, now, known = self.fleet.positions.get(replica), self._clock(), self._columns
+        if at is None:
+            return 0.0
+        reported = float(known.backlog[at]) * self._left(now - float(known.taken_at[at]))
+        sent = float(known.sent[at]) * self._left(now - float(known.sent_at[at]))
+        return reported + sent * (1 + self._viewed(now).ratio)
+
+    def share(self) -> float:
+        """Which part of all traffic is ours, as far as reports tell: 1 without any."""
+        return 1 / (1 + self._viewed(self._clock()).ratio)
+
+    def _viewed(self, now: float) -> _View:
+        """As of the last report, or of a moment ago: it is asked for with every request."""
+        if not 0 <= now - self._view_at < REFRESH_S:
+            known, scale = self._columns, self._scale
+            trust = np.clip((known.taken_at + (scale.stale_s - now)) / (scale.stale_s - scale.fresh_s), 0.0, 1.0)
+            trusted = float(trust.sum())
+            ratio = float(trust @ known.others) / (float(trust @ known.own_then) + trusted) if trusted else 0.0
+            self._view, self._view_at = _View(trust, trusted, ratio), now
+        return self._view
+
+    def _left(self, seconds: float) -> float:
+        """The share of a prefill backlog that is not yet worked off."""
+        return math.exp2(-max(0.0, seconds) / self._scale.half_life_s)
+
+    def _move(self, at: int, move: _Moved) -> None:
+        known = self._columns
+        known.own[at] += move.requests
+        known.sent[at] = max(0.0, known.sent[at] * self._left(move.at - known.sent_at[at]) + move.tokens)
+        known.sent_at[at] = move.at
+        moves = self._moves[self.fleet.ids[at]]
+        moves.append(move)
+        # Only a report that is older than these could ask for them, and such a one does not count.
+        while moves and moves[0].at < max(move.at - self._scale.stale_s, float(known.taken_at[at])):
+            moves.popleft()
+
+    def _learn_step(self, at: int, step_ms: float, keeps: float) -> None:
+        if step_ms > 0:
+            known = self._columns.step_ms[at]
+            self._columns.step_ms[at] = step_ms if math.isnan(known) else known * keeps + step_ms * (1 - keeps)
+            self._slowness = None
+
+    def _slow(self) -> Floats:
+        if self._slowness is None:
+            steps = self._columns.step_ms
+            usual = float(np.nanmedian(steps)) if np.isfinite(steps).any() else math.nan
+            slowness = np.nan_to_num(steps / usual, nan=1.0)
+            self._slowness = np.where(slowness < SLOW, 1.0, np.minimum(slowness, SLOWEST))
+        return self._slowness
