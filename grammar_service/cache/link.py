@@ -11,7 +11,7 @@ from typing import TypeVar
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import OutOfMemoryError, RedisError
 
 from grammar_service.cache.breaker import CircuitBreaker
 from grammar_service.errors import CacheUnavailable
@@ -73,6 +73,11 @@ class RedisLink:
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await call(self._redis)
+        except OutOfMemoryError as error:
+            # It is full, and goes on to serve what it has.
+            self._breaker.succeeded()
+            self._counters.errors += 1
+            raise CacheUnavailable("Redis has no memory left") from error
         except (TimeoutError, RedisError, OSError, ValueError) as error:
             # A ValueError or any RedisError may be an answer that is no Redis protocol at all.
             self._breaker.failed()

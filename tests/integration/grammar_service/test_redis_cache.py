@@ -87,6 +87,17 @@ async def test_a_server_that_comes_back_is_used_again(redis_server: RedisProcess
     await cache.close()
 
 
+async def test_a_full_server_takes_nothing_and_serves_what_it_has(cache: RedisCache, redis_server: RedisProcess) -> None:
+    await cache.put("k", b"v")
+    redis_server.client.config_set("maxmemory-policy", "noeviction")
+    redis_server.client.config_set("maxmemory", "1")
+    for _ in range(5):
+        await cache.put("other", b"v")
+        assert await cache.get("k") == b"v"
+    assert (cache.counters.puts, cache.counters.errors) == (1, 5)
+    assert not cache.is_open
+
+
 async def test_a_wrong_password_is_a_miss(redis_server: RedisProcess) -> None:
     cache = cache_of(redis_server, password="wrong")
     assert await cache.get("k") is None
