@@ -84,7 +84,7 @@ def table(found: Sequence[Figures]) -> Table:
     shown.caption = _CAPTION
     for number, one in enumerate(found):
         last = number % len(POLICIES) == len(POLICIES) - 1
-        waits = f"{one.wait_p50_ms:.1f}", f"{one.wait_p99_ms:,.1f}"
+        waits = [f"{ms:.1f}" if ms < 1000 else f"{ms:,.0f}" for ms in (one.wait_p50_ms, one.wait_p99_ms)]
         spread = f"{one.imbalance:.2f}", f"{one.resident:.0f}", f"{one.rows_per_step:.1f}", f"{one.compiled + one.fetched:,}"
         shown.add_row(one.scenario, one.policy, f"{one.answers_per_s:,.0f}", *waits, *spread, end_section=last)
     return shown

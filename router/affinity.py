@@ -83,12 +83,13 @@ class Affinity:
 
 def _best(scores: Floats, within: Flags, count: int) -> Positions:
     """The positions of the lowest scores within, in their order; at most `count`, at least one."""
-    (allowed,) = within.nonzero()
+    allowed: Positions = within.nonzero()[0]
     theirs = scores[allowed]
     if len(allowed) > count:
         first = theirs.argpartition(count)[:count]
         allowed, theirs = allowed[first], theirs[first]
-    return allowed[theirs.argsort()]
+    order: Positions = allowed[theirs.argsort()]
+    return order
 
 
 def _ids(fleet: Fleet, order: Positions) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ def divide(needs: Sequence[int], places: Sequence[Spare]) -> list[int]:
     given, seats = [0] * len(used), [0] * len(used)
     chosen: list[int] = []
     for need in needs:
-        fits = [at for at, place in enumerate(used) if seats[at] < place.requests and _fits(need, given[at], seats[at], place)]
+        fits = [at for at, place in enumerate(used) if _fits(need, given[at], seats[at], place)]
         if not fits:
             break
         best = max(fits, key=lambda at: used[at].prefill_tokens * scale - given[at])
@@ -48,4 +48,4 @@ def _enough(needs: Sequence[int], places: Sequence[Spare]) -> Sequence[Spare]:
 
 
 def _fits(need: int, given: int, seats: int, place: Spare) -> bool:
-    return given + need <= place.prefill_tokens or (seats == 0 and place.prefill_tokens > 0)
+    return seats < place.requests and (given + need <= place.prefill_tokens or (not seats and place.prefill_tokens > 0))

@@ -32,7 +32,7 @@ def loaded(fleet: Fleet, loads: dict[str, float]) -> Floats:
     return np.array([loads.get(replica, 20.0) for replica in fleet.ids])
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(LOADS, KEYS, st.lists(st.floats(0.1, 10), min_size=20, max_size=20))
 def test_nobody_over_the_bound_is_chosen_and_the_best_rank_within_it_is(loads: list[float], key: str, weights: list[float]) -> None:
     fleet = Fleet(Member(f"{number:02}", weights[number]) for number in range(len(loads)))
@@ -46,7 +46,7 @@ def test_nobody_over_the_bound_is_chosen_and_the_best_rank_within_it_is(loads: l
     assert ranks(fleet, key)[choice.passed_over] == choice.replicas[0]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(KEYS, LOADS)
 def test_without_a_bound_load_means_nothing(key: str, loads: list[float]) -> None:
     fleet = Fleet(Member(str(number)) for number in range(len(loads)))

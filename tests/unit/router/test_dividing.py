@@ -31,7 +31,7 @@ def test_nothing_goes_where_nothing_fits() -> None:
     assert divide([1], []) == []
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(NEEDS, PLACES)
 def test_nobody_gets_more_than_it_can_take_but_for_one_that_is_longer(needs: list[int], places: list[Spare]) -> None:
     chosen = divide(needs, places)
@@ -41,7 +41,7 @@ def test_nobody_gets_more_than_it_can_take_but_for_one_that_is_longer(needs: lis
         assert not theirs or (len(theirs) <= place.requests and (sum(theirs) <= place.prefill_tokens or len(theirs) == 1))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(NEEDS, PLACES)
 def test_a_place_is_used_only_when_those_before_it_are_not_enough(needs: list[int], places: list[Spare]) -> None:
     last = max(divide(needs, places), default=0)

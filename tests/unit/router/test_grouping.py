@@ -179,7 +179,7 @@ def ticks(grouping: Grouping, arrivals: Sequence[Waiting]) -> Iterator[tuple[flo
         planned = grouping.next_tick()
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(ARRIVALS, ROOM)
 def test_everyone_goes_once_and_in_time_whatever_room_there_is(arrivals: list[Waiting], room: list[Spare]) -> None:
     replicas = Replicas(dict(RANKS))
@@ -191,7 +191,7 @@ def test_everyone_goes_once_and_in_time_whatever_room_there_is(arrivals: list[Wa
     assert sorted(gone) == sorted(since)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(ARRIVALS)
 def test_with_room_nobody_waits_longer_than_the_window_and_the_lonely_not_at_all(arrivals: list[Waiting]) -> None:
     grouping = Grouping(lambda *_: ("a",), lambda _: None, GroupingLimits(prefill_budget=1_000_000))
@@ -202,7 +202,7 @@ def test_with_room_nobody_waits_longer_than_the_window_and_the_lonely_not_at_all
             assert max(waited) <= (LIMITS.window_s + 1e-12 if len(waited) > 1 else 0)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(ARRIVALS, ROOM)
 def test_who_goes_or_goes_along_is_older_than_all_who_could_and_still_wait(arrivals: list[Waiting], room: list[Spare]) -> None:
     replicas = Replicas(dict(RANKS))

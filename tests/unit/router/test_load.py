@@ -214,7 +214,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(EVENTS)
 def test_loads_are_never_below_what_is_known_for_sure_whatever_happens(events: list[tuple[str, int, int]]) -> None:
     clock, under_way = Clock(), dict[str, str]()

@@ -13,7 +13,7 @@ from grammar_service.bench.report import BenchReport
 from router.simulation.policies import POLICIES
 from router.simulation.scenarios import Size
 
-TINY = ["simulate", "--replicas", "3", "--schemas", "20", "--seconds", "0.5", "--rate", "10"]
+TINY = ["simulate", "--replicas", "2", "--schemas", "20", "--seconds", "0.5", "--rate", "2"]
 
 
 def test_the_command_compares_all_policies_in_all_scenarios(tmp_path: Path) -> None:

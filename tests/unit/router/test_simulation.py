@@ -18,7 +18,7 @@ from router.simulation.traffic import Burst, Request, TraceError, Traffic, arriv
 from router.simulation.world import Outcome, Scenario, World
 
 MODEL = EngineModel(step_s=0.01, token_s=0.0001, row_s=0.001, prefill_budget=100, seats=2, resident=2)
-SMALL = Size(replicas=10, schemas=200, seconds=2.0, rate=25.0, zipf=1.4)
+SMALL = Size(replicas=10, schemas=200, seconds=1.8, rate=25.0, zipf=1.4)
 
 
 def request(name: str, key: str | None = None, prompt: int = 100, output: int = 3) -> Request:
@@ -172,7 +172,7 @@ def _with_policy(outcomes: Outcomes, policy: str) -> tuple[Scenario, str, Outcom
 
 def test_what_is_reported_late_does_not_make_routers_chase_each_other() -> None:
     """With reports alone all routers see the same replica idle, and fill it."""
-    (scenario, *_) = synthetic(replace(SMALL, seconds=4.0), 2)
+    (scenario, *_) = synthetic(replace(SMALL, seconds=3.0), 2)
     many = replace(scenario, routers=6, report_s=1.0)
     alone = _p99(World(replace(scenario, routers=1, report_s=1.0), MASKCAST).run().waits_s)
     assert _p99(World(many, MASKCAST).run().waits_s) < 1.5 * alone
