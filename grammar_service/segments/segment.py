@@ -15,3 +15,4 @@ class Segment:
 
 
 NOTHING = Segment((), False)
+END = Segment((), True)

@@ -13,7 +13,7 @@ from grammar_service.segments.extensions import Extensions
 from grammar_service.segments.left_end import Encoded, LeftEnd
 from grammar_service.segments.memo import Memo
 from grammar_service.segments.right_end import RightEnd
-from grammar_service.segments.segment import NOTHING, Segment
+from grammar_service.segments.segment import END, NOTHING, Segment
 from grammar_service.tokenizer import GrammarTokenizer
 
 _MOST_BYTES_PER_TOKEN = 8
@@ -45,11 +45,9 @@ class Segmenter:
 
         Where none of the matcher's stop tokens is the tokenizer's, an end is seen only together with the tokens that lead to it.
         """
-        if matcher.is_terminated():
-            return NOTHING
         forced = matcher.forced_bytes()[: self._most_bytes]
         if not forced:
-            return Segment((), self._is_at_the_end(matcher))
+            return END if self._is_at_the_end(matcher) else NOTHING
         tail = self._left.tail(emitted)
         encoded = self._encodings.get((tail, forced), lambda: self._left.encoded(tail, forced))
         return NOTHING if encoded is None else self._stepped(matcher, encoded)
@@ -72,10 +70,11 @@ class Segmenter:
 
     def _is_at_the_end(self, matcher: Matcher) -> bool:
         """Without a mask wherever the text is not complete: only then is a stop token accepted."""
-        if not any(matcher.accept(stop) for stop in self._tokenizer.stop_token_ids):
-            return False
-        matcher.rollback(1)
-        return self._texts.only_stops(self._filled(matcher))
+        for stop in self._tokenizer.stop_token_ids:
+            if matcher.accept(stop):
+                matcher.rollback(1)
+                return self._texts.only_stops(self._filled(matcher))
+        return False
 
     def _filled(self, matcher: Matcher) -> Row:
         matcher.fill(self._mask, 0)
