@@ -16,8 +16,7 @@ from deployments.app import APPLICATION, build
 from deployments.config import Settings
 from deployments.errors import StartError
 from deployments.progress import Progress
-
-TAIL_LINES = 30
+from deployments.replica_logs import last_lines
 
 
 def roll_out(settings: Settings, progress: Progress, logs: Path | None) -> None:
@@ -69,9 +68,8 @@ def _unhealthy() -> list[tuple[str, serve.schema.DeploymentStatusOverview]]:
 
 
 def _show_log(name: str, progress: Progress, logs: Path | None) -> None:
-    files = sorted((logs / "serve").glob(f"replica_{APPLICATION}_{name}_*.log"), key=lambda file: file.stat().st_mtime) if logs else []
-    if files:
-        lines = files[-1].read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:]
+    lines = last_lines(logs, name) if logs else []
+    if lines:
         progress.say("\n".join([f"the last lines of the log of {name}:", *lines]))
 
 

@@ -11,7 +11,8 @@ import xgrammar
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
 from grammar_service.backends.xgrammar_matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar_payload import XgrammarPayload, read_payload, write_payload
-from grammar_service.backends.xgrammar_recipe import JSON_OBJECT, Recipe, compiled, recipe_of
+from grammar_service.backends.xgrammar_recipe import JSON_OBJECT, Recipe, compiled, parsed, recipe_of
+from grammar_service.backends.xgrammar_runs import forces_little
 from grammar_service.backends.xgrammar_tables import measured_rate, read_tables, shape_of
 from grammar_service.cost import LoadRate, ReaderPaces, RuleCosts, worth_tables
 from grammar_service.errors import ArtifactError, CompileFailed, GrammarError, InvalidGrammar
@@ -49,21 +50,23 @@ class XgrammarLibrary:
         held = read_payload(payload, self._version)
         recipe = held.recipe(self._max_expanded_bytes)
         try:
-            return XgrammarGrammar(self._loaded(held, recipe, tokenizer), tokenizer, recipe.is_bounded)
+            grammar = self._loaded(held, recipe, tokenizer)
+            return XgrammarGrammar(grammar, tokenizer, recipe.is_bounded, held.forces_little)
         except (RuntimeError, ValueError, TypeError) as error:
             raise ArtifactError(f"xgrammar cannot read the payload: {_message(error)}") from None
 
     def _compile(self, recipe: Recipe, tokenizer: GrammarTokenizer) -> CompiledPayload:
         rate, compiler = self._rate(tokenizer), self._compiler(tokenizer)
         grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
-        shape = shape_of(grammar)
+        shape, little = shape_of(grammar), forces_little(parsed(recipe))
         compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
         load_ms = rate.load_ms(shape.size)
         if worth_tables(compile_ms, load_ms, shape.size, self._max_expanded_bytes):
             tables = grammar.serialize_json()
             if (expanded := len(tables.encode())) <= self._max_expanded_bytes:
-                return CompiledPayload(write_payload(self._version, recipe, tables, compile_ms, load_ms), compile_ms, load_ms, expanded)
-        return CompiledPayload(write_payload(self._version, recipe, None, compile_ms, compile_ms), compile_ms, compile_ms)
+                payload = write_payload(self._version, recipe, tables, compile_ms, load_ms, little)
+                return CompiledPayload(payload, compile_ms, load_ms, expanded)
+        return CompiledPayload(write_payload(self._version, recipe, None, compile_ms, compile_ms, little), compile_ms, compile_ms)
 
     def _loaded(self, held: XgrammarPayload, recipe: Recipe, tokenizer: GrammarTokenizer) -> xgrammar.CompiledGrammar:
         tables = held.tables

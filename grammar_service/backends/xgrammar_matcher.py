@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 import xgrammar
 
 from grammar_service.backends.bounded_whitespace import BoundedWhitespace
 from grammar_service.backends.protocol import Matcher
+from grammar_service.backends.xgrammar_runs import LONG
 from grammar_service.tokenizer import GrammarTokenizer
 
 
-class XgrammarGrammar:
-    """`bounded` bounds runs of whitespace between the tokens of JSON, which the library's grammar leaves free."""
+@dataclass(slots=True)
+class ForcedSearch:
+    """Whether forced text is looked for in a grammar: the search has no bound of its own. Where little is forced, only the end of a deep
+    recursion makes a long text; after one it is no longer looked for."""
 
-    def __init__(self, compiled: xgrammar.CompiledGrammar, tokenizer: GrammarTokenizer, bounded: bool = False) -> None:
+    allowed: bool
+
+    def found(self, length: int) -> None:
+        self.allowed = length <= LONG
+
+
+class XgrammarGrammar:
+    """`bounded` bounds runs of whitespace between the tokens of JSON, which the library's grammar leaves free. Where not `forces_little`,
+    its matchers tell of no forced bytes."""
+
+    def __init__(self, compiled: xgrammar.CompiledGrammar, tokenizer: GrammarTokenizer, bounded: bool, forces_little: bool) -> None:
         self._compiled = compiled
+        self._search = ForcedSearch(forces_little)
         self._tokenizer = tokenizer
         self._spaces = tokenizer.spaces if bounded else None
 
@@ -29,7 +44,7 @@ class XgrammarGrammar:
         matcher = xgrammar.GrammarMatcher(self._compiled, override_stop_tokens=stops)
         own = self._tokenizer.stop_token_ids
         refused = frozenset(own) - frozenset(own if stops is None else stops)
-        plain = XgrammarMatcher(matcher, refused, self._tokenizer.vocab_size)
+        plain = XgrammarMatcher(matcher, refused, self._tokenizer.vocab_size, self._search)
         return plain if self._spaces is None else BoundedWhitespace(plain, self._spaces)
 
 
@@ -37,8 +52,9 @@ class XgrammarMatcher:
     """Takes back any number of tokens: the library keeps the whole history. `refused` are the tokenizer's stop tokens that do not
     stop this request: they have no text, and the library would accept them anywhere."""
 
-    def __init__(self, matcher: xgrammar.GrammarMatcher, refused: frozenset[int], vocab_size: int) -> None:
+    def __init__(self, matcher: xgrammar.GrammarMatcher, refused: frozenset[int], vocab_size: int, search: ForcedSearch) -> None:
         self._matcher = matcher
+        self._search = search
         self._refused = refused
         self._last_word, used = divmod(vocab_size, 32)
         self._last_bits = (1 << used) - 1
@@ -67,13 +83,15 @@ class XgrammarMatcher:
             bitmask[row, self._last_word] &= self._last_bits
 
     def forced_bytes(self) -> bytes:
-        if self._matcher.is_terminated():
+        if not self._search.allowed or self._matcher.is_terminated():
             return b""
         try:
-            return self._matcher.find_jump_forward_string().encode("utf-8")
+            forced = self._matcher.find_jump_forward_string().encode("utf-8")
         except UnicodeDecodeError as error:
             # The library makes a string of what may end inside a character.
-            return error.object
+            forced = error.object
+        self._search.found(len(forced))
+        return forced
 
     def is_terminated(self) -> bool:
         return bool(self._matcher.is_terminated())

@@ -12,7 +12,8 @@ from grammar_service.packing import pack, unpack
 
 
 class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """`version` is that of the backend that wrote it. `text` (the recipe's) and `tables` (the library's serialization) are packed."""
+    """`version` is that of the backend that wrote it. `text` (the recipe's) and `tables` (the library's serialization) are packed.
+    `forces_little`: whether forced text may be looked for (`xgrammar_runs`)."""
 
     version: str
     kind: str
@@ -21,16 +22,17 @@ class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
     tables: bytes | None
     compile_ms: float
     load_ms: float
+    forces_little: bool
 
     def recipe(self, max_bytes: int) -> Recipe:
         """Raises ArtifactError as `unpack` does."""
         return Recipe(self.kind, unpack(self.text, max_bytes), self.whitespace)
 
 
-def write_payload(version: str, recipe: Recipe, tables: str | None, compile_ms: float, load_ms: float) -> bytes:
+def write_payload(version: str, recipe: Recipe, tables: str | None, compile_ms: float, load_ms: float, forces_little: bool) -> bytes:
     """The bytes of a payload; `tables` None leaves only the recipe."""
     packed = None if tables is None else pack(tables)
-    payload = XgrammarPayload(version, recipe.kind, recipe.whitespace, pack(recipe.text), packed, compile_ms, load_ms)
+    payload = XgrammarPayload(version, recipe.kind, recipe.whitespace, pack(recipe.text), packed, compile_ms, load_ms, forces_little)
     return msgspec.msgpack.encode(payload)
 
 

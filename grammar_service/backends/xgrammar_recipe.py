@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypedDict
 
@@ -18,6 +19,8 @@ from grammar_service.schema.rewriting import with_length_patterns
 from grammar_service.schema.xgrammar_support import allow_list, lone_xgrammar_faults
 from grammar_service.spec import FLEXIBLE, JSON_KINDS, MAX_WHITESPACE, STANDARD, GrammarKind, GrammarSpec, indent_of
 from grammar_service.structural_tag import Embedded, written_tag
+
+_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|.)")
 
 
 class Recipe(msgspec.Struct, frozen=True):
@@ -55,6 +58,22 @@ def compiled(recipe: Recipe, compiler: xgrammar.GrammarCompiler) -> xgrammar.Com
             return compiler.compile_structural_tag(recipe.text)
         case GrammarKind.CHOICE | GrammarKind.EBNF:
             return compiler.compile_grammar(recipe.text)
+        case _:
+            raise ValueError(f"no recipe is of the kind {recipe.kind[:40]!r}")
+
+
+def parsed(recipe: Recipe) -> xgrammar.Grammar:
+    """The grammar before it is compiled, to look into: `compile_grammar` prints it and reads that, which changes texts that are not ASCII
+    (`_ebnf`). Raises as `compiled` does."""
+    match recipe.kind:
+        case GrammarKind.JSON_SCHEMA | GrammarKind.JSON_OBJECT:
+            return xgrammar.Grammar.from_json_schema(recipe.text, **_layout(recipe.whitespace, None))
+        case GrammarKind.REGEX:
+            return xgrammar.Grammar.from_regex(recipe.text)
+        case GrammarKind.STRUCTURAL_TAG:
+            return xgrammar.Grammar.from_structural_tag(recipe.text)
+        case GrammarKind.CHOICE | GrammarKind.EBNF:
+            return xgrammar.Grammar.from_ebnf(recipe.text)
         case _:
             raise ValueError(f"no recipe is of the kind {recipe.kind[:40]!r}")
 
@@ -105,9 +124,15 @@ def _writer(whitespace: str) -> Callable[[Embedded], str]:
     def write(embedded: Embedded) -> str:
         bound = embedded.max_whitespace
         layout = _layout(whitespace, MAX_WHITESPACE) if bound is None else _layout(FLEXIBLE, bound)
-        return str(xgrammar.Grammar.from_json_schema(_schema_text(embedded.schema, lone_xgrammar_faults), **layout))
+        return _ebnf(xgrammar.Grammar.from_json_schema(_schema_text(embedded.schema, lone_xgrammar_faults), **layout))
 
     return write
+
+
+def _ebnf(grammar: xgrammar.Grammar) -> str:
+    r"""What the library reads as the same grammar. It prints `über` as `\xfcber`, and reads that as one character: any hexadecimal digits
+    may follow an `x`, but four a `u`."""
+    return _ESCAPE.sub(lambda escape: rf"\u00{escape[1]}" if escape[1] else escape[0], str(grammar))
 
 
 def _schema_text(schema: JsonSchema, faults_of: AllowList) -> str:

@@ -172,6 +172,15 @@ def test_embedded_json_has_the_layout_that_is_asked_for(tokenizer: GrammarTokeni
         select_backend(spec(content, "compact"))
 
 
+@pytest.mark.parametrize("name", ["über", "éa", "ÿ1", "東abc", "🎉e", "été\\xe9", 'x"é"9'])
+def test_letters_beyond_ascii_stay_themselves(name: str, tokenizer: GrammarTokenizer) -> None:
+    content = schema_format({"properties": {name: {"const": name}}, "required": [name], "additionalProperties": False})
+    grammar = grammar_of(spec(new(tag(f"<{name}", content))), tokenizer, "xgrammar")
+    written = json.dumps(name, ensure_ascii=False)
+    assert accepts(grammar, f"<{name}{{{written}: {written}}}>")
+    assert not accepts(grammar, f"<{name}{{{written}: {json.dumps(name + 'e', ensure_ascii=False)}}}>")
+
+
 def test_a_format_can_ask_for_free_whitespace_of_its_own(tokenizer: GrammarTokenizer) -> None:
     grammar = grammar_of(spec(new(schema_format({"type": "array", "items": {"type": "integer"}}, max_whitespace_cnt=2))), tokenizer)
     assert accepts(grammar, "[1,2]")
