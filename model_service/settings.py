@@ -21,7 +21,7 @@ class EngineSettings:
     cpu_kv_cache_gib: float = 0.5
     gpu_memory_utilization: float = 0.9
     tool_call_parser: str = "hermes"
-    jump_forward: bool = False
+    jump_forward: bool = True
     engine_args: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -45,7 +45,8 @@ class Matcher(Protocol):
         """Write the allowed tokens to a row of an int32 tensor [rows, ceil(V/32)], bit set = allowed; all clear once terminated."""
 
     def forced_bytes(self) -> bytes:
-        """What every text goes on with from here, as far as the library can tell; empty where the text is complete. State unchanged.
+        """What every text goes on with from here, as far as the library can tell; empty where the text is complete, and where looking
+        for it might take long. State unchanged.
 
         May end inside a character.
         """

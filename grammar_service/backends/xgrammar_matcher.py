@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 import xgrammar
 
 from grammar_service.backends.bounded_whitespace import BoundedWhitespace
+from grammar_service.backends.forced_search import ForcedSearch
 from grammar_service.backends.protocol import Matcher
-from grammar_service.backends.xgrammar_runs import LONG
 from grammar_service.tokenizer import GrammarTokenizer
-
-
-@dataclass(slots=True)
-class ForcedSearch:
-    """Whether forced text is looked for in a grammar: the search has no bound of its own. Where little is forced, only the end of a deep
-    recursion makes a long text; after one it is no longer looked for."""
-
-    allowed: bool
-
-    def found(self, length: int) -> None:
-        self.allowed = length <= LONG
 
 
 class XgrammarGrammar:

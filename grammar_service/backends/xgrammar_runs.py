@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import msgspec
 import xgrammar
 
-LONG = 64 * 1024
-"""Bytes; to find as many takes 40 ms."""
+from grammar_service.backends.forced_search import LONG
+
 _VISITS = 100
 """How often a rule may be looked at, on average, before what is known of it has to do."""
 _CHARACTERS = 0x110000 - 0x800

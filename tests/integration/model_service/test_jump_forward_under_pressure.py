@@ -21,7 +21,7 @@ SPEC = GrammarSpec(GrammarKind.REGEX, f"{WORDS}(one|two) {WORDS}(three|four) {WO
 def tight() -> Iterator[RunningEngine]:
     """A step computes fewer tokens than a segment has, and the cache holds few requests."""
     arguments = {"max_num_batched_tokens": BUDGET, "enable_chunked_prefill": True, "num_gpu_blocks_override": 40, "block_size": BLOCK}
-    with running_engine(jump_forward=True, engine_args=arguments, max_num_seqs=8, max_model_len=CONTEXT) as engine:
+    with running_engine(engine_args=arguments, max_num_seqs=8, max_model_len=CONTEXT) as engine:
         yield engine
 
 

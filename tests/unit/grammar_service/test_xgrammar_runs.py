@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grammar_service.backends import Matcher
-from grammar_service.backends.xgrammar_matcher import ForcedSearch
+from grammar_service.backends.forced_search import LONG, ForcedSearch
 from grammar_service.backends.xgrammar_recipe import parsed, recipe_of
-from grammar_service.backends.xgrammar_runs import LONG, forces_little, most_forced
+from grammar_service.backends.xgrammar_runs import forces_little, most_forced
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.tokenizer import GrammarTokenizer
 from tests.driving import grammar_of, ids_of, schema_spec

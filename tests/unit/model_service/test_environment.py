@@ -29,7 +29,7 @@ def test_threads_are_bound_on_a_cpu_only() -> None:
 
 def test_an_engine_that_jumps_runs_on_the_first_model_runner() -> None:
     jumping: dict[str, str] = {}
-    prepare_environment(EngineSettings("m", "m", jump_forward=True), jumping)
+    prepare_environment(EngineSettings("m", "m"), jumping)
     assert jumping["VLLM_USE_V2_MODEL_RUNNER"] == "0"
     stepping: dict[str, str] = {}
     prepare_environment(EngineSettings("m", "m", jump_forward=False), stepping)
@@ -38,5 +38,5 @@ def test_an_engine_that_jumps_runs_on_the_first_model_runner() -> None:
 
 @pytest.mark.parametrize("arguments", [{"speculative_config": {"method": "ngram"}}, {"pipeline_parallel_size": 2}])
 def test_drafts_and_pipelines_keep_an_engine_from_jumping(arguments: dict[str, object]) -> None:
-    assert EngineSettings("m", "m", jump_forward=True).jumps
-    assert not EngineSettings("m", "m", jump_forward=True, engine_args=arguments).jumps
+    assert EngineSettings("m", "m").jumps
+    assert not EngineSettings("m", "m", engine_args=arguments).jumps
