@@ -6,9 +6,10 @@ import shutil
 from pathlib import Path
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from deployments.tokenizers import TEKKEN, tokenizer_path
+from model_service.embedded.shape import llama_config
 
 SEED = 23
 VOCABULARY = 131_072
@@ -19,17 +20,6 @@ def write_tekken_model(folder: Path) -> Path:
     shutil.copytree(tokenizer_path(TEKKEN), folder)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
     torch.manual_seed(SEED)
-    config = LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=192,
-        intermediate_size=512,
-        num_hidden_layers=5,
-        num_attention_heads=6,
-        num_key_value_heads=6,
-        max_position_embeddings=2048,
-        tie_word_embeddings=True,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
+    config = llama_config(VOCABULARY, bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id)
     LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
     return folder

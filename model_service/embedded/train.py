@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from model_service.embedded.muon import Muon
+from model_service.embedded.shape import llama_config
 from model_service.embedded.tasks import Exercise, exercises
 from model_service.embedded.tokenizer import train_tokenizer
 
@@ -28,19 +29,7 @@ IGNORED = -100
 
 
 def model_config(tokenizer: PreTrainedTokenizerFast) -> LlamaConfig:
-    return LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=192,
-        intermediate_size=512,
-        num_hidden_layers=5,
-        num_attention_heads=6,
-        num_key_value_heads=6,
-        max_position_embeddings=2048,
-        tie_word_embeddings=True,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-    )
+    return llama_config(len(tokenizer), bos_token_id=None, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
 
 
 def tool_schemas(exercise: Exercise) -> list[dict[str, object]] | None:
