@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -12,6 +13,14 @@ from deployments.progress import Progress
 from tests.e2e.service import Service
 
 SMALL_QUEUES = {"max_ongoing_requests": 32, "max_queued_requests": 32}  # so that a test can fill them
+
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with a service of their own come before the one that the others share: two at once crowd a small machine."""
+    items.sort(key=lambda item: HERE in item.path.parents and "service" in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")
