@@ -86,10 +86,11 @@ async def _warm_up(arms: Sequence[Arm], task: Task, lengths: dict[Ask, int]) -> 
 
 
 async def _turn(arms: Sequence[Arm], task: Task, batch: int, run: int, lengths: dict[Ask, int]) -> list[Cell]:
-    """Each arm once, with the machine to itself; at batch 1 a few requests, one after another."""
+    """Each arm once, with the machine to itself, another one first in every run; at batch 1 a few requests, one after another."""
     waves = [range(index, index + 1) for index in range(min(ALONE, len(task.asks)))] if batch == 1 else [range(batch)]
     done: dict[str, list[Wave]] = {arm.name: [] for arm in arms}
-    for arm in arms:
+    first = run % len(arms)
+    for arm in (*arms[first:], *arms[:first]):
         await arm.host.forget()
         await quiet()
         for asks in waves:
