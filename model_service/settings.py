@@ -33,5 +33,5 @@ class EngineSettings:
     def jumps(self) -> bool:
         """Whether forced tokens are jumped over. Not with drafts, which would be proposed for the places of forced tokens, and not in a
         pipeline, whose stages hear of sampled tokens in another way."""
-        stages = self.engine_args.get("pipeline_parallel_size", 1)
-        return self.jump_forward and not self.engine_args.get("speculative_config") and stages == 1
+        arguments = {name.replace("-", "_"): value for name, value in self.engine_args.items()}
+        return self.jump_forward and not arguments.get("speculative_config") and arguments.get("pipeline_parallel_size", 1) == 1

@@ -58,7 +58,7 @@ class XgrammarLibrary:
     def _compile(self, recipe: Recipe, tokenizer: GrammarTokenizer) -> CompiledPayload:
         rate, compiler = self._rate(tokenizer), self._compiler(tokenizer)
         grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
-        shape, little = shape_of(grammar), forces_little(parsed(recipe))
+        shape, little = shape_of(grammar), _forces_little(recipe)
         compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
         load_ms = rate.load_ms(shape.size)
         if worth_tables(compile_ms, load_ms, shape.size, self._max_expanded_bytes):
@@ -93,6 +93,14 @@ class XgrammarLibrary:
             compiler = xgrammar.GrammarCompiler(tokenizer.xgrammar, max_threads=self._threads, cache_limit_bytes=self._cache_bytes)
             self._compilers[tokenizer.fingerprint] = compiler
         return compiler
+
+
+def _forces_little(recipe: Recipe) -> bool:
+    try:
+        return forces_little(parsed(recipe))
+    except (RuntimeError, ValueError, TypeError):
+        # It has compiled; that it cannot be looked into is no fault of it.
+        return False
 
 
 def _timed(work: Callable[[], xgrammar.CompiledGrammar]) -> tuple[xgrammar.CompiledGrammar, float]:

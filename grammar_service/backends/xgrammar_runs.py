@@ -7,7 +7,7 @@ rules that double one another. Nothing stops such a search, so grammars where it
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -15,26 +15,38 @@ import msgspec
 import xgrammar
 
 from grammar_service.backends.forced_search import LONG
+from grammar_service.backends.rule_circles import in_circles, inverted
+from grammar_service.backends.xgrammar_classes import characters
 
-_VISITS = 100
-"""How often a rule may be looked at, on average, before what is known of it has to do."""
-_CHARACTERS = 0x110000 - 0x800
+_VISITS = 50
+"""How often an expression may be looked at, on average, before what is known has to do."""
+_MOST_ESCAPED = 6
+"""Bytes of a character in a JSON string, written by its code."""
+_MOST_TAIL = 64
+"""Bytes that one level of a recursion may leave to be forced when it ends. As many levels as there are tokens end at once."""
 
 
 class _Kind(IntEnum):
-    """Of an expression, as the library numbers them; others hold no text of their own."""
+    """Of an expression, as the library numbers them. What it has besides are single tokens, which a search for text does not see."""
 
     BYTES = 0
     CLASS = 1
     STARRED_CLASS = 2
+    EMPTY = 3
     RULE = 4
     SEQUENCE = 5
     CHOICES = 6
+    TAG_DISPATCH = 7
     REPEAT = 8
+    REGEX = 12
+
+
+_KINDS = frozenset(map(int, _Kind))
 
 
 class _Run(NamedTuple):
-    """So many bytes at most are forced from the start of an expression on; `passes`: maybe to its end, and beyond."""
+    """So many bytes at most are forced from the start of an expression on; `passes`: maybe to its end, and beyond. Infinite where nothing
+    is known, or no text has it."""
 
     passes: bool
     bytes: float
@@ -51,17 +63,18 @@ class _Written(msgspec.Struct):
     rules: list[tuple[Any, ...]]
     grammar_expr_data: list[int]
     grammar_expr_indptr: list[int]
+    root_rule_id: int
 
 
 def forces_little(grammar: xgrammar.Grammar) -> bool:
-    """Whether no state forces more than LONG bytes, but for one that ends many levels of a recursion. False also where it is hard to
-    tell. Takes a grammar that has not been compiled: a compiled one repeats itself."""
+    """Whether no state forces more than LONG bytes, but for one that ends many levels of a recursion, and the text that is found is forced
+    indeed. False also where it is hard to tell. Takes a grammar that has not been compiled: a compiled one repeats itself."""
     return most_forced(grammar) <= LONG
 
 
 def most_forced(grammar: xgrammar.Grammar) -> float:
-    """A bound on the bytes that any state forces, recursions but for one level; infinite for a text without end."""
-    return _Runs(msgspec.json.decode(grammar.serialize_json(), type=_Written)).total()
+    """A bound on the bytes that any state forces, recursions but for one level; infinite where there is none."""
+    return _runs(grammar).most()
 
 
 class _Runs:
@@ -71,12 +84,29 @@ class _Runs:
     def __init__(self, written: _Written) -> None:
         self._expressions = [_expression(written.grammar_expr_data, start) for start in written.grammar_expr_indptr]
         self._bodies: list[int] = [rule[1] for rule in written.rules]
+        self._root = written.root_rule_id
+        self._names = [set(self._named(body)) for body in self._bodies]
         self._rules = [_UNKNOWN] * len(self._bodies)
+        self._regexes = {
+            index: _runs(xgrammar.Grammar.from_regex(bytes(byte & 0xFF for byte in content[1:]).decode("utf-8")))
+            for index, (kind, content) in enumerate(self._expressions)
+            if kind == _Kind.REGEX
+        }
 
-    def total(self) -> float:
+    def most(self) -> float:
+        if any(kind not in _KINDS for kind, _ in self._expressions):
+            return math.inf
+        inside = sum(_MOST_ESCAPED * regex.most() for regex in self._regexes.values())
+        self._settle()
+        return inside + self._total() if self._longest_tail() <= _MOST_TAIL else math.inf
+
+    def root(self) -> _Run:
+        """What is forced from the start on; after `most`."""
+        return self._rules[self._root]
+
+    def _total(self) -> float:
         """Of all sequences and of the longest alternatives, those of the rules that they name included: a forced text goes through the
         rest of one after another, and outside a recursion through each but once."""
-        self._settle()
         return sum(self._whole(kind, content) for kind, content in self._expressions)
 
     def _whole(self, kind: int, content: list[int]) -> float:
@@ -88,27 +118,46 @@ class _Runs:
             case _:
                 return 0
 
+    def _longest_tail(self) -> float:
+        """The most that is forced behind a level of a recursion, up to the end of the rule that it stands in."""
+        recursive = in_circles(self._names)
+        sequences = (part for rule in recursive for part in self._sequences(self._bodies[rule]))
+        return max((tail for sequence in sequences for tail in self._tails(sequence, recursive)), default=0)
+
+    def _tails(self, sequence: list[int], recursive: set[int]) -> Iterator[float]:
+        for at, part in enumerate(sequence):
+            if recursive.isdisjoint(self._named(part)):
+                continue
+            again = _NOTHING if self._expressions[part][0] == _Kind.RULE else self._run(part)
+            tail = _in_turn([again, *map(self._run, sequence[at + 1 :])])
+            if tail.passes:
+                yield tail.bytes
+
+    def _sequences(self, index: int) -> Iterator[list[int]]:
+        kind, content = self._expressions[index]
+        if kind == _Kind.SEQUENCE:
+            yield content
+        if kind in (_Kind.SEQUENCE, _Kind.CHOICES):
+            for part in content:
+                yield from self._sequences(part)
+
     def _settle(self) -> None:
         """Every value bounds, from the first on; go on until none changes."""
-        users = self._users()
-        waiting = dict.fromkeys(range(len(self._bodies)))
-        for _ in range(_VISITS * len(self._bodies)):
-            if not waiting:
-                return
+        users = inverted(self._names)
+        sizes = [self._size(body) for body in self._bodies]
+        waiting, left = dict.fromkeys(reversed(range(len(self._bodies)))), _VISITS * sum(sizes)
+        while waiting and left > 0:
             rule = next(iter(waiting))
             del waiting[rule]
+            left -= sizes[rule]
             run = self._run(self._bodies[rule])
             if run != self._rules[rule]:
                 self._rules[rule] = run
                 waiting.update(dict.fromkeys(users[rule]))
 
-    def _users(self) -> list[set[int]]:
-        """By rule, the rules that name it."""
-        users: list[set[int]] = [set() for _ in self._bodies]
-        for rule, body in enumerate(self._bodies):
-            for named in self._named(body):
-                users[named].add(rule)
-        return users
+    def _size(self, index: int) -> int:
+        kind, content = self._expressions[index]
+        return 1 + sum(map(self._size, content)) if kind in (_Kind.SEQUENCE, _Kind.CHOICES) else 1
 
     def _named(self, index: int) -> Iterator[int]:
         kind, content = self._expressions[index]
@@ -123,20 +172,25 @@ class _Runs:
         match kind:
             case _Kind.BYTES:
                 return _Run(True, len(content))
-            case _Kind.CLASS:
-                return _CHARACTER if _may_be_one(content) else _SEVERAL
-            case _Kind.STARRED_CLASS:
-                return _NOTHING if _may_be_one(content) else _SEVERAL
+            case _Kind.CLASS | _Kind.STARRED_CLASS:
+                return _of_class(content, kind == _Kind.STARRED_CLASS)
             case _Kind.RULE:
                 return self._rules[content[0]]
             case _Kind.REPEAT:
-                return _repeated(self._rules[content[0]], least=content[1])
+                return _repeated(self._rules[content[0]], least=content[1], most=content[2])
+            case _Kind.REGEX:
+                passes, length = self._regexes[index].root()
+                return _Run(passes, _MOST_ESCAPED * length)
             case _Kind.SEQUENCE:
-                return _in_turn(map(self._run, content))
+                return _in_turn([self._run(part) for part in content])
             case _Kind.CHOICES:
                 return min(map(self._run, content), default=_NOTHING)
             case _:
                 return _NOTHING
+
+
+def _runs(grammar: xgrammar.Grammar) -> _Runs:
+    return _Runs(msgspec.json.decode(grammar.serialize_json(), type=_Written))
 
 
 def _expression(data: list[int], start: int) -> tuple[int, list[int]]:
@@ -144,7 +198,10 @@ def _expression(data: list[int], start: int) -> tuple[int, list[int]]:
     return kind, data[start + 2 : start + 2 + length]
 
 
-def _in_turn(runs: Iterable[_Run]) -> _Run:
+def _in_turn(runs: Sequence[_Run]) -> _Run:
+    """What stands behind a choice counts as well: where no text has it, none has what leads to it."""
+    if any(math.isinf(run.bytes) for run in runs):
+        return _UNKNOWN
     total = 0.0
     for run in runs:
         total += run.bytes
@@ -153,16 +210,17 @@ def _in_turn(runs: Iterable[_Run]) -> _Run:
     return _Run(True, total)
 
 
-def _repeated(run: _Run, least: int) -> _Run:
-    if not run.passes:
-        return run
-    return _Run(True, run.bytes * least) if least else _NOTHING
+def _repeated(run: _Run, least: int, most: int) -> _Run:
+    """`most` is negative where there is no end."""
+    if not most or (not least and run.passes):
+        return _NOTHING
+    return _Run(True, run.bytes * least) if run.passes else run
 
 
-def _may_be_one(content: Sequence[int]) -> bool:
-    """Whether a class of characters, a flag for "all but these" and pairs of first and last, may be of one character only."""
-    negative, *ends = content
-    firsts, lasts = ends[::2], ends[1::2]
-    if negative:
-        return _CHARACTERS - sum(last - first + 1 for first, last in zip(firsts, lasts, strict=True)) <= 1
-    return not ends or min(firsts) == max(lasts)
+def _of_class(content: list[int], starred: bool) -> _Run:
+    count = characters(content)
+    if count > 1:
+        return _SEVERAL
+    if starred:
+        return _NOTHING
+    return _CHARACTER if count else _UNKNOWN

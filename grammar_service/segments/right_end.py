@@ -40,6 +40,7 @@ _PROBES = (
 )
 """What may come next, for each way in which pre-tokenizers look ahead."""
 _FEW = 16
+_MOST_ENCODINGS = 64
 
 
 class RightEnd:
@@ -62,25 +63,34 @@ class RightEnd:
     def _others(self, encoded: Encoded, allowed: Allowed) -> Iterator[tuple[int, ...] | None]:
         """Encodings of parts of the text, and of more than it; None where one cannot be had."""
         whole, start = encoded.before + encoded.text, len(encoded.before)
-        for at in range(max(start, len(whole) - self._extensions.longest + 1), len(whole)):
-            if self._extensions.can_extend(whole[at:], allowed):
-                yield from self._encodings_before(whole, start, at)
+        window = range(max(start, len(whole) - self._extensions.longest + 1), len(whole))
+        yield from self._encodings_before(whole, start, [at for at in window if self._extensions.can_extend(whole[at:], allowed)])
         for probe in self._probes(allowed):
             ids = self._encoder.encode(whole + probe)
             # A text that needs another tail has no canonical tokens from here on, whatever the segment is.
             if ids is not None and ids[: len(encoded.tail)] == encoded.tail:
                 yield ids
 
-    def _encodings_before(self, whole: bytes, start: int, at: int) -> Iterator[tuple[int, ...] | None]:
-        """Of the text up to an offset; inside a character also up to where a token may begin that ends there."""
-        character = at
-        while character > start and whole[character] & 0xC0 == 0x80:
-            character -= 1
-        yield self._encoder.encode(whole[:character])
-        if character < at:
-            for earlier in range(max(start, character - self._extensions.longest), character):
-                if any(self._extensions.holds(whole[earlier:end]) for end in range(character + 1, at + 1)):
-                    yield from self._encodings_before(whole, start, earlier)
+    def _encodings_before(self, whole: bytes, start: int, offsets: list[int]) -> Iterator[tuple[int, ...] | None]:
+        """Of the text up to each offset; inside a character also up to where a token may begin that ends there, and so on backwards: in
+        some alphabets to the beginning, so that they are counted."""
+        seen, encoded = set(offsets), set[int]()
+        while offsets:
+            at = offsets.pop()
+            character = _character(whole, start, at)
+            if character not in encoded:
+                encoded.add(character)
+                yield self._encoder.encode(whole[:character]) if len(encoded) <= _MOST_ENCODINGS else None
+            if character < at:
+                earlier = [offset for offset in self._crossing(whole, start, character, at) if offset not in seen]
+                seen.update(earlier)
+                offsets += earlier
+
+    def _crossing(self, whole: bytes, start: int, character: int, at: int) -> Iterator[int]:
+        """Where tokens begin that end inside the character, at the offset or before it."""
+        for offset in range(max(start, character - self._extensions.longest), character):
+            if any(self._extensions.holds(whole[offset:end]) for end in range(character + 1, at + 1)):
+                yield offset
 
     def _probes(self, allowed: Allowed) -> Iterator[bytes]:
         for probe in _PROBES:
@@ -88,6 +98,13 @@ class RightEnd:
                 yield text
         if len(allowed.first) <= _FEW:
             yield from (bytes([byte]) for byte in allowed.first if byte < 0x80)
+
+
+def _character(text: bytes, start: int, at: int) -> int:
+    """Where the character begins in which the offset lies."""
+    while at > start and text[at] & 0xC0 == 0x80:
+        at -= 1
+    return at
 
 
 def _agreeing(encoded: Encoded, other: tuple[int, ...] | None, most: int) -> int:

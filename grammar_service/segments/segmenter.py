@@ -18,6 +18,8 @@ from grammar_service.tokenizer import GrammarTokenizer
 
 _MOST_BYTES_PER_TOKEN = 8
 _MOST_RESULTS = 1 << 12
+_MOST_REMEMBERED = 512
+"""Bytes of a forced text: of long ones, made to hurt, so many results would take hundreds of megabytes."""
 
 
 class Segmenter:
@@ -49,7 +51,10 @@ class Segmenter:
         if not forced:
             return END if self._is_at_the_end(matcher) else NOTHING
         tail = self._left.tail(emitted)
-        encoded = self._encodings.get((tail, forced), lambda: self._left.encoded(tail, forced))
+        if len(forced) > _MOST_REMEMBERED:
+            encoded = self._left.encoded(tail, forced)
+        else:
+            encoded = self._encodings.get((tail, forced), lambda: self._left.encoded(tail, forced))
         return NOTHING if encoded is None else self._stepped(matcher, encoded)
 
     def _stepped(self, matcher: Matcher, encoded: Encoded) -> Segment:
@@ -61,6 +66,8 @@ class Segmenter:
         row = self._filled(matcher) if accepted == len(encoded.tokens) else None
         matcher.rollback(accepted)
         state = b"" if row is None else hashlib.blake2b(row.tobytes(), digest_size=16).digest()
+        if len(encoded.text) > _MOST_REMEMBERED:
+            return self._segment(encoded, accepted, row)
         return self._segments.get((encoded, accepted, state), lambda: self._segment(encoded, accepted, row))
 
     def _segment(self, encoded: Encoded, accepted: int, row: Row | None) -> Segment:

@@ -103,7 +103,7 @@ class JumpForwardScheduler(MaskcastScheduler):
         if structured is None or request.resumable or self.return_sampling_mask:
             return False
         params = request.sampling_params
-        if params.logprobs is not None or params.prompt_logprobs is not None:
+        if params.num_logprobs is not None or params.prompt_logprobs is not None or params.prompt_logprob_token_ids is not None:
             return False
         return isinstance(structured.grammar, KeyedGrammar) and self._constrained(request)
 

@@ -21,13 +21,23 @@ class ForcedAccount:
         self._choices: dict[int, _Choice] = {}
 
     def add(self, choice: int, tokens: int, start: int, end: int) -> None:
-        """`tokens` forced tokens that became the text from `start` to `end` (none where a special token was forced)."""
+        """`tokens` forced tokens that became the text from `start` to `end`: none where a special token was forced, and less than before
+        where they ended a stop string that began ahead of them."""
         self.tokens += tokens
+        if end < start:
+            self.cut(choice, end)
+            return
         spans = self._choices.setdefault(choice, _Choice()).spans
         if spans and spans[-1][1] == start and len(spans) > self._choices[choice].told:
             spans[-1] = (spans[-1][0], end)
         elif end > start:
             spans.append((start, end))
+
+    def cut(self, choice: int, length: int) -> None:
+        """The text of a choice has become shorter; what was told of it stays told."""
+        if choice in self._choices:
+            of = self._choices[choice]
+            of.spans = [(start, min(end, length)) for start, end in of.spans if start < length]
 
     def spans(self, choice: int) -> list[Span]:
         """All spans of a choice."""

@@ -23,6 +23,7 @@ class Teller:
         self._tell_usage(body)
         if self._spans:
             for choice in body["choices"]:
+                self._cut(choice)
                 choice["forced_spans"] = self._account.spans(choice["index"])
         return _written(body)
 
@@ -38,6 +39,14 @@ class Teller:
                 if not opens and (spans := self._account.new_spans(choice["index"])):
                     choice["forced_spans"] = spans
         return f"{DATA}{_written(body)}\n\n"
+
+    def _cut(self, choice: dict[str, Any]) -> None:
+        """A stop string that a sampled token ended may have begun in forced text."""
+        if not isinstance(choice.get("stop_reason"), str):
+            return
+        text = choice["text"] if "text" in choice else choice["message"].get("content")
+        if text is not None:
+            self._account.cut(choice["index"], len(text))
 
     def _tell_usage(self, body: dict[str, Any]) -> None:
         if usage := body.get("usage"):

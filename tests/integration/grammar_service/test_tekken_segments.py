@@ -57,3 +57,12 @@ def test_what_a_schema_forces_takes_few_free_tokens(backend: str, made: Made) ->
     walk = walk_of(grammar_of(schema_spec(SCHEMA), made[0], backend), *made)
     found = follow(walk, json.dumps(ADA))
     assert [walk.text(segment.tokens) for segment in found] == [b'{"name":', b' "age":', b' "size": "', b'"}']
+
+
+@pytest.mark.parametrize("letter", ["ה", "あ", "é"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_long_texts_whose_tokens_cross_characters_are_soon_judged(letter: str, backend: str, made: Made) -> None:
+    spec = GrammarSpec(GrammarKind.CHOICE, json.dumps([letter * 1500 + "a", letter * 1500 + "b"]))
+    walk = walk_of(grammar_of(spec, made[0], backend), *made)
+    walk.segment()
+    assert (letter * 1500).encode().startswith(walk.text(walk.tokens))

@@ -51,8 +51,8 @@ def test_a_stop_string_inside_a_segment_ends_the_answer(jumping: RunningEngine, 
     assert answer.usage["completion_tokens"] == stepped.usage["completion_tokens"]
 
 
-def test_log_probabilities_are_the_models_own(jumping: RunningEngine, stepping: RunningEngine) -> None:
-    fields: dict[str, Any] = {"logprobs": True, "top_logprobs": 2}
+@pytest.mark.parametrize("fields", [{"logprobs": True, "top_logprobs": 2}, {"logprobs": True, "logprob_token_ids": [5, 6]}])
+def test_log_probabilities_are_the_models_own(fields: dict[str, Any], jumping: RunningEngine, stepping: RunningEngine) -> None:
     answer, stepped = jumping.ask(QUESTION, SPEC, **fields), stepping.ask(QUESTION, SPEC, **fields)
     assert answer.text == ANSWER
     assert answer.choice["logprobs"] == stepped.choice["logprobs"]

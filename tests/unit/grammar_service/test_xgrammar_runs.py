@@ -17,7 +17,8 @@ from grammar_service.backends.xgrammar_recipe import parsed, recipe_of
 from grammar_service.backends.xgrammar_runs import forces_little, most_forced
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.tokenizer import GrammarTokenizer
-from tests.driving import grammar_of, ids_of, schema_spec
+from tests.driving import allowed, grammar_of, ids_of, schema_spec
+from tests.tiny_tokenizer import VOCAB_SIZE
 
 SCHEMAS = sorted(Path(__file__).parents[3].glob("load_tests/schemas/business-*.json"))
 ENDLESS = 'root ::= "y" | a\na ::= "x" a'
@@ -27,6 +28,11 @@ CLASSES = ["a", "b", "ab", "[ab]", "[aa]", "[^\\x00-`b-\U0010ffff]", "[a]*", "[a
 def doubling(times: int) -> str:
     rules = [f"r{i} ::= r{i + 1} r{i + 1}" for i in range(times)]
     return "\n".join(["root ::= [xy] r0", *rules, f'r{times} ::= "a"'])
+
+
+def thrice(part: str, times: int) -> str:
+    """Ten letters or something else, which no text has or a search does not see, again and again."""
+    return f'root ::= "x" a\na ::= b{{{times}}}\nb ::= c{{{times}}}\nc ::= d{{{times}}}\nd ::= {part} | "aaaaaaaaaa"'
 
 
 def tails(levels: int, text: str) -> str:
@@ -54,9 +60,19 @@ MUCH = {
     "arrays of arrays": schema_spec(
         {"type": "array", "minItems": 200, "items": {"type": "array", "minItems": 200, "items": {"enum": [True, "yes"]}}}
     ),
+    "a pattern": schema_spec({"type": "string", "pattern": "^[xy]((a{99}){99}){99}$"}),
     "doubling": ebnf(doubling(40)),
-    "one text behind another": ebnf(tails(1_000, "z" * 100)),
+    "one text behind another": ebnf(tails(70, "z" * 1_000)),
     "a text without end": ebnf(ENDLESS),
+    "no end, by a class of nothing": ebnf('root ::= "x" [a]* [^\\u0000-\\U0010ffff]'),
+    "no end, by a class of surrogates": ebnf('root ::= "x" [a]* [^\\u0000-\\ud7ff\\ue000-\\U0010ffff]'),
+    "no end, by a token": ebnf('root ::= "x" [a]* Token(30)'),
+    "or a class of nothing": ebnf(thrice("[^\\u0000-\\U0010ffff]", 60)),
+    "or a choice that leads to nothing": ebnf(thrice("[ab] [^\\u0000-\\U0010ffff]", 60)),
+    "or a token": ebnf(thrice("Token(30)", 60)),
+    "behind a class that is repeated not at all": regex("((([ab]{0}aaaaaaaaaa){60}){60}){60}"),
+    "a recursion that leaves much": ebnf('root ::= "-" root z{300} | "y"\nz ::= "z"'),
+    "a recursion over two rules that leaves much": ebnf(f'root ::= "-" other "{"z" * 50}" | "y"\nother ::= "+" root "{"w" * 80}" | "y"'),
 }
 LITTLE = {
     "a long text": regex("[a-z]{50000}"),
@@ -65,6 +81,8 @@ LITTLE = {
     "a long list": schema_spec({"type": "array", "items": {"type": "object", "properties": {"a": {}}, "required": ["a"]}, "minItems": 900}),
     "a long constant": schema_spec({"const": "z" * 20_000}),
     "a recursion": ebnf('root ::= "(" root ")" | [a-z]'),
+    "a recursion whose levels differ": ebnf('root ::= "(" root ")" | "[" root "]" | [a-z]'),
+    "a recursion that goes on by a choice": ebnf(f'root ::= "(" root "{"z" * 100}" [ab] | [a-z]'),
     "doubling, seven times": ebnf(doubling(7)),
     **{path.stem: schema_spec(json.loads(path.read_text())) for path in SCHEMAS},
 }
@@ -109,11 +127,18 @@ BYTES = xgrammar.TokenizerInfo(["</s>", *"abcdefg"], stop_token_ids=[0])
 
 
 def test_the_end_of_a_deep_recursion_is_the_last_that_is_looked_for(tokenizer: GrammarTokenizer) -> None:
-    levels = 40
-    grammar = grammar_of(ebnf(f'root ::= "(" root "{"z" * 2_000}" | "a" | "b"'), tokenizer, "xgrammar")
+    levels = LONG // 60 + 1
+    grammar = grammar_of(ebnf(f'root ::= "(" root "{"z" * 60}" | "a" | "b"'), tokenizer, "xgrammar")
     deep, other = (opened(grammar.matcher(None, 0), levels) for _ in range(2))
-    assert len(deep.forced_bytes()) == levels * 2_000 > LONG
+    assert len(deep.forced_bytes()) == levels * 60 > LONG
     assert other.forced_bytes() == b""
+
+
+@pytest.mark.parametrize("alternative", ["Token(30)", "ExcludeToken(30)"])
+def test_a_single_token_is_a_choice_though_no_search_sees_it(alternative: str, tokenizer: GrammarTokenizer) -> None:
+    matcher = grammar_of(ebnf(f'root ::= ({alternative} | "yes it is") "b"'), tokenizer, "xgrammar").matcher(None, 0)
+    assert len(allowed(matcher, VOCAB_SIZE)) > 1
+    assert matcher.forced_bytes() == b""
 
 
 def test_a_long_text_ends_the_search() -> None:

@@ -36,3 +36,15 @@ def test_a_reader_along_the_way_hears_of_every_character_once() -> None:
     assert account.new_spans(0) == [(3, 5)]
     assert account.new_spans(0) == []
     assert account.new_spans(7) == []
+
+
+def test_text_that_is_cut_off_is_marked_no_more() -> None:
+    account = ForcedAccount()
+    account.add(0, 3, 0, 6)
+    account.add(0, 2, 8, 12)
+    account.add(0, 1, 12, 9)
+    assert account.spans(0) == [(0, 6), (8, 9)]
+    account.cut(0, 4)
+    assert account.spans(0) == [(0, 4)]
+    account.cut(3, 0)
+    assert account.spans(3) == []

@@ -36,7 +36,9 @@ def test_an_engine_that_jumps_runs_on_the_first_model_runner() -> None:
     assert "VLLM_USE_V2_MODEL_RUNNER" not in stepping
 
 
-@pytest.mark.parametrize("arguments", [{"speculative_config": {"method": "ngram"}}, {"pipeline_parallel_size": 2}])
+@pytest.mark.parametrize(
+    "arguments", [{"speculative_config": {"method": "ngram"}}, {"speculative-config": "{}"}, {"pipeline_parallel_size": 2}]
+)
 def test_drafts_and_pipelines_keep_an_engine_from_jumping(arguments: dict[str, object]) -> None:
     assert EngineSettings("m", "m").jumps
     assert not EngineSettings("m", "m", engine_args=arguments).jumps

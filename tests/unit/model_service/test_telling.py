@@ -62,3 +62,9 @@ def test_a_span_is_told_with_text_and_not_with_the_opening_event() -> None:
 def test_an_error_in_the_stream_is_passed_on() -> None:
     error = _event({"error": {"message": "gone"}})
     assert _read(Teller(_account(), spans=True).event(error)) == {"error": {"message": "gone"}}
+
+
+def test_a_span_ends_where_a_stop_string_has_cut_the_text() -> None:
+    body = {"choices": [{"index": 0, "message": {"content": '{"name'}, "stop_reason": '": "'}], "usage": USAGE}
+    told = json.loads(Teller(_account(), spans=True).whole(json.dumps(body)))
+    assert told["choices"][0]["forced_spans"] == [[0, 6]]
