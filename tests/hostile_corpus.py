@@ -46,6 +46,8 @@ _HOSTILE_REGEX = {
     "catastrophic backtracking": "(a+)+b",
     "star of a star": "foo**",
     "nested repetition": "(x{1000}){1000}",
+    "nested repetition behind a choice": "(b|c)((((a{99}){99}){99}){99}){99}",
+    "nested repetition behind nothing": "((([ab]{0}aaaaaaaaaa){60}){60}){60}",
     "nested repetition, deeper": "((((a{99}){99}){99}){99}){99}",
     "repetition without end": "a{1000000000}",
     "NUL in a regex": "a\0b",
@@ -67,6 +69,10 @@ _HOSTILE_EBNF = {
     "ambiguity": 'root ::= a a a a a a a a\na ::= "x"* "x"* "x"*',
     "20,000 alternatives": "root ::= " + " | ".join(f'"number {index}"' for index in range(20_000)),
     "20,000 rules": "root ::= r0\n" + "\n".join(f'r{index} ::= "a" r{index + 1} | "b"' for index in range(20_000)) + '\nr20000 ::= "c"',
+    "no end, by a class of nothing": 'root ::= "x" [a]* [^\\u0000-\\U0010ffff]',
+    "no end, by recursion": 'root ::= "x" a\na ::= "a" a',
+    "doubling": "\n".join(["root ::= [xy] r0", *(f"r{i} ::= r{i + 1} r{i + 1}" for i in range(40)), 'r40 ::= "a"']),
+    "the ends of a recursion": 'root ::= "-" root z{30000} | "y"\nz ::= "z"',
 }
 _HOSTILE_LARK = {
     "nesting": "start: " + "(" * 30_000 + '"a"' + ")" * 30_000,
@@ -75,6 +81,7 @@ _HOSTILE_LARK = {
     "doubling": "start: A0\n" + "".join(f"A{i}: A{i + 1} A{i + 1}\n" for i in range(60)) + 'A60: "a"',
     "a wide schema": "start: %json " + json.dumps({"enum": list(range(50_000))}),
     "a long substring": 'start: %regex {"substring_chars": "' + "abc " * 100_000 + '"}',
+    "much behind a choice": f'start: ("x" | "w") r{{60}} "b"\nr: s{{60}}\ns: t{{6}}\nt: "{"q" * 500}"',
     "nonsense": "%%%",
 }
 _HOSTILE_SCHEMA: dict[str, Any] = {

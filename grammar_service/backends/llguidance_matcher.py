@@ -15,6 +15,9 @@ BOUNDED, PLAIN = "~", "="
 """A payload's first character: whether whitespace is flexible, so that its runs are bounded by the matcher."""
 
 
+_TRIED = 3
+
+
 class LlguidanceGrammar:
     """Matchers are copies of one that has been built: copying shares the lexer and its states.
 
@@ -39,14 +42,18 @@ class LlguidanceGrammar:
         return str(self._first.get_error())
 
     def fault(self) -> str:
-        """The same, and whether it can use what it has read; costs a mask."""
+        """The same, and whether it can use what it has read; costs a few masks."""
         if not self._first.is_error():
-            # Fuel limits show only when the first mask is computed, grammars that never end when a token has been taken.
+            # Fuel limits show only when the first mask is computed, grammars that never end when a token has been taken, and what takes
+            # long may stand behind a choice.
             trial = self._first.deep_copy()
-            allowed = int.from_bytes(trial.compute_bitmask(), "little")
-            token = (allowed & -allowed).bit_length() - 1
-            if token >= 0 and token not in self._tokenizer.stop_token_ids and not trial.try_consume_tokens([token]):
-                return str(trial.get_error() or "it forbids what it has allowed")
+            for _ in range(_TRIED):
+                allowed = int.from_bytes(trial.compute_bitmask(), "little")
+                token = (allowed & -allowed).bit_length() - 1
+                if token < 0 or token in self._tokenizer.stop_token_ids:
+                    break
+                if not trial.try_consume_tokens([token]):
+                    return str(trial.get_error() or "it forbids what it has allowed")
         return str(self._first.get_error())
 
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
