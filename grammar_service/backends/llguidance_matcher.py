@@ -15,7 +15,7 @@ BOUNDED, PLAIN = "~", "="
 """A payload's first character: whether whitespace is flexible, so that its runs are bounded by the matcher."""
 
 
-_TRIED = 3
+_TRIED = 2
 
 
 class LlguidanceGrammar:
