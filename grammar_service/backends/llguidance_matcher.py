@@ -15,9 +15,6 @@ BOUNDED, PLAIN = "~", "="
 """A payload's first character: whether whitespace is flexible, so that its runs are bounded by the matcher."""
 
 
-_TRIED = 2
-
-
 class LlguidanceGrammar:
     """Matchers are copies of one that has been built: copying shares the lexer and its states.
 
@@ -44,16 +41,16 @@ class LlguidanceGrammar:
     def fault(self) -> str:
         """The same, and whether it can use what it has read; costs a few masks."""
         if not self._first.is_error():
-            # Fuel limits show only when the first mask is computed, grammars that never end when a token has been taken, and what takes
-            # long may stand behind a choice.
+            # Fuel limits show only when the first mask is computed, grammars that never end when a token has been taken; what takes long
+            # may stand behind the first choice.
             trial = self._first.deep_copy()
-            for _ in range(_TRIED):
-                allowed = int.from_bytes(trial.compute_bitmask(), "little")
-                token = (allowed & -allowed).bit_length() - 1
-                if token < 0 or token in self._tokenizer.stop_token_ids:
-                    break
+            allowed = int.from_bytes(trial.compute_bitmask(), "little")
+            token = (allowed & -allowed).bit_length() - 1
+            if token >= 0 and token not in self._tokenizer.stop_token_ids:
                 if not trial.try_consume_tokens([token]):
                     return str(trial.get_error() or "it forbids what it has allowed")
+                trial.compute_bitmask()
+                return str(trial.get_error())
         return str(self._first.get_error())
 
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
