@@ -32,7 +32,7 @@ def rewrite_of(document: Any, closed: bool) -> Any:
 
 
 @given(st.integers(0, 2**40))
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_rewrite_validates_the_same_instances(seed: int) -> None:
     choose = random.Random(seed)
     document = random_document(choose)
