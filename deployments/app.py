@@ -20,6 +20,8 @@ from deployments.routes import ingress_class
 
 APPLICATION = "maskcast"
 CONSISTENT_HASH = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
+SCHEMA = "router.request_router.SchemaRouter"
+REPORT_PERIOD_S = 1.0
 HEALTH_PERIOD_S = 2.0
 HEALTH_TIMEOUT_S = 30.0
 
@@ -76,6 +78,7 @@ def _models(settings: Settings, compilers: DeploymentHandle[Any]) -> DeploymentH
         name=MODEL,
         num_replicas=model.num_replicas,
         ray_actor_options=placement.actor,
+        request_router_config=_router(settings),
         placement_group_bundles=placement.bundles,
         placement_group_strategy="PACK",
         max_ongoing_requests=model.max_ongoing_requests,
@@ -85,6 +88,22 @@ def _models(settings: Settings, compilers: DeploymentHandle[Any]) -> DeploymentH
         graceful_shutdown_timeout_s=30,
     )
     return _handle(deployment(ModelDeployment).bind(settings, compilers))
+
+
+def _router(settings: Settings) -> RequestRouterConfig:
+    router, model = settings.router, settings.model
+    if router.policy == "power_of_two":
+        return RequestRouterConfig()
+    limits = {
+        "bound": router.bound,
+        "window_s": router.window_ms / 1000,
+        "seats": model.max_num_seqs,
+        # What one step prefills; where nothing is set, vLLM decides, and the policy has a default of its own.
+        **({"prefill_budget": budget} if (budget := model.engine_args.get("max_num_batched_tokens")) else {}),
+    }
+    return RequestRouterConfig.model_validate(
+        {"request_router_class": SCHEMA, "request_router_kwargs": limits, "request_routing_stats_period_s": REPORT_PERIOD_S}
+    )
 
 
 def _ingress(settings: Settings, compilers: DeploymentHandle[Any], models: DeploymentHandle[Any]) -> serve.Application:
