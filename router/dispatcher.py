@@ -56,6 +56,10 @@ class Dispatcher:
     def reported(self, report: LoadReport) -> None:
         self._board.reported(report)
 
+    def report(self, replica: str) -> LoadReport | None:
+        """The last one that counted."""
+        return self._board.report(replica)
+
     def arrived(self, request: Dispatched, now: float) -> None:
         """It waits for its group, until `tick` releases it."""
         self._waiting[request.name] = request

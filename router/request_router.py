@@ -50,6 +50,8 @@ class SchemaRouter(RequestRouter):
     `GroupingLimits`.
     """
 
+    dispatcher_class: type[Dispatcher] = Dispatcher
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._failures = RareLog(logger)
@@ -67,12 +69,13 @@ class SchemaRouter(RequestRouter):
         self, bound: float = BOUND, window_s: float = WINDOW_S, prefill_budget: int = PREFILL_BUDGET, seats: float = math.inf
     ) -> Dispatcher:
         grouping = GroupingLimits(window_s=window_s, prefill_budget=prefill_budget)
-        return Dispatcher(random.Random(), time.time, AffinityLimits(bound=bound, seats=seats), grouping)
+        return self.dispatcher_class(random.Random(), time.time, AffinityLimits(bound=bound, seats=seats), grouping)
 
     def _set_policy(self, policy: Dispatcher) -> None:
         self.dispatcher = policy
         self._waiting_room = WaitingRoom(policy, lambda error: self._failures.error("grouping failed", error))
-        self._adopt()
+        with self._guarded():
+            self._adopt()
 
     def update_replicas(self, replicas: list[RunningReplica]) -> None:
         super().update_replicas(replicas)
