@@ -22,6 +22,8 @@ APPLICATION = "maskcast"
 CONSISTENT_HASH = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
 SCHEMA = "router.request_router.SchemaRouter"
 REPORT_PERIOD_S = 1.0
+STEP_TOKENS = 2048
+"""What an engine of vLLM 0.32 computes in one step where nothing else is set."""
 HEALTH_PERIOD_S = 2.0
 HEALTH_TIMEOUT_S = 30.0
 
@@ -94,12 +96,12 @@ def _router(settings: Settings) -> RequestRouterConfig:
     router, model = settings.router, settings.model
     if router.policy == "power_of_two":
         return RequestRouterConfig()
+    step = model.engine_args.get("max_num_batched_tokens")
     limits = {
         "bound": router.bound,
         "window_s": router.window_ms / 1000,
         "seats": model.max_num_seqs,
-        # What one step prefills; where nothing is set, vLLM decides, and the policy has a default of its own.
-        **({"prefill_budget": budget} if (budget := model.engine_args.get("max_num_batched_tokens")) else {}),
+        "prefill_budget": step if isinstance(step, int) else STEP_TOKENS,
     }
     return RequestRouterConfig.model_validate(
         {"request_router_class": SCHEMA, "request_router_kwargs": limits, "request_routing_stats_period_s": REPORT_PERIOD_S}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from router.affinity import RANKS, Affinity, AffinityLimits
 from router.dividing import Spare
-from router.fleet import Fleet, Member
+from router.fleet import Fleet
 from router.grouping import Grouping, GroupingLimits, Release, Waiting
 from router.load import LoadBoard, LoadReport
 
@@ -49,9 +49,9 @@ class Dispatcher:
     def fleet(self) -> Fleet:
         return self._board.fleet
 
-    def adopt(self, replicas: Iterable[str]) -> None:
+    def adopt(self, fleet: Fleet) -> None:
         """From now on the replicas are these."""
-        self._board.adopt(Fleet(map(Member, replicas)))
+        self._board.adopt(fleet)
 
     def reported(self, report: LoadReport) -> None:
         self._board.reported(report)

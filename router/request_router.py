@@ -22,6 +22,7 @@ from ray.serve.request_router import PendingRequest, ReplicaID, RequestRouter, R
 
 from router.affinity import BOUND, AffinityLimits
 from router.dispatcher import Dispatched, Dispatcher
+from router.fleet import Fleet, Member
 from router.grouping import PREFILL_BUDGET, WINDOW_S, GroupingLimits
 from router.rare_log import RareLog
 from router.reading import read_call, read_report
@@ -166,7 +167,7 @@ class SchemaRouter(RequestRouter):
     def _adopt(self) -> None:
         self._known = {replica_id.unique_id: replica for replica_id, replica in self._replicas.items()}
         if set(self._known) != set(self.dispatcher.fleet.ids):
-            self.dispatcher.adopt(self._known)
+            self.dispatcher.adopt(Fleet(map(Member, self._known)))
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:

@@ -96,15 +96,15 @@ class Caller:
 
 
 class RecordingDispatcher(Dispatcher):
-    """Remembers how many requests each release of a tick had."""
+    """Remembers how many requests each release had."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.ticks: list[list[int]] = []
+        self.released: list[int] = []
 
     def tick(self, now: float) -> list[Release]:
         releases = super().tick(now)
-        self.ticks.append([len(release.requests) for release in releases])
+        self.released += [len(release.requests) for release in releases]
         return releases
 
 

@@ -11,15 +11,20 @@ from hypothesis import strategies as st
 
 from router.affinity import AffinityLimits
 from router.dispatcher import Dispatched, Dispatcher
+from router.fleet import Fleet, Member
 from router.grouping import GroupingLimits
 from router.load import LoadReport
 
 WALL = 1000.0
 
 
+def fleet(replicas: str) -> Fleet:
+    return Fleet(map(Member, replicas))
+
+
 def dispatcher(replicas: str = "abcd", budget: int = 1000, **affinity: float) -> Dispatcher:
     made = Dispatcher(Random(5), lambda: WALL, AffinityLimits(**affinity), GroupingLimits(prefill_budget=budget))
-    made.adopt(replicas)
+    made.adopt(fleet(replicas))
     return made
 
 
@@ -64,7 +69,7 @@ def test_without_replicas_there_are_no_ranks_and_a_group_waits() -> None:
     assert policy.ranks("key") == ()
     policy.arrived(Dispatched("one", "key"), 5.0)
     assert policy.tick(5.0) == []
-    policy.adopt("a")
+    policy.adopt(fleet("a"))
     again = policy.next_tick()
     assert again is not None
     assert [release.replica for release in policy.tick(again)] == ["a"]
@@ -84,7 +89,7 @@ STEPS: dict[str, Step] = {
     "sent": lambda policy, name: policy.sent(Dispatched(name, "", 7), "a"),
     "gone": lambda policy, name: policy.gone(name),
     "tick": lambda policy, name: policy.tick(5.0),
-    "adopt": lambda policy, name: policy.adopt("abcd"[: len(name)]),
+    "adopt": lambda policy, name: policy.adopt(fleet("abcd"[: len(name)])),
 }
 
 

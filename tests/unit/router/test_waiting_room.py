@@ -10,6 +10,7 @@ import pytest
 
 from router.affinity import AffinityLimits
 from router.dispatcher import Dispatched, Dispatcher
+from router.fleet import Fleet, Member
 from router.grouping import GroupingLimits, Release
 from router.waiting_room import WaitingRoom
 
@@ -23,7 +24,7 @@ class Recorded(Dispatcher):
         super().__init__(Random(5), lambda: 1000.0, AffinityLimits(), LIMITS)
         self.ticks: list[list[Release]] = []
         self.broken = False
-        self.adopt("abc")
+        self.adopt(Fleet(map(Member, "abc")))
 
     def tick(self, now: float) -> list[Release]:
         if self.broken:
