@@ -11,7 +11,7 @@ import math
 import random
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -94,8 +94,7 @@ class SchemaRouter(RequestRouter):
     async def choose_replicas(
         self, candidate_replicas: list[RunningReplica], pending_request: PendingRequest | None = None
     ) -> list[list[RunningReplica]]:
-        """One replica a rank, the best first; then any that may have room. Where all of them are full, Ray Serve asks again, a little
-        later each time."""
+        """The best replica first, then any that may have room. Where all are full, Ray Serve asks again, a little later each time."""
         if pending_request is None:
             return [_two(candidate_replicas)]
         pending_request.routing_context.should_backoff = True
@@ -159,10 +158,12 @@ class SchemaRouter(RequestRouter):
         ticket = self._tickets.get(id(pending.metadata)) or self._ticket(pending)
         release = (ticket.release,) if ticket.release else ()
         ranked = dict.fromkeys((*release, *self.dispatcher.ranks(ticket.request.key, ticket.avoid)))
-        ranks = [[self._known[name]] for name in ranked if name in self._known]
+        order = [self._known[name] for name in ranked if name in self._known]
         looked_at = random.sample(candidates, min(LOOKED_AT, len(candidates)))
         others = [one for one in looked_at if one.replica_id.unique_id not in (*ranked, ticket.avoid)]
-        return [*ranks, self.select_available_replicas(others)[:OTHERS]] if ranks else [_two(candidates)]
+        with_room = {one.replica_id for one in self.select_available_replicas([*order, *others])}
+        others.sort(key=lambda one: one.replica_id not in with_room)
+        return _ranks([*order, *others[:OTHERS]], with_room) or [_two(candidates)]
 
     def _adopt(self) -> None:
         self._known = {replica_id.unique_id: replica for replica_id, replica in self._replicas.items()}
@@ -175,6 +176,19 @@ class SchemaRouter(RequestRouter):
             yield
         except Exception as error:  # noqa: BLE001  # see above: a router must not raise
             self._failures.error("the router's policy failed", error)
+
+
+def _ranks(order: list[RunningReplica], with_room: Set[ReplicaID]) -> list[list[RunningReplica]]:
+    """Those that are thought to be full share the rank of the next one that is not: of a rank, Ray Serve takes one that has room at once,
+    and asks the full ones meanwhile whether they still are."""
+    ranks: list[list[RunningReplica]] = []
+    full: list[RunningReplica] = []
+    for replica in order:
+        full.append(replica)
+        if replica.replica_id in with_room:
+            ranks.append(full)
+            full = []
+    return [*ranks, full] if full else ranks
 
 
 def _two(replicas: list[RunningReplica]) -> list[RunningReplica]:
