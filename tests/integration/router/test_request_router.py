@@ -186,8 +186,9 @@ def test_cancelled_calls_leave_nothing_behind(deploy: Deploy) -> None:
 
 
 def test_waiting_groups_are_released_together(deploy: Deploy) -> None:
-    # The first call fills the only replica's steps for a fifth of a second; what comes meanwhile waits, and goes group by group.
-    fleet = deploy(replicas=1, router=RecordingRouter, max_ongoing_requests=100, limits={"prefill_budget": 64})
+    # The first call fills the only replica's steps for a fifth of a second; what comes meanwhile waits, and then for more of its grammar.
+    limits = {"prefill_budget": 64, "window_s": 1.0}
+    fleet = deploy(replicas=1, router=RecordingRouter, max_ongoing_requests=100, limits=limits)
     policy = fleet.router.dispatcher
     assert isinstance(policy, RecordingDispatcher)
     fleet.send(KEYS[0], LightCall(held=True, prompt_tokens=7 * 64))
