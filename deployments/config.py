@@ -78,6 +78,16 @@ class RedisSettings(_Section):
     max_value_mib: int = Field(16, ge=1)
 
 
+class RouterSettings(_Section):
+    """How a request finds its model replica."""
+
+    policy: Literal["schema", "power_of_two"] = Field(
+        "schema", description="'schema': each grammar has its replica; or the shorter of two queues"
+    )
+    bound: float = Field(1.25, ge=1, description="a replica over `bound` × the mean load is passed over; many times that: never")
+    window_ms: float = Field(2.0, ge=0, description="how long waiting requests of one grammar wait for more of it")
+
+
 class HttpSettings(_Section):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
@@ -92,6 +102,7 @@ class Settings(_Section):
 
     model: ModelSettings = ModelSettings()
     grammar: GrammarSettings = GrammarSettings()
+    router: RouterSettings = RouterSettings()
     redis: RedisSettings = RedisSettings()
     http: HttpSettings = HttpSettings()
     grammars: dict[str, dict[str, Any]] = Field(

@@ -10,6 +10,7 @@ from ray.serve.handle import DeploymentHandle
 
 from deployments.api_keys import ApiKeys
 from deployments.builders import limits, open_redis, open_registry
+from deployments.call_sizes import CallSizes
 from deployments.config import Settings
 from deployments.gateway import Gateway
 from deployments.health import COMPILER, MODEL, HealthReader
@@ -36,7 +37,7 @@ class FrontDoor(IngressService):
         registry = open_grammar_registry(settings, pool, grammars)
         redis = open_redis(settings)
         super().__init__(
-            Gateway(request_reader(settings), grammars, registry, models),
+            Gateway(request_reader(settings), grammars, registry, models, CallSizes(model.max_model_len)),
             registry,
             HealthReader(
                 application,

@@ -6,12 +6,14 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, cast
 
 from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
 
+from deployments.call_sizes import CallSizes
 from deployments.constraints import NamedGrammar
 from deployments.errors import ApiError, translated, unavailable
 from deployments.prepared import PreparedGrammars
@@ -26,12 +28,20 @@ ATTEMPTS = 2
 
 
 class Gateway:
-    """`models` is the handle of the model replicas."""
+    """`models` is the handle of the model replicas; `sizes` tells their router what a call will take."""
 
-    def __init__(self, reader: RequestReader, grammars: PreparedGrammars, registry: GrammarRegistry, models: DeploymentHandle[Any]) -> None:
+    def __init__(
+        self,
+        reader: RequestReader,
+        grammars: PreparedGrammars,
+        registry: GrammarRegistry,
+        models: DeploymentHandle[Any],
+        sizes: CallSizes,
+    ) -> None:
         self._reader = reader
         self._grammars = grammars
         self._registry = registry
+        self._sizes = sizes
         self._models = models.options(stream=True, method_name="respond")
 
     async def answer(self, endpoint: Endpoint, body: Mapping[str, Any], tenant: str = "") -> AsyncGenerator[Head | str, None]:
@@ -41,7 +51,7 @@ class Gateway:
             ApiError: before the head, anything that keeps the request from being answered.
         """
         request = self._reader.read(endpoint, body)
-        call = Call(endpoint, request.request_id, request.body, await self._ready(request, tenant), request.mark_forced)
+        call = self._call(request, await self._ready(request, tenant))
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 async with aclosing(self._attempt(call, request)) as items:
@@ -52,6 +62,12 @@ class Gateway:
                 # Nothing has been sent yet, so that another replica can answer the same request.
                 if attempt == ATTEMPTS:
                     raise unavailable("The model replica ended; try again in a moment.", ENGINE_DEAD, 5) from lost
+                call = replace(call, avoid=lost.replica)
+
+    def _call(self, request: ParsedRequest, grammar: ResolvedGrammar | None) -> Call:
+        forced = self._sizes.forced(grammar.key) if grammar else 0
+        prompt = self._sizes.prompt(request.body)
+        return Call(request.endpoint, request.request_id, request.body, grammar, request.mark_forced, prompt, forced)
 
     async def _ready(self, request: ParsedRequest, tenant: str) -> ResolvedGrammar | None:
         if (requested := request.requested) is None:
@@ -65,18 +81,23 @@ class Gateway:
 
     async def _attempt(self, call: Call, request: ParsedRequest) -> AsyncGenerator[Head | str, None]:
         started = False
-        response = cast(DeploymentResponseGenerator[Head | Failure | str], self._models.remote(call))
+        key = call.constraint.key if call.constraint else ""
+        handle = self._models.options(session_id=key)
+        response = cast(DeploymentResponseGenerator[Head | Failure | str], handle.remote(call))
         try:
             async for item in response:
                 if isinstance(item, Failure):
                     yield self._failed(item, request, started)
                 else:
+                    if key and isinstance(item, str):
+                        self._sizes.answered(key, item)
                     yield item
                     started = True
         except BackPressureError:
             raise unavailable("All model replicas are busy; try again in a moment.", "model_busy") from None
         except (RayActorError, DeploymentUnavailableError) as error:
             if not started:
+                # Ray Serve asks a replica that has died no more, and one that does not answer only after it has answered a probe.
                 raise _ReplicaLost from error
             yield _error_event(unavailable("The model replica ended in the middle of the answer.", ENGINE_DEAD, 5))
         except (GeneratorExit, asyncio.CancelledError):
@@ -86,14 +107,19 @@ class Gateway:
     def _failed(self, failure: Failure, request: ParsedRequest, started: bool) -> str:
         if failure.code == ENGINE_DEAD:
             if not started:
-                raise _ReplicaLost
+                raise _ReplicaLost(failure.replica)
             return _error_event(unavailable("The engine ended in the middle of the answer.", ENGINE_DEAD, 5))
         field = request.requested.field if request.requested else None
         raise translated(Refusal(failure.code, failure.message, failure.pointer).error(), field)
 
 
 class _ReplicaLost(Exception):
-    """The replica ended before the first byte."""
+    """The replica, or its engine, ended before the first byte. Where only the engine did, the replica would be chosen again until it has
+    failed its health check, and says its name."""
+
+    def __init__(self, replica: str = "") -> None:
+        super().__init__(replica)
+        self.replica = replica
 
 
 def _error_event(error: ApiError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -43,9 +44,10 @@ class ModelDeployment:
         return await self._replica.status()
 
     async def record_routing_stats(self) -> dict[str, Any]:
-        """What a router may go by; Ray Serve asks for it every few seconds."""
+        """What the router goes by (`router.load.LoadReport`); Ray Serve asks for it every second. `running` counts those that wait in the
+        engine as well."""
         status = await self._replica.status()
-        return {"running": status.running, "outstanding_prefill_tokens": status.outstanding_prefill_tokens}
+        return {"taken_at": time.time(), "running": status.running, "outstanding_prefill_tokens": status.outstanding_prefill_tokens}
 
     async def check_health(self) -> None:
         await self._replica.check_health()

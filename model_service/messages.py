@@ -24,13 +24,17 @@ class Endpoint(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request for the engine: an OpenAI body without its constraint fields, and the constraint. `mark_forced` asks for the spans
-    of text that the grammar forced."""
+    of text that the grammar forced. The rest is for the router: the tokens that the prompt is estimated to have and the grammar to force,
+    and the replica that has failed to answer this call before."""
 
     endpoint: Endpoint
     request_id: str
     body: dict[str, Any]
     constraint: ResolvedGrammar | None
     mark_forced: bool = False
+    prompt_tokens: int = 0
+    forced_tokens: int = 0
+    avoid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +50,13 @@ class Head:
 class Failure:
     """Stands in place of a head, or ends a stream: the replica could not answer.
 
-    `code` is a `GrammarError` code, or `engine_dead` when the engine ended.
+    `code` is a `GrammarError` code, or `engine_dead` when the engine of `replica` ended.
     """
 
     code: str
     message: str
     pointer: str | None = None
+    replica: str = ""
 
 
 ENGINE_DEAD = "engine_dead"

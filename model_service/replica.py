@@ -92,7 +92,7 @@ class ModelReplica:
             refusal = Refusal.of(error)
             yield Failure(refusal.code, refusal.message, refusal.pointer)
         except EngineDead as error:
-            yield Failure(ENGINE_DEAD, str(error))
+            yield Failure(ENGINE_DEAD, str(error), replica=self._name)
 
     async def _payload(self, grammar: ResolvedGrammar) -> Callable[[], Payload]:
         blob = await self._source.get(grammar)

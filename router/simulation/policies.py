@@ -8,20 +8,18 @@ from itertools import count
 from random import Random
 from typing import Protocol
 
-from router.affinity import RANKS, Affinity, AffinityLimits
-from router.dividing import Spare
+from router.affinity import AffinityLimits
+from router.dispatcher import Dispatched, Dispatcher
 from router.fleet import Fleet
-from router.grouping import Grouping, GroupingLimits, Waiting
-from router.load import LoadBoard, LoadReport
+from router.grouping import GroupingLimits
+from router.load import LoadReport
 from router.simulation.engine import EngineModel
 from router.simulation.traffic import Request
 
 Sending = tuple[Request, str]
 """A request and the replica it goes to."""
 Clock = Callable[[], float]
-UNLIMITED = 1 << 30
 ROUND_ROBIN, POWER_OF_TWO, CONSISTENT, MASKCAST = POLICIES = ("round robin", "power of two", "consistent hash", "maskcast")
-QUEUED_STEPS = 4
 
 
 class Policy(Protocol):
@@ -91,61 +89,49 @@ class Schema:
     """By grammar: `limits` of the load bound; requests with a grammar are grouped where `grouping` is given."""
 
     def __init__(self, random: Random, clock: Clock, limits: AffinityLimits, grouping: GroupingLimits | None = None) -> None:
-        self._affinity = Affinity(random, limits)
+        self._dispatcher = Dispatcher(random, clock, limits, grouping or GroupingLimits())
         self._clock = clock
-        self._board = LoadBoard(clock)
-        self._grouping = None if grouping is None else Grouping(self._ranks, self._spare, grouping)
-        self._budget = (grouping or GroupingLimits()).prefill_budget
+        self._groups = grouping is not None
         self._ungrouped: list[Request] = []
         self._requests: dict[str, Request] = {}
 
     def adopt(self, fleet: Fleet) -> None:
-        self._board.adopt(fleet)
+        self._dispatcher.adopt(fleet)
 
     def reported(self, report: LoadReport) -> None:
-        self._board.reported(report)
+        self._dispatcher.reported(report)
 
     def arrived(self, request: Request) -> None:
-        if self._grouping is None or request.key is None:
-            self._ungrouped.append(request)
-        else:
+        if self._groups and request.key is not None:
             self._requests[request.name] = request
-            self._grouping.arrived(Waiting(request.name, request.key, request.prompt_tokens, self._clock()))
+            self._dispatcher.arrived(_dispatched(request), self._clock())
+        else:
+            self._ungrouped.append(request)
 
     def completed(self, request: Request) -> None:
-        self._board.completed(request.name)
+        self._dispatcher.gone(request.name)
 
     def tick(self, now: float) -> list[Sending]:
-        if not len(self._board.fleet):
+        if not len(self._dispatcher.fleet):
             return []
         alone, self._ungrouped = self._ungrouped, []
-        return [*self._singly(alone), *self._together(now)]
+        return [*map(self._alone, alone), *self._together(now)]
 
     def next_tick(self, now: float) -> float | None:
-        return None if self._grouping is None else self._grouping.next_tick()
+        return self._dispatcher.next_tick()
 
-    def _singly(self, requests: Sequence[Request]) -> list[Sending]:
-        return [self._send(request, self._choose(request.key)[0]) for request in requests]
-
-    def _together(self, now: float) -> list[Sending]:
-        releases = self._grouping.tick(now) if self._grouping else []
-        return [self._send(self._requests.pop(name), release.replica) for release in releases for name in release.requests]
-
-    def _send(self, request: Request, replica: str) -> Sending:
-        self._board.routed(request.name, replica, request.prompt_tokens)
+    def _alone(self, request: Request) -> Sending:
+        replica = self._dispatcher.ranks(request.key or "")[0]
+        self._dispatcher.sent(_dispatched(request), replica)
         return request, replica
 
-    def _choose(self, key: str | None, ranks: int = RANKS) -> tuple[str, ...]:
-        return self._affinity.choose(self._board.fleet, self._board.loads(), key, ranks=ranks).replicas
+    def _together(self, now: float) -> list[Sending]:
+        releases = self._dispatcher.tick(now)
+        return [(self._requests.pop(name), release.replica) for release in releases for name in release.requests]
 
-    def _ranks(self, key: str, tokens: int) -> Sequence[str]:
-        return self._choose(key, RANKS + int(tokens / (self._budget * self._board.share())))
 
-    def _spare(self, replica: str) -> Spare:
-        """Our share of a step, as long as no more than `QUEUED_STEPS` wait there: other routers are about to send theirs. Seats are no
-        bound: what a replica cannot admit waits there as well as here."""
-        queued = self._board.backlog(replica)
-        return Spare(int(min(self._budget, QUEUED_STEPS * self._budget - queued) * self._board.share()), UNLIMITED)
+def _dispatched(request: Request) -> Dispatched:
+    return Dispatched(request.name, request.key or "", request.prompt_tokens)
 
 
 def policies(random: Random, clock: Clock, queue: Callable[[str], int], engine: EngineModel) -> dict[str, Callable[[], Policy]]:

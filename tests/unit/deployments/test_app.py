@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 import yaml
 from ray import serve
+from ray.serve.config import RequestRouterConfig
 from ray.serve.schema import ServeDeploySchema
 
 from deployments.app import build, compile_pool
 from deployments.config import ModelSettings, Settings, load_settings, parse_settings
 from deployments.errors import SettingsError
 from deployments.placement import place
+from router.request_router import SchemaRouter
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -36,6 +39,24 @@ def test_the_compile_pool_is_scaled_where_the_settings_give_two_numbers() -> Non
     limits = scaled._deployment_config.autoscaling_config
     assert limits is not None
     assert (limits.min_replicas, limits.max_replicas) == (1, 4)
+
+
+def test_model_requests_are_routed_as_the_settings_say() -> None:
+    def router(**settings: object) -> RequestRouterConfig:
+        built = build(parse_settings({"router": settings, "model": {"max_num_seqs": 32, "engine_args": {"max_num_batched_tokens": 512}}}))
+        models = cast(tuple[serve.Application, ...], built._bound_deployment.init_args)[-1]
+        return models._bound_deployment._deployment_config.request_router_config
+
+    schema = router(bound=1.5, window_ms=4)
+    assert schema.get_request_router_class() is SchemaRouter
+    assert schema.request_router_kwargs == {"bound": 1.5, "window_s": 0.004, "seats": 32, "prefill_budget": 512}
+    assert router(policy="power_of_two") == RequestRouterConfig()
+
+
+def test_a_way_of_routing_that_is_not_known_is_refused() -> None:
+    for wrong in ({"policy": "random"}, {"bound": 0.5}, {"window_ms": -1}):
+        with pytest.raises(SettingsError, match=r"router\."):
+            build({"router": wrong})
 
 
 def test_the_serve_configuration_example_is_one_that_serve_deploys() -> None:

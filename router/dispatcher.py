@@ -1,0 +1,107 @@
+"""One router's whole policy, put together: affinity by what the board knows, and grouping ahead of it; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from router.affinity import RANKS, Affinity, AffinityLimits
+from router.dividing import Spare
+from router.fleet import Fleet
+from router.grouping import Grouping, GroupingLimits, Release, Waiting
+from router.load import LoadBoard, LoadReport
+
+UNLIMITED = 1 << 30
+QUEUED_STEPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatched:
+    """A request as the policy sees it: `name` is its own and nobody else's; an empty `key` is no grammar; `tokens` are to be prefilled,
+    prompt and forced text together."""
+
+    name: str
+    key: str = ""
+    tokens: int = 0
+
+
+class Dispatcher:
+    """A request with a grammar may wait for its group (`arrived`, and a `Release` of `tick`) or be ranked at once (`ranks`), as all others
+    are. It counts from its release, or from `sent`, until `gone`.
+
+    `clock` is wall clock time, in seconds; `arrived` and `tick` are told the time of a clock that does not run backwards.
+    """
+
+    def __init__(self, random: Random, clock: Callable[[], float], affinity: AffinityLimits, grouping: GroupingLimits) -> None:
+        self._affinity = Affinity(random, affinity)
+        self._board = LoadBoard(clock)
+        self._grouping = Grouping(self._group_ranks, self._spare, grouping)
+        self._budget = grouping.prefill_budget
+        self._waiting: dict[str, Dispatched] = {}
+        self._under_way: set[str] = set()
+
+    def __len__(self) -> int:
+        """Requests that wait or are under way."""
+        return len(self._waiting) + len(self._under_way)
+
+    @property
+    def fleet(self) -> Fleet:
+        return self._board.fleet
+
+    def adopt(self, fleet: Fleet) -> None:
+        """From now on the replicas are these."""
+        self._board.adopt(fleet)
+
+    def reported(self, report: LoadReport) -> None:
+        self._board.reported(report)
+
+    def report(self, replica: str) -> LoadReport | None:
+        """The last one that counted."""
+        return self._board.report(replica)
+
+    def arrived(self, request: Dispatched, now: float) -> None:
+        """It waits for its group, until `tick` releases it."""
+        self._waiting[request.name] = request
+        self._grouping.arrived(Waiting(request.name, request.key, request.tokens, now))
+
+    def tick(self, now: float) -> list[Release]:
+        """Who goes now, and counts from now on as sent where its release says."""
+        releases = self._grouping.tick(now)
+        for release in releases:
+            for name in release.requests:
+                self.sent(self._waiting.pop(name), release.replica)
+        return releases
+
+    def next_tick(self) -> float | None:
+        """When to tick again if nothing arrives before; None when nobody waits."""
+        return self._grouping.next_tick()
+
+    def ranks(self, key: str, avoid: str = "") -> tuple[str, ...]:
+        """Replicas, the best one first; `avoid` is not among them, unless there is no other."""
+        chosen = self._choose(key, RANKS + bool(avoid))
+        return tuple(replica for replica in chosen if replica != avoid) or chosen
+
+    def sent(self, request: Dispatched, replica: str) -> None:
+        """It goes there, whatever was said of it before."""
+        self._under_way.add(request.name)
+        self._board.routed(request.name, replica, request.tokens)
+
+    def gone(self, name: str) -> None:
+        """A request has ended or was cancelled; unknown ones change nothing."""
+        if self._waiting.pop(name, None) is not None:
+            self._grouping.left(name)
+        self._under_way.discard(name)
+        self._board.completed(name)
+
+    def _choose(self, key: str, ranks: int = RANKS) -> tuple[str, ...]:
+        return self._affinity.choose(self._board.fleet, self._board.loads(), key or None, ranks=ranks).replicas
+
+    def _group_ranks(self, key: str, tokens: int) -> Sequence[str]:
+        return self._choose(key, RANKS + int(tokens / (self._budget * self._board.share())))
+
+    def _spare(self, replica: str) -> Spare:
+        """Our share of a step, as long as no more than `QUEUED_STEPS` wait there: other routers are about to send theirs. Seats are no
+        bound: what a replica cannot admit waits there as well as here."""
+        queued = self._board.backlog(replica)
+        return Spare(int(min(self._budget, QUEUED_STEPS * self._budget - queued) * self._board.share()), UNLIMITED)

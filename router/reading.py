@@ -1,0 +1,65 @@
+"""What a router reads of calls and of replicas' statistics, without knowing their types; what makes no sense counts as not said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from router.load import LoadReport
+
+LONGEST = 1 << 24
+
+
+@runtime_checkable
+class RoutedCall(Protocol):
+    """What a call says of itself: how many tokens its prompt has and its grammar is thought to force, and which replica has just failed
+    to answer it (its id, or nothing)."""
+
+    @property
+    def prompt_tokens(self) -> int: ...
+
+    @property
+    def forced_tokens(self) -> int: ...
+
+    @property
+    def avoid(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    tokens: int = 0
+    avoid: str = ""
+
+
+def read_call(arguments: Sequence[Any]) -> CallFacts:
+    """Of a request's positional arguments, of which the first one that is a call counts."""
+    for call in arguments:
+        if isinstance(call, RoutedCall):
+            return CallFacts(int(_number(call.prompt_tokens) + _number(call.forced_tokens)), str(call.avoid or ""))
+    return CallFacts()
+
+
+def read_report(replica: str, stats: Mapping[str, Any]) -> LoadReport | None:
+    """What `record_routing_stats` of a replica has said; None where it says not when, or how many requests run."""
+    if not _is_number(stats.get("taken_at")) or not _is_number(stats.get("running")):
+        return None
+    return LoadReport(
+        replica,
+        float(stats["taken_at"]),
+        int(_number(stats["running"])),
+        int(_number(stats.get("waiting"))),
+        int(_number(stats.get("outstanding_prefill_tokens"))),
+        int(_number(stats.get("resident_keys"))),
+        _number(stats.get("mask_ms")),
+        _number(stats.get("step_ms")),
+    )
+
+
+def _number(value: object) -> float:
+    return min(max(0.0, float(value)), LONGEST) if _is_number(value) else 0.0  # type: ignore[arg-type]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

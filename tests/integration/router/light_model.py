@@ -1,0 +1,65 @@
+"""Model replicas without an engine, and what becomes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from ray import serve
+
+from model_service.messages import ENGINE_DEAD, Call, Failure, Head
+
+ANSWERS, ENGINE_ENDS, ENDS_AT_ONCE, ENDS_LATER = "answers", "the engine ends", "ends at once", "ends later"
+
+
+class Fates:
+    """An actor: the first replica that asks after a strike meets it, and goes on to."""
+
+    def __init__(self) -> None:
+        self._next = ANSWERS
+        self._struck: dict[str, str] = {}
+        self._fulfilled = asyncio.Event()
+
+    async def strike(self, fate: str) -> None:
+        self._next = fate
+
+    async def of(self, replica: str) -> str:
+        if replica not in self._struck and self._next != ANSWERS:
+            self._struck[replica], self._next = self._next, ANSWERS
+        return self._struck.get(replica, ANSWERS)
+
+    async def fulfil(self) -> None:
+        """Ends those that end later."""
+        self._fulfilled.set()
+
+    async def fulfilled(self) -> None:
+        await self._fulfilled.wait()
+
+    async def struck(self) -> list[str]:
+        return list(self._struck)
+
+
+class LightModel:
+    """Answers with its id and what it was told of the call's length."""
+
+    def __init__(self, fates: Any) -> None:
+        self._fates = fates
+        self._name = serve.get_replica_context().replica_id.unique_id
+
+    async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
+        fate = await self._fates.of.remote(self._name)
+        if fate == ENGINE_ENDS:
+            yield Failure(ENGINE_DEAD, "the engine process has ended", replica=self._name)
+            return
+        if fate == ENDS_AT_ONCE:
+            os._exit(1)
+        yield Head(200, stream=True)
+        key = call.constraint.key if call.constraint else ""
+        told = {"replica": self._name, "key": key, "prompt": call.prompt_tokens, "forced": call.forced_tokens}
+        yield json.dumps({**told, "usage": {"completion_tokens_details": {"forced_tokens": 40}}}, separators=(",", ":"))
+        if fate == ENDS_LATER:
+            await self._fates.fulfilled.remote()
+            os._exit(1)

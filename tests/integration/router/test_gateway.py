@@ -1,0 +1,108 @@
+"""What the gateway tells the router of a call, and what becomes of calls whose replica ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import ray
+from ray import serve
+from ray.serve.config import RequestRouterConfig
+from ray.serve.handle import DeploymentHandle
+
+from deployments.app import SCHEMA, compile_pool
+from deployments.call_sizes import CallSizes
+from deployments.config import Settings, parse_settings
+from deployments.front import open_grammar_registry, request_reader
+from deployments.gateway import Gateway
+from deployments.pool import CompilePool
+from deployments.prepared import PreparedGrammars
+from grammar_service.limits import Limits
+from model_service.messages import ENGINE_DEAD, Endpoint, Head
+from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGINE_ENDS, Fates, LightModel
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300), pytest.mark.usefixtures("ray_serve")]
+REPLICAS = 3
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    return parse_settings({"grammar": {"compile_replicas": 1, "compile_workers": 1}})
+
+
+@pytest.fixture(scope="module")
+def compilers(ray_serve: None, settings: Settings) -> Iterator[DeploymentHandle[Any]]:
+    yield serve.run(compile_pool(settings), name="pool", route_prefix=None)
+    serve.delete("pool")
+
+
+@pytest.fixture
+def fates(ray_serve: None) -> Any:
+    return ray.remote(Fates).options(num_cpus=0).remote()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def gateway(fates: Any, settings: Settings, compilers: DeploymentHandle[Any]) -> Any:
+    router = RequestRouterConfig.model_validate({"request_router_class": SCHEMA})
+    deployment = serve.deployment(name="model", num_replicas=REPLICAS, ray_actor_options={"num_cpus": 0}, request_router_config=router)
+    models = await asyncio.to_thread(serve.run, deployment(LightModel).bind(fates), name="model", route_prefix=None)
+    pool = CompilePool(compilers)
+    grammars = PreparedGrammars(pool, Limits(), await pool.fingerprint())
+    yield Gateway(request_reader(settings), grammars, open_grammar_registry(settings, pool, grammars), models, CallSizes(2048))
+    await asyncio.to_thread(serve.delete, "model")
+
+
+def asked(gateway: Gateway, number: int | None) -> AsyncGenerator[Head | str, None]:
+    """Under the grammar of this number, or under none."""
+    body: dict[str, Any] = {"prompt": "x" * 400}
+    if number is not None:
+        body["structured_outputs"] = {"choice": [str(number)]}
+    return gateway.answer(Endpoint.COMPLETION, body)
+
+
+async def answer(gateway: Gateway, number: int | None = None) -> dict[str, Any]:
+    async with aclosing(asked(gateway, number)) as items:
+        head, piece = [item async for item in items]
+    assert head == Head(200, stream=True)
+    answered: dict[str, Any] = json.loads(str(piece))
+    return answered
+
+
+async def test_a_grammar_has_its_replica(gateway: Gateway) -> None:
+    answers = [await answer(gateway, number % 24) for number in range(72)]
+    homes = {(answered["key"], answered["replica"]) for answered in answers}
+    assert len(homes) == len({key for key, _ in homes})
+    assert len({replica for _, replica in homes}) == REPLICAS
+
+
+async def test_a_call_says_how_long_it_is_and_what_its_grammar_is_expected_to_force(gateway: Gateway) -> None:
+    first, second, free = await answer(gateway, 1), await answer(gateway, 1), await answer(gateway)
+    assert (first["prompt"], first["forced"]) == (100, 0)
+    assert (second["prompt"], second["forced"]) == (100, 40)
+    assert free["forced"] == 0
+
+
+@pytest.mark.parametrize("number", [None, 1])
+@pytest.mark.parametrize("fate", [ENGINE_ENDS, ENDS_AT_ONCE])
+async def test_a_call_whose_replica_ends_before_the_first_byte_is_answered_by_another(
+    gateway: Gateway, fates: Any, fate: str, number: int | None
+) -> None:
+    await fates.strike.remote(fate)
+    replicas = [(await answer(gateway, number))["replica"] for _ in range(8)]
+    (struck,) = await fates.struck.remote()
+    assert struck not in replicas
+
+
+async def test_an_answer_that_has_begun_ends_with_an_error_event(gateway: Gateway, fates: Any) -> None:
+    await fates.strike.remote(ENDS_LATER)
+    async with aclosing(asked(gateway, 1)) as items:
+        assert await anext(items) == Head(200, stream=True)
+        assert json.loads(str(await anext(items)))["replica"] in await fates.struck.remote()
+        await fates.fulfil.remote()
+        (event,) = [str(item) async for item in items]
+    assert json.loads(event.removeprefix("data: "))["error"]["code"] == ENGINE_DEAD

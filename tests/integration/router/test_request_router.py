@@ -1,0 +1,234 @@
+"""The router in a real Ray Serve, before replicas without an engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+import pytest
+import ray
+from ray import serve
+from ray.serve.config import RequestRouterConfig
+from ray.serve.handle import DeploymentHandle, DeploymentResponse
+
+from router.request_router import SchemaRouter
+from tests.e2e.service import wait_for
+from tests.integration.router.light_replica import (
+    BrokenRouter,
+    Caller,
+    Light,
+    LightCall,
+    LightWithStats,
+    RecordingDispatcher,
+    RecordingRouter,
+    new_gate,
+)
+
+pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("ray_serve")]
+REPLICAS = 4
+KEYS = [f"{number:064x}" for number in range(40)]
+Deploy = Callable[..., "Fleet"]
+
+
+def routed(router: type[SchemaRouter] = SchemaRouter, limits: Mapping[str, float] | None = None) -> RequestRouterConfig:
+    return RequestRouterConfig.model_validate(
+        {
+            "request_router_class": f"{router.__module__}.{router.__qualname__}",
+            "request_router_kwargs": dict(limits or {}),
+            "request_routing_stats_period_s": 0.2,
+        }
+    )
+
+
+class Fleet:
+    """A deployment of light replicas behind the router of this process."""
+
+    def __init__(self, handle: DeploymentHandle[Any], gate: Any) -> None:
+        self.gate = gate
+        self._handle = handle
+
+    @property
+    def router(self) -> SchemaRouter:
+        router = self._handle._router._asyncio_router.request_router  # type: ignore[union-attr]
+        assert isinstance(router, SchemaRouter)
+        return router
+
+    def send(self, key: str = "", call: LightCall | None = None) -> DeploymentResponse[Any]:
+        return cast(DeploymentResponse[Any], self._handle.options(session_id=key).answer.remote(call or LightCall()))
+
+    def homes(self, keys: list[str]) -> dict[str, str]:
+        """Which replica answers for each key, asked one after the other."""
+        return {key: self.send(key).result(timeout_s=60) for key in keys}
+
+    def hold(self, count: int) -> list[DeploymentResponse[Any]]:
+        """So many calls without a key that are with their replicas, and stay there."""
+        calls = [self.send(call=LightCall(f"held {number}", held=True)) for number in range(count)]
+        ray.get(self.gate.arrived.remote(count), timeout=60)
+        return calls
+
+    def settle(self, left: int = 0) -> None:
+        """Waits until the router has no more to do than `left` calls that are under way."""
+        router = self.router
+        wait_for(lambda: len(router.dispatcher) == left, 30, f"{left} calls to be left, not {len(router.dispatcher)}")
+        assert sum(map(len, router._sent.values())) == left
+        assert not router._tickets
+        assert not len(router._waiting_room)
+
+
+@pytest.fixture
+def deploy(request: pytest.FixtureRequest) -> Iterator[Deploy]:
+    """Deployments of the test's own name: of one that had the same name before, Ray Serve may still tell the configuration."""
+    deployed: dict[str, Fleet] = {}
+
+    def run(
+        light: type[Light] = Light,
+        replicas: int = REPLICAS,
+        router: type[SchemaRouter] = SchemaRouter,
+        starts: int = 1000,
+        limits: Mapping[str, float] | None = None,
+        **options: Any,
+    ) -> Fleet:
+        gate, name = new_gate(starts), f"{request.node.name}-{len(deployed)}"
+        deployment = serve.deployment(
+            name="light",
+            num_replicas=replicas,
+            ray_actor_options={"num_cpus": 0},
+            request_router_config=routed(router, limits),
+            **options,
+        )
+        fleet = Fleet(serve.run(deployment(light).bind(gate), name=name, route_prefix=None), gate)
+        deployed[name] = fleet
+        fleet.send().result(timeout_s=60)
+        wait_for(lambda: len(fleet.router.dispatcher.fleet) == replicas, 30, "the router to know all replicas")
+        return fleet
+
+    yield run
+    for name, fleet in deployed.items():
+        ray.get(fleet.gate.open.remote())
+        fleet.settle()
+        serve.delete(name)
+
+
+def test_a_key_has_its_replica_and_keys_spread(deploy: Deploy) -> None:
+    fleet = deploy()
+    homes = fleet.homes(KEYS)
+    assert len(set(homes.values())) == REPLICAS
+    for _ in range(3):
+        assert fleet.homes(KEYS) == homes
+
+
+def test_side_by_side_calls_of_a_key_meet_in_one_replica(deploy: Deploy) -> None:
+    fleet = deploy(max_ongoing_requests=100)
+    home = fleet.homes(KEYS[:1])[KEYS[0]]
+    calls = [fleet.send(KEYS[0]) for _ in range(8)]
+    assert {call.result(timeout_s=60) for call in calls} == {home}
+
+
+def test_a_hot_key_spills_over_and_nobody_waits_for_its_replica(deploy: Deploy) -> None:
+    fleet = deploy(max_ongoing_requests=3)
+    calls = [fleet.send(KEYS[0], LightCall(held=True)) for _ in range(3 * REPLICAS)]
+    assert len(ray.get(fleet.gate.arrived.remote(len(calls)), timeout=60)) == len(calls)
+    ray.get(fleet.gate.open.remote())
+    assert Counter(call.result(timeout_s=60) for call in calls).most_common(1)[0][1] == 3
+
+
+def test_calls_without_a_key_spread(deploy: Deploy) -> None:
+    fleet = deploy(max_ongoing_requests=100)
+    calls = fleet.hold(40)
+    ray.get(fleet.gate.open.remote())
+    assert len({call.result(timeout_s=60) for call in calls}) == REPLICAS
+
+
+def test_the_keys_of_a_dead_replica_move_and_no_others(deploy: Deploy) -> None:
+    fleet = deploy(starts=REPLICAS)
+    before = fleet.homes(KEYS)
+    victim = before[KEYS[0]]
+    end = fleet._handle.options(session_id=KEYS[0]).end.remote()
+    with pytest.raises(ray.exceptions.RayActorError):
+        end.result(timeout_s=60)
+    meanwhile = fleet.homes(KEYS)
+    assert victim not in meanwhile.values()
+    assert {key: home for key, home in meanwhile.items() if before[key] != victim} == {
+        key: home for key, home in before.items() if home != victim
+    }
+    ray.get(fleet.gate.admit.remote())
+    wait_for(lambda: len(fleet.router.dispatcher.fleet) == REPLICAS, 60, "the replacement")
+    (replacement,) = set(fleet.router.dispatcher.fleet.ids) - set(before.values())
+    after = fleet.homes(KEYS)
+    assert all(home in {meanwhile[key], replacement} for key, home in after.items())
+    assert replacement in after.values()
+
+
+def test_a_replica_that_failed_a_call_is_avoided_by_it(deploy: Deploy) -> None:
+    fleet = deploy()
+    homes = fleet.homes(KEYS)
+    assert all(fleet.send(key, LightCall(avoid=home)).result(timeout_s=60) != home for key, home in homes.items())
+
+
+def test_a_full_deployment_backs_off_and_then_answers(deploy: Deploy) -> None:
+    fleet = deploy(max_ongoing_requests=1)
+    held = fleet.hold(REPLICAS)
+    late = [fleet.send(key) for key in (*KEYS[:6], "", "")]
+    wait_for(lambda: fleet.router.num_routing_tasks_in_backoff > 0, 30, "the router to back off")
+    ray.get(fleet.gate.open.remote())
+    assert {call.result(timeout_s=60) for call in (*held, *late)} <= set(fleet.router.dispatcher.fleet.ids)
+
+
+def test_cancelled_calls_leave_nothing_behind(deploy: Deploy) -> None:
+    fleet = deploy(max_ongoing_requests=1, limits={"prefill_budget": 64})
+    fleet.hold(REPLICAS)
+    waiting = [fleet.send(key, LightCall(prompt_tokens=1000)) for key in (*KEYS[:3] * 4, "")]
+    wait_for(lambda: len(fleet.router._tickets) == len(waiting), 30, "the calls to wait in the router")
+    for call in waiting:
+        call.cancel()
+    fleet.settle(left=REPLICAS)
+
+
+def test_waiting_groups_are_released_together(deploy: Deploy) -> None:
+    # The first call fills the only replica's steps for a fifth of a second; what comes meanwhile waits, and then for more of its grammar.
+    limits = {"prefill_budget": 64, "window_s": 1.0}
+    fleet = deploy(replicas=1, router=RecordingRouter, max_ongoing_requests=100, limits=limits)
+    policy = fleet.router.dispatcher
+    assert isinstance(policy, RecordingDispatcher)
+    fleet.send(KEYS[0], LightCall(held=True, prompt_tokens=7 * 64))
+    ray.get(fleet.gate.arrived.remote(1), timeout=60)
+    policy.released.clear()
+    for number in range(8):
+        fleet.send(KEYS[number % 2], LightCall(held=True, prompt_tokens=1))
+    ray.get(fleet.gate.arrived.remote(9), timeout=60)
+    assert policy.released == [4, 4]
+
+
+def test_replicas_report_and_those_that_do_not_are_used_as_well(deploy: Deploy) -> None:
+    silent = deploy()
+    assert all(silent.router.dispatcher.report(replica) is None for replica in silent.router.dispatcher.fleet.ids)
+    assert len(set(silent.homes(KEYS).values())) == REPLICAS
+    telling = deploy(LightWithStats)
+    fleet = telling.router.dispatcher
+    wait_for(lambda: len(fleet.fleet) == REPLICAS and all(map(fleet.report, fleet.fleet.ids)), 30, "every replica's report")
+    assert len(set(telling.homes(KEYS).values())) == REPLICAS
+
+
+def test_calls_that_one_request_makes_side_by_side_are_all_answered(ray_serve: None) -> None:
+    gate = new_gate()
+    light = serve.deployment(name="light", num_replicas=2, ray_actor_options={"num_cpus": 0}, request_router_config=routed())(Light)
+    caller = serve.deployment(name="caller", ray_actor_options={"num_cpus": 0})(Caller)
+    handle = serve.run(caller.bind(light.bind(gate)), name="calling", route_prefix=None)
+    try:
+        assert len(handle.answers.remote([*KEYS, *[""] * 10]).result(timeout_s=60)) == len(KEYS) + 10
+    finally:
+        serve.delete("calling")
+
+
+def test_a_policy_that_fails_is_replaced_by_power_of_two(ray_serve: None) -> None:
+    gate = new_gate()
+    light = serve.deployment(name="light", num_replicas=2, ray_actor_options={"num_cpus": 0}, request_router_config=routed(BrokenRouter))(
+        Light
+    )
+    handle = serve.run(light.bind(gate), name="broken", route_prefix=None)
+    try:
+        answers = [handle.options(session_id=key).answer.remote(LightCall()).result(timeout_s=60) for key in (*KEYS, "")]
+        assert len(set(answers)) == 2
+    finally:
+        serve.delete("broken")

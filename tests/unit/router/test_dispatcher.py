@@ -1,0 +1,113 @@
+"""The parts of the policy together: what waits is released and counted, what is counted is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from router.affinity import AffinityLimits
+from router.dispatcher import Dispatched, Dispatcher
+from router.fleet import Fleet, Member
+from router.grouping import GroupingLimits
+from router.load import LoadReport
+
+WALL = 1000.0
+
+
+def fleet(replicas: str) -> Fleet:
+    return Fleet(map(Member, replicas))
+
+
+def dispatcher(replicas: str = "abcd", budget: int = 1000, **affinity: float) -> Dispatcher:
+    made = Dispatcher(Random(5), lambda: WALL, AffinityLimits(**affinity), GroupingLimits(prefill_budget=budget))
+    made.adopt(fleet(replicas))
+    return made
+
+
+def test_a_request_goes_to_the_first_rank_of_its_grammar() -> None:
+    policy = dispatcher()
+    policy.arrived(Dispatched("one", "key", 10), 5.0)
+    (release,) = policy.tick(5.0)
+    assert (release.replica, release.requests) == (policy.ranks("key")[0], ("one",))
+    assert policy.next_tick() is None
+
+
+def test_what_was_released_counts_at_once() -> None:
+    policy = dispatcher(floor=0.0)
+    first = policy.ranks("key")[0]
+    policy.arrived(Dispatched("one", "key"), 5.0)
+    policy.tick(5.0)
+    assert policy.ranks("key")[0] != first
+    policy.gone("one")
+    assert policy.ranks("key")[0] == first
+
+
+def test_a_request_counts_where_it_was_sent_in_the_end() -> None:
+    policy = dispatcher(floor=0.0)
+    first, second, *_ = policy.ranks("key")
+    policy.arrived(Dispatched("one", "key"), 5.0)
+    policy.tick(5.0)
+    policy.sent(Dispatched("one", "key"), second)
+    assert policy.ranks("key")[0] == first
+
+
+def test_a_replica_that_failed_is_passed_over_unless_it_is_the_only_one() -> None:
+    policy = dispatcher()
+    first = policy.ranks("key")[0]
+    assert first not in policy.ranks("key", avoid=first)
+    assert set(policy.ranks("key", avoid=first)) == set("abcd") - {first}
+    assert dispatcher("a").ranks("key", avoid="a") == ("a",)
+    assert all("a" not in dispatcher("ab").ranks("", avoid="a") for _ in range(10))
+
+
+def test_without_replicas_there_are_no_ranks_and_a_group_waits() -> None:
+    policy = dispatcher("")
+    assert policy.ranks("key") == ()
+    policy.arrived(Dispatched("one", "key"), 5.0)
+    assert policy.tick(5.0) == []
+    policy.adopt(fleet("a"))
+    again = policy.next_tick()
+    assert again is not None
+    assert [release.replica for release in policy.tick(again)] == ["a"]
+
+
+def test_reports_of_other_routers_requests_move_keys_away() -> None:
+    policy = dispatcher()
+    first = policy.ranks("key")[0]
+    for replica in "abcd":
+        policy.reported(LoadReport(replica, WALL, 60 if replica == first else 2, 0, 0))
+    assert policy.ranks("key")[0] != first
+
+
+Step = Callable[[Dispatcher, str], object]
+STEPS: dict[str, Step] = {
+    "arrived": lambda policy, name: policy.arrived(Dispatched(name, f"key {len(name) % 2}", 400), 5.0),
+    "sent": lambda policy, name: policy.sent(Dispatched(name, "", 7), "a"),
+    "gone": lambda policy, name: policy.gone(name),
+    "tick": lambda policy, name: policy.tick(5.0),
+    "adopt": lambda policy, name: policy.adopt(fleet("abcd"[: len(name)])),
+}
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.sampled_from(["x", "yy", "zzz"])), max_size=30))
+def test_nothing_is_left_of_requests_that_are_gone(steps: list[tuple[str, str]]) -> None:
+    policy = dispatcher(budget=500)
+    for step, name in steps:
+        STEPS[step](policy, name)
+    for name in ("x", "yy", "zzz"):
+        policy.gone(name)
+    assert len(policy) == 0
+    assert policy.next_tick() is None
+    assert policy.tick(100.0) == []
+
+
+@pytest.mark.parametrize("key", ["", "key"])
+def test_two_routers_that_know_the_same_rank_grammars_alike(key: str) -> None:
+    if key:
+        assert dispatcher("abcd").ranks(key) == dispatcher("dcba").ranks(key)
+    else:
+        assert len(dispatcher().ranks(key)) == 2

@@ -1,0 +1,97 @@
+"""Groups on an event loop: released together, left by who is cancelled, and never stuck."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from router.affinity import AffinityLimits
+from router.dispatcher import Dispatched, Dispatcher
+from router.fleet import Fleet, Member
+from router.grouping import GroupingLimits, Release
+from router.waiting_room import WaitingRoom
+
+LIMITS = GroupingLimits(window_s=0.001, prefill_budget=100, patience_s=0.05, retry_s=0.001)
+
+
+class Recorded(Dispatcher):
+    """Remembers what each tick has released; `broken`, it fails."""
+
+    def __init__(self) -> None:
+        super().__init__(Random(5), lambda: 1000.0, AffinityLimits(), LIMITS)
+        self.ticks: list[list[Release]] = []
+        self.broken = False
+        self.adopt(Fleet(map(Member, "abc")))
+
+    def tick(self, now: float) -> list[Release]:
+        if self.broken:
+            raise RuntimeError("broken")
+        self.ticks.append(super().tick(now))
+        return self.ticks[-1]
+
+
+@pytest.fixture
+def policy() -> Iterator[Recorded]:
+    made = Recorded()
+    yield made
+    assert made.next_tick() is None
+
+
+@pytest.fixture
+def failures() -> list[Exception]:
+    return []
+
+
+@pytest.fixture
+def room(policy: Recorded, failures: list[Exception]) -> Iterator[WaitingRoom]:
+    made = WaitingRoom(policy, failures.append)
+    yield made
+    assert len(made) == 0
+
+
+async def test_a_request_alone_is_released_in_the_next_turn(room: WaitingRoom, policy: Recorded) -> None:
+    assert await room.released(Dispatched("one", "key", 10)) == policy.ranks("key")[0]
+    assert len(policy.ticks) == 1
+
+
+async def test_requests_that_arrive_in_one_turn_share_its_tick(room: WaitingRoom, policy: Recorded) -> None:
+    await asyncio.gather(*(room.released(Dispatched(name, name, 10)) for name in "vwxyz"))
+    assert len(policy.ticks) == 1
+
+
+async def test_a_group_is_released_together(room: WaitingRoom, policy: Recorded) -> None:
+    replicas = await asyncio.gather(*(room.released(Dispatched(name, "key", 10)) for name in "vwxyz"))
+    assert len(set(replicas)) == 1
+    assert [release.requests for releases in policy.ticks for release in releases] == [tuple("vwxyz")]
+
+
+async def test_what_has_no_room_is_asked_for_again_until_patience_ends(room: WaitingRoom, policy: Recorded) -> None:
+    replicas = await asyncio.gather(*(room.released(Dispatched(str(number), "key", 80)) for number in range(20)))
+    assert None not in replicas
+    assert len(set(replicas)) > 1
+    assert len(policy.ticks) > 1
+
+
+async def test_who_is_cancelled_leaves_and_the_others_go(room: WaitingRoom, policy: Recorded) -> None:
+    leaving = asyncio.create_task(room.released(Dispatched("leaves", "key", 10)))
+    staying = asyncio.create_task(room.released(Dispatched("stays", "key", 10)))
+    await asyncio.sleep(0)
+    assert len(room) == 2
+    leaving.cancel()
+    assert await staying == policy.ranks("key")[0]
+    assert leaving.cancelled()
+    policy.gone("stays")
+    assert len(policy) == 0
+
+
+async def test_a_broken_policy_lets_everybody_go(room: WaitingRoom, policy: Recorded, failures: list[Exception]) -> None:
+    policy.broken = True
+    assert await asyncio.gather(*(room.released(Dispatched(name, "key", 10)) for name in "xy")) == [None, None]
+    assert [str(failure) for failure in failures] == ["broken"]
+    policy.broken = False
+    for name in "xy":
+        policy.gone(name)
+    assert len(policy) == 0
