@@ -10,6 +10,9 @@ from model_service.masks.frame import free_row
 from model_service.masks.frame_header import FREE, MOST_VOCABULARY, FrameHeader, forced_code
 
 Ints = npt.NDArray[np.int32]
+Places = npt.NDArray[np.intp]
+Wide = npt.NDArray[np.uint64] | npt.NDArray[np.uint32]
+_COMPARED = 1 << 15
 _ALLOWED, _FORBIDDEN, _ROW = 0, 1, 2
 
 
@@ -52,14 +55,14 @@ def _matrix(rows: Ints | torch.Tensor, vocab_size: int) -> Ints:
     return np.ascontiguousarray(masks)
 
 
-def _sorted_out(masks: Ints, used: npt.NDArray[np.bool_], vocab_size: int) -> tuple[Ints, npt.NDArray[np.intp], Ints]:
+def _sorted_out(masks: Ints, used: npt.NDArray[np.bool_], vocab_size: int) -> tuple[Ints, Places, Ints]:
     """What stands for each mask in the index; the masks that become entries, in their order; and what kind each of these is of."""
     counts = np.bitwise_count(_widest(masks)).sum(axis=1, dtype=np.int64)
     codes = np.full(len(masks), FREE, dtype=np.int32)
     free, forced = counts == vocab_size, counts == 1
     codes[forced & ~free] = forced_code(0) - _single_tokens(masks[forced & ~free])
     others = np.flatnonzero(used & ~free & ~forced)
-    first = _first_equal(masks[others])
+    first = _first_equal(masks, others)
     distinct = np.flatnonzero(first == np.arange(len(others)))
     kinds = _kinds(counts[others[distinct]], vocab_size)
     order = np.argsort(kinds, kind="stable")
@@ -69,7 +72,7 @@ def _sorted_out(masks: Ints, used: npt.NDArray[np.bool_], vocab_size: int) -> tu
     return codes, others[distinct[order]], kinds[order]
 
 
-def _widest(masks: Ints) -> npt.NDArray[np.uint64] | npt.NDArray[np.uint32]:
+def _widest(masks: Ints) -> Wide:
     return masks.view(np.uint32) if masks.shape[1] % 2 else masks.view(np.uint64)
 
 
@@ -81,19 +84,29 @@ def _single_tokens(masks: Ints) -> Ints:
     return tokens
 
 
-def _first_equal(masks: Ints) -> npt.NDArray[np.intp]:
-    """For each mask the place of the first that equals it: by a digest, of which a collision costs time and no more."""
+def _first_equal(masks: Ints, among: Places) -> Places:
+    """For each of some masks, where among them the first stands that equals it: by a digest, whose collisions cost time and no more."""
     wide = _widest(masks)
     factors = np.random.default_rng(wide.shape[1]).integers(1 << 63, size=wide.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    _, firsts, which = np.unique(wide @ factors, return_index=True, return_inverse=True)
-    first: npt.NDArray[np.intp] = firsts[which]
-    later = np.flatnonzero(first != np.arange(len(masks)))
-    colliding = later[(masks[later] != masks[first[later]]).any(axis=1)]
+    _, firsts, which = np.unique((wide @ factors)[among], return_index=True, return_inverse=True)
+    first: Places = firsts[which]
+    later = np.flatnonzero(first != np.arange(len(among)))
+    colliding = later[_differing(wide, among[later], among[first[later]])]
     if len(colliding):
-        whole = masks[colliding].view(np.dtype((np.void, masks.shape[1] * masks.itemsize))).reshape(-1)
+        whole = masks[among[colliding]].view(np.dtype((np.void, masks.shape[1] * masks.itemsize))).reshape(-1)
         _, firsts, which = np.unique(whole, return_index=True, return_inverse=True)
         first[colliding] = colliding[firsts[which]]
     return first
+
+
+def _differing(wide: Wide, some: Places, others: Places) -> npt.NDArray[np.bool_]:
+    """Whether masks differ, pair by pair; in portions that fit a cache."""
+    found = np.empty(len(some), dtype=np.bool_)
+    at_once = max(1, _COMPARED // wide.shape[1])
+    for start in range(0, len(some), at_once):
+        part = slice(start, start + at_once)
+        found[part] = (wide[some[part]] != wide[others[part]]).any(axis=1)
+    return found
 
 
 def _kinds(counts: npt.NDArray[np.int64], vocab_size: int) -> Ints:
@@ -115,8 +128,11 @@ def _written(index: Ints, entries: Ints, kinds: Ints, vocab_size: int) -> bytes:
 
 def _listed(masks: Ints) -> tuple[Ints, Ints]:
     """The set bits of each mask as tokens, mask after mask, and where those of each end."""
-    mask, word = np.nonzero(masks)
-    bits = np.unpackbits(masks[mask, word].astype("<i4").view(np.uint8).reshape(-1, 4), axis=1, bitorder="little")
-    place, bit = np.nonzero(bits)
-    ends = np.bincount(mask[place], minlength=len(masks)).cumsum()
-    return ends.astype(np.int32), (word[place] * 32 + bit).astype(np.int32)
+    flat = masks.reshape(-1)
+    words = np.flatnonzero(flat != 0)
+    # One flat array of truth values: anything else is searched many times slower.
+    bits = np.unpackbits(flat[words].astype("<i4").view(np.uint8), bitorder="little").view(np.bool_)
+    places = np.flatnonzero(bits)
+    word = words[places >> 5]
+    ends = np.searchsorted(word, np.arange(1, len(masks) + 1) * masks.shape[1])
+    return ends.astype(np.int32), (word % masks.shape[1] * 32 + (places & 31)).astype(np.int32)
