@@ -87,13 +87,15 @@ class RingWriter:
 
 
 class RingReader:
-    """For one thread. `clock` tells the time, in seconds, that deadlines are given in.
+    """For one thread. `clock` tells the time, in seconds, that deadlines are given in; `longest_sleep_s`: without looking by itself.
 
     Raises:
         RingUnavailable: there is no ring at the address, or it cannot be reached from here.
     """
 
-    def __init__(self, address: MemoryAddress, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, address: MemoryAddress, clock: Callable[[], float] = time.monotonic, longest_sleep_s: float = LONGEST_SLEEP_S
+    ) -> None:
         self._map = mapped(address)
         try:
             self._layout = RingLayout.read(self._map)
@@ -101,6 +103,7 @@ class RingReader:
             self._map.close()
             raise
         self._clock = clock
+        self._longest_sleep_s = longest_sleep_s
         self._bytes = memoryview(self._map)
         self._words, self._halves = self._bytes.cast("Q"), self._bytes.cast("I")
         self._futex = Futex(_address(self._bytes) + WORD_AT)
@@ -131,7 +134,7 @@ class RingReader:
             left = deadline - self._clock()
             if left <= 0:
                 raise fault
-            self._futex.wait(heard, min(left, LONGEST_SLEEP_S))
+            self._futex.wait(heard, min(left, self._longest_sleep_s))
 
     def close(self) -> None:
         for view in (self._words, self._halves, self._bytes):

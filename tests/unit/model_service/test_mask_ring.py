@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, replace
 from itertools import count
 from pathlib import Path
+from queue import SimpleQueue
 from threading import Thread
 
 import numpy as np
@@ -204,6 +205,22 @@ def test_two_readers_wait_for_a_frame_and_both_get_it(started: Callable[..., Pro
             reader.tell(f"read {sequence}")
         assert writer.asked(f"publish {sequence}") == "published"
         assert [reader.heard() for reader in readers] == ["whole", "whole"]
+
+
+def test_who_sleeps_is_woken_by_a_frame() -> None:
+    about_to_read: SimpleQueue[int] = SimpleQueue()
+
+    def read_all(reader: RingReader) -> None:
+        for sequence in range(200):
+            about_to_read.put(sequence)
+            reader.read(sequence, time.monotonic() + 3000)
+
+    with closing(RingWriter(2, 8)) as writer, closing(RingReader(writer.address, longest_sleep_s=3000)) as reader:
+        thread = Thread(target=read_all, args=(reader,))
+        thread.start()
+        for _ in range(200):
+            writer.publish(about_to_read.get(), b"")
+        thread.join()
 
 
 def test_a_killed_reader_is_nothing_to_the_others(started: Callable[..., Process]) -> None:
