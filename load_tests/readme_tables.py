@@ -1,4 +1,4 @@
-"""Writes the results of benchmarks into the README: `python -m load_tests.readme_tables`.
+"""Writes the results of benchmarks into README and ARCHITECTURE: `python -m load_tests.readme_tables`.
 
 A block between `<!-- bench: NAME -->` and `<!-- /bench -->` gets the table of `load_tests/results/NAME.json`.
 """
@@ -11,18 +11,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from grammar_service.bench.report import BenchReport
+from load_tests import mask_bytes
 
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"(<!-- bench: (\w+) -->\n)(.*?)(<!-- /bench -->)", re.DOTALL)
 OUTCOMES = ("correct", "refused", "over-constrained", "under-constrained")
 
 
-def refreshed(readme: str, reports: Mapping[str, BenchReport]) -> str:
-    """The text with the table of every report that has a block in it; other blocks stay as they are."""
+Tables = Mapping[str, Callable[[BenchReport], str]]
+
+
+def refreshed(readme: str, reports: Mapping[str, BenchReport], tables: Tables | None = None) -> str:
+    """The text with the table of every report that has a block in it; other blocks stay as they are. `tables`: those that are not
+    of the targets alone, the README's by default."""
+    made = _TABLES if tables is None else tables
 
     def block(found: re.Match[str]) -> str:
         report = reports.get(found[2])
-        return found[0] if report is None else f"{found[1]}{_TABLES.get(found[2], target_table)(report)}\n{found[4]}"
+        return found[0] if report is None else f"{found[1]}{made.get(found[2], target_table)(report)}\n{found[4]}"
 
     return _BLOCK.sub(block, readme)
 
@@ -52,6 +58,12 @@ def conformance_table(report: BenchReport) -> str:
     )
 
 
+def mask_table(report: BenchReport) -> str:
+    """What the masks of a step come to on two nodes."""
+    rows = [mask_bytes.cells(row) for row in report.rows if row.get("part") == "summary"]
+    return "\n".join([_ran(report), "", *_table(list(mask_bytes.HEADINGS), rows)])
+
+
 def _ran(report: BenchReport) -> str:
     machine = report.machine
     packages = ", ".join(f"{name} {version}" for name, version in report.versions.items())
@@ -68,17 +80,21 @@ def _line(cells: list[str]) -> str:
     return f"| {' | '.join(escaped)} |"
 
 
-_TABLES: dict[str, Callable[[BenchReport], str]] = {"conformance": conformance_table}
+_TABLES: Tables = {"conformance": conformance_table}
+ARCHITECTURE_TABLES: Tables = {"mask_bytes": mask_table}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
+    parser.add_argument("--architecture", type=Path, default=ROOT / "ARCHITECTURE.md")
     parser.add_argument("--results", type=Path, default=ROOT / "load_tests" / "results")
     given = parser.parse_args()
     reports = {path.stem: BenchReport.read(path) for path in sorted(given.results.glob("*.json"))}
     given.readme.write_text(refreshed(given.readme.read_text(encoding="utf-8"), reports), encoding="utf-8")
-    print(f"{given.readme}: tables of {', '.join(reports) or 'nothing'}")
+    pages = given.architecture.read_text(encoding="utf-8")
+    given.architecture.write_text(refreshed(pages, reports, ARCHITECTURE_TABLES), encoding="utf-8")
+    print(f"{given.readme}, {given.architecture}: tables of {', '.join(reports) or 'nothing'}")
 
 
 if __name__ == "__main__":

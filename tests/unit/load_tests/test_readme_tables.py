@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grammar_service.bench.report import BenchReport, Target
-from load_tests.readme_tables import ROOT, refreshed
+from load_tests.readme_tables import ARCHITECTURE_TABLES, ROOT, refreshed
 
 README = "before\n<!-- bench: grammar -->\nstale\n<!-- /bench -->\nbetween\n<!-- bench: other -->\nkept\n<!-- /bench -->\nafter\n"
 
@@ -39,3 +39,10 @@ def test_the_readme_has_a_block_for_every_result() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for path in Path(ROOT / "load_tests" / "results").glob("*.json"):
         assert f"<!-- bench: {path.stem} -->" in readme
+
+
+def test_architecture_shows_what_was_measured() -> None:
+    pages = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    reports = {path.stem: BenchReport.read(path) for path in (ROOT / "load_tests" / "results").glob("*.json")}
+    assert refreshed(pages, reports, ARCHITECTURE_TABLES) == pages
+    assert "<!-- bench: mask_bytes -->" in pages
