@@ -1,20 +1,18 @@
 from __future__ import annotations
 
-import logging
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import ray
 from ray import serve
 from ray.serve.handle import DeploymentHandle
 
 from deployments.app import compile_pool
 from deployments.config import Settings, parse_settings
-from deployments.environment import defaults, environment
+from deployments.environment import defaults
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
+from tests.integration.own_ray import own_ray
 
 REPLICAS = 3
 
@@ -39,22 +37,5 @@ def settings(redis_server: RedisProcess) -> Settings:
 @pytest.fixture(scope="module")
 def pool_handle(settings: Settings) -> Iterator[DeploymentHandle[Any]]:
     """The compile pool alone, in a Ray of its own."""
-    # Ray's sockets need a short path.
-    with (
-        tempfile.TemporaryDirectory(prefix="mc-", dir="/tmp", ignore_cleanup_errors=True) as folder,
-        environment(defaults(settings, Path.home()), {}),
-    ):
-        ray.init(
-            address="local",
-            num_cpus=4,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            object_store_memory=128 * 2**20,
-            _temp_dir=folder,
-        )
-        try:
-            yield serve.run(compile_pool(settings), name="pool", route_prefix=None)
-        finally:
-            serve.shutdown()
-            ray.shutdown()
+    with own_ray(defaults(settings, Path.home())):
+        yield serve.run(compile_pool(settings), name="pool", route_prefix=None)
