@@ -42,16 +42,23 @@ class LlguidanceGrammar:
         """The same, and whether it can use what it has read; costs a few masks."""
         if not self._first.is_error():
             # Fuel limits show only when the first mask is computed, grammars that never end when a token has been taken; what takes long
-            # may stand behind the first choice.
+            # or too much may stand behind the first choice.
             trial = self._first.deep_copy()
-            allowed = int.from_bytes(trial.compute_bitmask(), "little")
-            token = (allowed & -allowed).bit_length() - 1
-            if token >= 0 and token not in self._tokenizer.stop_token_ids:
+            token = self._allowed(trial)
+            if token is not None:
                 if not trial.try_consume_tokens([token]):
                     return str(trial.get_error() or "it forbids what it has allowed")
-                trial.compute_bitmask()
+                if (second := self._allowed(trial)) is not None:
+                    # Refused without an error where it is an added token that has a text.
+                    trial.try_consume_tokens([second])
                 return str(trial.get_error())
         return str(self._first.get_error())
+
+    def _allowed(self, matcher: llguidance.LLMatcher) -> int | None:
+        """A token that may come next, none where the text may end there."""
+        allowed = int.from_bytes(matcher.compute_bitmask(), "little")
+        token = (allowed & -allowed).bit_length() - 1
+        return token if token >= 0 and token not in self._tokenizer.stop_token_ids else None
 
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
         stops = tuple(stop_token_ids) if stop_token_ids is not None else self._tokenizer.stop_token_ids
