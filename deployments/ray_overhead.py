@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-import ray
 from ray import serve
 
 from deployments.app import compile_pool
@@ -19,8 +14,8 @@ from deployments.config import parse_settings
 from deployments.environment import defaults, environment
 from deployments.errors import StartError
 from deployments.grammar_progress import CaseProgress
+from deployments.own_ray import own_ray
 from deployments.pool import CompilePool
-from deployments.preflight import OBJECT_STORE_MIB
 from grammar_service.bench.cases import Case
 from grammar_service.bench.quantiles import median, quantile
 from grammar_service.bench.report import Row, Target
@@ -39,10 +34,13 @@ CALLS = 50
 def ray_overhead(cases: Sequence[Case], tokenizer_path: str, progress: CaseProgress) -> tuple[Target, Row]:
     """The median of hits in a replica's memory, request to artifact, and the row behind it. Raises StartError."""
     settings = parse_settings({"model": {"path": tokenizer_path}, "grammar": {"compile_replicas": 1}})
-    with environment(defaults(settings, Path.home()), {}), _ray():
-        progress.say("starting the compile pool on Ray Serve")
-        handle = serve.run(compile_pool(settings), name=APPLICATION, route_prefix=None)
-        taken = asyncio.run(_hits(CompilePool(handle), cases, progress))
+    try:
+        with environment(defaults(settings, Path.home()), {}), own_ray():
+            progress.say("starting the compile pool on Ray Serve")
+            handle = serve.run(compile_pool(settings), name=APPLICATION, route_prefix=None)
+            taken = asyncio.run(_hits(CompilePool(handle), cases, progress))
+    except (OSError, RuntimeError) as error:
+        raise StartError(f"the compile pool does not run on Ray: {error}") from error
     values = {"hit_ms": median(taken), "hit_p99_ms": quantile(taken, 0.99), "calls": len(taken)}
     target = Target.at_most("hit in memory, through Ray, median", values["hit_ms"], 5, "ms")
     return target, {"part": "ray", **values}
@@ -67,27 +65,3 @@ def _resolved(case: Case, fingerprint: str) -> ResolvedGrammar | None:
         return resolve(case.spec, Limits(), fingerprint)
     except GrammarError:
         return None
-
-
-@contextmanager
-def _ray() -> Iterator[None]:
-    """A Ray of our own; its folder's path must be short, since Ray opens sockets below it."""
-    folder = tempfile.mkdtemp(prefix="mc-", dir="/tmp")
-    try:
-        ray.init(
-            address="local",
-            num_cpus=4,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            object_store_memory=OBJECT_STORE_MIB * 2**20,
-            _temp_dir=f"{folder}/ray",
-        )
-        yield
-    except (OSError, RuntimeError) as error:
-        raise StartError(f"the compile pool does not run on Ray: {error}") from error
-    finally:
-        if ray.is_initialized():
-            serve.shutdown()
-            ray.shutdown()
-        shutil.rmtree(folder, ignore_errors=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from router.load import LoadReport
 
@@ -58,8 +58,8 @@ def read_report(replica: str, stats: Mapping[str, Any]) -> LoadReport | None:
 
 
 def _number(value: object) -> float:
-    return min(max(0.0, float(value)), LONGEST) if _is_number(value) else 0.0  # type: ignore[arg-type]
+    return min(max(0.0, float(value)), LONGEST) if _is_number(value) else 0.0
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -10,9 +10,9 @@ from ray.serve.handle import DeploymentHandle
 
 from deployments.app import compile_pool
 from deployments.config import Settings, parse_settings
-from deployments.environment import defaults
+from deployments.environment import defaults, environment
+from deployments.own_ray import own_ray
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
-from tests.integration.own_ray import own_ray
 
 REPLICAS = 3
 
@@ -37,5 +37,5 @@ def settings(redis_server: RedisProcess) -> Settings:
 @pytest.fixture(scope="module")
 def pool_handle(settings: Settings) -> Iterator[DeploymentHandle[Any]]:
     """The compile pool alone, in a Ray of its own."""
-    with own_ray(defaults(settings, Path.home())):
+    with environment(defaults(settings, Path.home()), {}), own_ray():
         yield serve.run(compile_pool(settings), name="pool", route_prefix=None)

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.own_ray import own_ray
+from deployments.environment import environment
+from deployments.own_ray import own_ray
 
 
 @pytest.fixture(scope="package")
 def ray_serve() -> Iterator[None]:
     """A Ray of its own for the tests here."""
-    with own_ray({"RAY_USAGE_STATS_ENABLED": "0"}):
+    with environment({"RAY_USAGE_STATS_ENABLED": "0"}, {}), own_ray():
         yield
