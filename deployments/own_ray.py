@@ -30,6 +30,8 @@ def own_ray() -> Iterator[None]:
                 object_store_memory=OBJECT_STORE_MIB * 2**20,
                 _temp_dir=f"{folder}/ray",
             )
+            # Nobody asks it over HTTP, and the port may be taken.
+            serve.start(proxy_location="Disabled")
             yield
         finally:
             if ray.is_initialized():
