@@ -31,17 +31,20 @@ _POOL_ERRORS: dict[str, type[MaskcastError]] = {"pool_busy": PoolBusy, "pool_una
 
 @dataclass(frozen=True, slots=True)
 class Stopgap:
-    """The same grammar on a backend that is ready at once: its key and backend."""
+    """The same grammar on a backend that is ready at once: its key and backend, and the spec as that backend's library will be given it
+    (`Backend.written`), so that it need not be worked out twice while somebody waits."""
 
     key: str
     backend: str
+    written: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CompileRequest:
     """Make the artifact of `key` ready. `deadline_s` None means the pool's own deadline; a longer one is cut to it. A pinned one
     stays in the memory of the replica that makes it. `tenant` is who waits for its turn. `stopgap` is what may be answered instead
-    while the artifact is not there yet."""
+    while the artifact is not there yet. `written` is what the backend's library is to be given
+    for the spec, None where that is still to be worked out."""
 
     spec: GrammarSpec
     key: str
@@ -50,10 +53,13 @@ class CompileRequest:
     pinned: bool = False
     tenant: str = ""
     stopgap: Stopgap | None = None
+    written: str | None = None
 
     def on_stopgap(self) -> CompileRequest | None:
         """The request for the stopgap itself."""
-        return replace(self, key=self.stopgap.key, backend=self.stopgap.backend, stopgap=None) if self.stopgap else None
+        if self.stopgap is None:
+            return None
+        return replace(self, key=self.stopgap.key, backend=self.stopgap.backend, written=self.stopgap.written, stopgap=None)
 
 
 @dataclass(frozen=True, slots=True)

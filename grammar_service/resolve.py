@@ -15,7 +15,7 @@ from grammar_service.spec import GrammarSpec
 class ResolvedGrammar:
     """A spec within the limits, the backend that enforces all of it, and its key; `stopgap` enforces all of it too, and is ready
     sooner. Whoever fetches a pinned one keeps it in memory. `artifact` is the encoded artifact, where it is small enough to travel
-    with every request."""
+    with every request. `written` is what the backend's library will be given, where the backend is quick (`Backend.written`)."""
 
     spec: GrammarSpec
     key: str
@@ -23,10 +23,12 @@ class ResolvedGrammar:
     stopgap: Stopgap | None = None
     pinned: bool = False
     artifact: bytes | None = None
+    written: str | None = None
 
     def request(self, tenant: str = "", deadline_s: float | None = None, pinned: bool = False) -> CompileRequest:
         """What to ask the compile pool; a pinned grammar is compiled ahead, so that it needs no stopgap."""
-        return CompileRequest(self.spec, self.key, self.backend, deadline_s, pinned, tenant, None if pinned else self.stopgap)
+        stopgap = None if pinned else self.stopgap
+        return CompileRequest(self.spec, self.key, self.backend, deadline_s, pinned, tenant, stopgap, self.written)
 
 
 def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> ResolvedGrammar:
@@ -38,5 +40,6 @@ def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> ResolvedGram
     check_limits(spec, limits)
     backend = select_backend(spec)
     quick = select_stopgap(spec, backend)
-    stopgap = Stopgap(grammar_key(spec, quick.name, quick.version, fingerprint), quick.name) if quick else None
-    return ResolvedGrammar(spec, grammar_key(spec, backend.name, backend.version, fingerprint), backend.name, stopgap)
+    stopgap = Stopgap(grammar_key(spec, quick.name, quick.version, fingerprint), quick.name, quick.written(spec)) if quick else None
+    key = grammar_key(spec, backend.name, backend.version, fingerprint)
+    return ResolvedGrammar(spec, key, backend.name, stopgap, written=backend.written(spec))

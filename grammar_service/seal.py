@@ -10,8 +10,8 @@ from grammar_service.errors import ArtifactError, GrammarError, MaskcastError
 from grammar_service.messages import CompileRequest, Refusal
 from grammar_service.refusals import decode_refusal, encode_refusal
 
-ZSTD_FROM_BYTES = 512
-"""Shorter payloads are stored as they are."""
+ZSTD_FROM_BYTES = 4096
+"""Shorter payloads are stored as they are: somebody waits meanwhile, and at the other end again."""
 
 
 class Seal:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
 
 from grammar_service.backends import CompiledPayload
+from grammar_service.behind import Behind
 from grammar_service.cache.tiered import TieredCache
 from grammar_service.counters import CompilerCounters
 from grammar_service.errors import CompileTimeout, GrammarError, MaskcastError
+from grammar_service.head_start import HEAD_START_S, found_or_made
 from grammar_service.messages import SMALL_BYTES, Compiled, CompileRequest, Refusal, Source
 from grammar_service.refusals import LASTING
 from grammar_service.resolve import ResolvedGrammar
 from grammar_service.resting import Resting
-from grammar_service.sandbox import Sandbox, SandboxSettings
+from grammar_service.sandbox import QUICK, Sandbox, SandboxSettings
 from grammar_service.seal import Seal
 from grammar_service.single_flight import SingleFlight
 from grammar_service.spec import GrammarSpec
-
-T = TypeVar("T")
 
 
 class GrammarCompiler:
@@ -44,7 +42,7 @@ class GrammarCompiler:
         self._seal = Seal(secret)
         self._sandbox = Sandbox(tokenizer_path, vocab_size, sandbox)
         self._flights: SingleFlight[Compiled] = SingleFlight()
-        self._behind: set[asyncio.Task[Any]] = set()
+        self._behind = Behind()
         self._resting = Resting(time.monotonic)
         self._counters = CompilerCounters()
 
@@ -95,14 +93,21 @@ class GrammarCompiler:
     async def close(self) -> None:
         await self._sandbox.close()
         await self._flights.close()
-        await asyncio.gather(*self._behind, return_exceptions=True)
+        await self._behind.close()
         await self._cache.close()
 
     async def _answer(self, request: CompileRequest) -> Compiled:
         quick = request.on_stopgap()
         if quick is not None:
             return await self._soonest(request, quick)
-        return await self._find(request) or await self._fly(request)
+        if (held := await self._in_memory(request)) is not None:
+            return held
+        return await found_or_made(
+            lambda: self._behind.go_on(self._find(request)),
+            lambda: self._behind.go_on(self._fly(request)),
+            # Asking takes about as long as making what is quickly made.
+            0.0 if request.backend in QUICK else HEAD_START_S,
+        )
 
     async def _soonest(self, request: CompileRequest, quick: CompileRequest) -> Compiled:
         """The artifact where it can be had at once, else the stopgap, which is made while Redis is asked."""
@@ -111,8 +116,9 @@ class GrammarCompiler:
                 return held
         except GrammarError:
             return await self._stopgap(quick)
-        finding = self._do_behind(self._find(request))
-        making = self._do_behind(self._stopgap(quick))
+        # In this order: while the child works, this process has time to ask.
+        making = self._behind.go_on(self._stopgap(quick))
+        finding = self._behind.go_on(self._find(request))
         await asyncio.wait((finding, making), return_when=asyncio.FIRST_COMPLETED)
         return await self._first(request, finding, making)
 
@@ -125,7 +131,7 @@ class GrammarCompiler:
             # The two backends see different faults: what the one refuses, the other may still compile.
             return await finding or await self._fly(request)
         # Not sooner: the two would take the processors from each other.
-        self._do_behind(self._make_unless_found(request, finding))
+        self._behind.go_on(self._make_unless_found(request, finding))
         return compiled
 
     async def _stopgap(self, quick: CompileRequest) -> Compiled:
@@ -197,20 +203,7 @@ class GrammarCompiler:
         """The answer does not wait for Redis."""
         self._cache.keep(key, blob)
         if shared:
-            self._do_behind(self._cache.publish(key, blob))
-
-    def _do_behind(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Go on with it whether or not anybody waits for it."""
-        task = asyncio.create_task(work)
-        self._behind.add(task)
-        task.add_done_callback(self._done_behind)
-        return task
-
-    def _done_behind(self, task: asyncio.Task[Any]) -> None:
-        self._behind.discard(task)
-        if not task.cancelled():
-            # Retrieved here, since all who waited may have left.
-            task.exception()
+            self._behind.go_on(self._cache.publish(key, blob))
 
 
 def _ms_since(started: float) -> float:

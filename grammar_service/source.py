@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from grammar_service.artifact import Artifact
+from grammar_service.behind import Behind
 from grammar_service.cache.tiered import TieredCache
 from grammar_service.errors import PoolUnavailable
+from grammar_service.head_start import found_or_made
 from grammar_service.limits import Limits
 from grammar_service.messages import Compiled, CompileRequest, Refusal
 from grammar_service.resolve import ResolvedGrammar, resolve
@@ -31,6 +33,7 @@ class GrammarSource:
         self._seal = Seal(secret, fingerprint)
         self._limits = limits
         self._flights: SingleFlight[bytes] = SingleFlight()
+        self._behind = Behind()
         self._pool_calls = 0
         self._corrupt = 0
 
@@ -61,18 +64,26 @@ class GrammarSource:
 
     async def close(self) -> None:
         await self._flights.close()
+        await self._behind.close()
         await self._cache.close()
 
     async def _get(self, grammar: ResolvedGrammar) -> bytes:
         if grammar.artifact is not None and self._seal.is_intact(grammar.artifact, grammar.key):
             self._cache.keep(grammar.key, grammar.artifact)
             return grammar.artifact
-        found = await self._cache.get(grammar.key, lambda blob: self._seal.is_intact(blob, grammar.key))
-        if found is not None:
-            if (refusal := self._seal.refusal_in(found.blob, grammar.key)) is not None:
-                raise refusal
-            return found.blob
-        return await self._from_pool(grammar)
+        if self._cache.held(grammar.key) is not None and (held := await self._find(grammar.key)) is not None:
+            return held
+        return await found_or_made(
+            lambda: self._behind.go_on(self._find(grammar.key)), lambda: self._behind.go_on(self._from_pool(grammar))
+        )
+
+    async def _find(self, key: str) -> bytes | None:
+        found = await self._cache.get(key, lambda blob: self._seal.is_intact(blob, key))
+        if found is None:
+            return None
+        if (refusal := self._seal.refusal_in(found.blob, key)) is not None:
+            raise refusal
+        return found.blob
 
     async def _from_pool(self, grammar: ResolvedGrammar) -> bytes:
         self._pool_calls += 1

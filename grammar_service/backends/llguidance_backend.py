@@ -10,8 +10,10 @@ from grammar_service.backends.choice import choices_of
 from grammar_service.backends.lark import lark_faults
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload, Fault
 from grammar_service.json_schema import parse_schema
-from grammar_service.regex import Dialect, parse_regex
+from grammar_service.json_text import text_of
+from grammar_service.regex import Dialect, Regex, parse_regex
 from grammar_service.schema.llguidance_support import llguidance_faults
+from grammar_service.schema.rewriting import with_patterns, with_plain_names
 from grammar_service.spec import JSON_KINDS, GrammarKind, GrammarSpec, indent_of
 
 if TYPE_CHECKING:
@@ -48,8 +50,14 @@ class LlguidanceBackend:
             return [Fault(None, f"{spec.kind} is not supported")]
         return []
 
-    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> CompiledPayload:
-        return self._library.compile(spec, tokenizer)
+    def written(self, spec: GrammarSpec) -> str | None:
+        if spec.kind is not GrammarKind.JSON_SCHEMA:
+            return None
+        schema = parse_schema(spec.text, spec.closed).form_for(llguidance_faults).document
+        return text_of(with_patterns(with_plain_names(schema), Regex.anchored))
+
+    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, written: str | None = None) -> CompiledPayload:
+        return self._library.compile(spec, tokenizer, self.written(spec) if written is None else written)
 
     def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
         return self._library.load(payload, tokenizer)

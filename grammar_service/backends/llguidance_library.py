@@ -12,11 +12,7 @@ from grammar_service.backends.llguidance_matcher import BOUNDED, PLAIN, Llguidan
 from grammar_service.backends.load_cost import bounded_load
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
 from grammar_service.errors import ArtifactError, GrammarError, InvalidGrammar, UnsupportedGrammar
-from grammar_service.json_schema import parse_schema
-from grammar_service.json_text import Json, text_of
-from grammar_service.regex import Dialect, Regex, literal, parse_regex
-from grammar_service.schema.llguidance_support import llguidance_faults
-from grammar_service.schema.rewriting import with_patterns, with_plain_names
+from grammar_service.regex import Dialect, literal, parse_regex
 from grammar_service.spec import COMPACT, FLEXIBLE, JSON_KINDS, GrammarKind, GrammarSpec
 from grammar_service.tokenizer import GrammarTokenizer
 
@@ -25,9 +21,10 @@ if TYPE_CHECKING:
 
 
 class LlguidanceLibrary:
-    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> CompiledPayload:
+    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, written: str | None) -> CompiledPayload:
+        """`written` is the schema of a JSON Schema spec, as the library enforces it exactly."""
         try:
-            payload = _payload(spec)
+            payload = _payload(spec, written)
         except GrammarError:
             raise
         except ValueError as error:
@@ -57,18 +54,18 @@ class LlguidanceLibrary:
         return grammar
 
 
-def _payload(spec: GrammarSpec) -> str:
+def _payload(spec: GrammarSpec, written: str | None) -> str:
     bounded = spec.kind in JSON_KINDS and spec.whitespace == FLEXIBLE
-    return (BOUNDED if bounded else PLAIN) + _grammar(spec)
+    return (BOUNDED if bounded else PLAIN) + _grammar(spec, written)
 
 
-def _grammar(spec: GrammarSpec) -> str:
+def _grammar(spec: GrammarSpec, written: str | None) -> str:
     match spec.kind:
         case GrammarKind.JSON_SCHEMA:
-            schema = parse_schema(spec.text, spec.closed).form_for(llguidance_faults).document
-            return _json(with_patterns(with_plain_names(schema), Regex.anchored), spec.whitespace)
+            assert written is not None, "the backend has written it"
+            return _json(written, spec.whitespace)
         case GrammarKind.JSON_OBJECT:
-            return _json({"type": "object"}, spec.whitespace)
+            return _json('{"type": "object"}', spec.whitespace)
         case GrammarKind.LARK:
             return llguidance.LLMatcher.grammar_from_lark(spec.text)
         case GrammarKind.REGEX:
@@ -79,7 +76,7 @@ def _grammar(spec: GrammarSpec) -> str:
             raise InvalidGrammar(f"{spec.kind} is not for this backend")
 
 
-def _json(schema: Json, whitespace: str) -> str:
+def _json(schema: str, whitespace: str) -> str:
     comma, colon = (",", ":") if whitespace in (COMPACT, FLEXIBLE) else (", ", ": ")
     options: JsonCompileOptions = {
         "whitespace_flexible": whitespace == FLEXIBLE,
@@ -88,7 +85,7 @@ def _json(schema: Json, whitespace: str) -> str:
         "coerce_one_of": False,
         "lenient": False,
     }
-    return llguidance.LLMatcher.grammar_from_json_schema(text_of(schema), overrides=options)
+    return llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=options)
 
 
 def _translated(message: str, spec: GrammarSpec) -> GrammarError:

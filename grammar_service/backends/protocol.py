@@ -84,8 +84,12 @@ class Backend(Protocol):
             InvalidGrammar, GrammarTooLarge, UnsupportedGrammar: the spec is at fault whatever the backend.
         """
 
-    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> CompiledPayload:
-        """The payload with its costs. Native code: run it in the sandbox. Raises GrammarError."""
+    def written(self, spec: GrammarSpec) -> str | None:
+        """What `compile` would give the library for a spec without faults, None where that is not for another process to write."""
+
+    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, written: str | None = None) -> CompiledPayload:
+        """The payload with its costs; `written` is that of the spec, where somebody has it. Native code: run it in the sandbox. Raises
+        GrammarError."""
 
     def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
         """The grammar of an authentic payload, read or compiled once more: keep the backend, since that goes faster where it is warm.

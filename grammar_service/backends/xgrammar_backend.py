@@ -60,7 +60,10 @@ class XgrammarBackend:
             return [Fault(None, "Lark grammars are not supported")]
         return []
 
-    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> CompiledPayload:
+    def written(self, spec: GrammarSpec) -> str | None:
+        return None
+
+    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, written: str | None = None) -> CompiledPayload:
         return self._library.compile(spec, tokenizer)
 
     def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:

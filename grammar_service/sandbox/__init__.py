@@ -1,3 +1,3 @@
-from grammar_service.sandbox.sandbox import Sandbox, SandboxSettings
+from grammar_service.sandbox.sandbox import QUICK, Sandbox, SandboxSettings
 
-__all__ = ["Sandbox", "SandboxSettings"]
+__all__ = ["QUICK", "Sandbox", "SandboxSettings"]

@@ -84,9 +84,9 @@ class Sandbox:
             PoolBusy: the queue is full.
             PoolUnavailable: no child could be started, the sandbox is closed, or the key is not the grammar's.
         """
-        result = await self._run(Job(request.spec, request.backend), request.tenant, deadline_s)
+        result = await self._run(Job(request.spec, request.backend, request.written), request.tenant, deadline_s)
         assert isinstance(result, Payload)
-        if result.key != request.key:
+        if result.key not in (None, request.key):
             # It names what every replica and Redis will take the artifact for, so it is not believed but computed.
             raise PoolUnavailable("the request's key is not its grammar's here: do all nodes run the same versions and model?")
         return result.payload
@@ -95,7 +95,7 @@ class Sandbox:
         """As `resolve` does, for specs so long that it takes a while. Raises as `compile` does."""
         result = await self._run(Job(spec, None), tenant, deadline_s)
         assert isinstance(result, Resolved)
-        return ResolvedGrammar(spec, result.key, result.backend, result.stopgap)
+        return ResolvedGrammar(spec, result.key, result.backend, result.stopgap, written=result.written)
 
     async def _run(self, job: Job, tenant: str, deadline_s: float) -> Payload | Resolved:
         check_size(job.spec, self._limits)

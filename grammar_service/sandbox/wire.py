@@ -56,16 +56,18 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What to do with one spec: compile it on `backend`, whose name None means that it is only to be resolved."""
+    """What to do with one spec: compile it on `backend`, whose name None means that it is only to be resolved. `written` is what
+    the backend's library is to be given for it; the spec has been checked and has its key where that was written."""
 
     spec: GrammarSpec
     backend: str | None
+    written: str | None = None
 
 
 class Payload(msgspec.Struct, frozen=True, tag=True):
-    """A compiled spec, and the key that it has for the child."""
+    """A compiled spec, and the key that it has for the child, None where it was told what to compile."""
 
-    key: str
+    key: str | None
     payload: CompiledPayload
 
 
@@ -75,6 +77,7 @@ class Resolved(msgspec.Struct, frozen=True, tag=True):
     key: str
     backend: str
     stopgap: Stopgap | None
+    written: str | None
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):

@@ -51,7 +51,7 @@ class Worker:
 
     def _answer(self, job: Job) -> Result:
         try:
-            return self._resolved(job.spec) if job.backend is None else self._compiled(job.spec, self._backends[job.backend])
+            return self._resolved(job.spec) if job.backend is None else self._compiled(job, self._backends[job.backend])
         except GrammarError as error:
             return Refused(Refusal.of(error))
         except MemoryError:
@@ -59,16 +59,21 @@ class Worker:
 
     def _resolved(self, spec: GrammarSpec) -> Resolved:
         grammar = resolve(spec, self._setup.limits, self.fingerprint)
-        return Resolved(grammar.key, grammar.backend, grammar.stopgap)
+        return Resolved(grammar.key, grammar.backend, grammar.stopgap, grammar.written)
 
-    def _compiled(self, spec: GrammarSpec, backend: Backend) -> Payload:
+    def _compiled(self, job: Job, backend: Backend) -> Payload:
+        if job.written is None:
+            self._check(job.spec, backend)
+        payload = backend.compile(job.spec, self._tokenizer, job.written)
+        if len(payload.data) > self._setup.output_limit_bytes:
+            raise GrammarTooLarge(f"the compiled grammar has {len(payload.data)} bytes, the limit is {self._setup.output_limit_bytes}")
+        is_told = job.written is not None
+        return Payload(None if is_told else grammar_key(job.spec, backend.name, backend.version, self.fingerprint), payload)
+
+    def _check(self, spec: GrammarSpec, backend: Backend) -> None:
         check_limits(spec, self._setup.limits)
         if faults := backend.unsupported(spec):
             raise UnsupportedGrammar(faults[0].message, faults[0].pointer)
-        payload = backend.compile(spec, self._tokenizer)
-        if len(payload.data) > self._setup.output_limit_bytes:
-            raise GrammarTooLarge(f"the compiled grammar has {len(payload.data)} bytes, the limit is {self._setup.output_limit_bytes}")
-        return Payload(grammar_key(spec, backend.name, backend.version, self.fingerprint), payload)
 
 
 def _give_way() -> None:

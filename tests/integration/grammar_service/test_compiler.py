@@ -217,7 +217,7 @@ async def test_a_pinned_grammar_stays_in_memory_until_it_is_unpinned(server: Red
 
 
 @pytest.mark.parametrize("trouble", ["paused", "killed"])
-async def test_redis_in_trouble_costs_a_request_its_timeout_once_and_no_answer(trouble: str, model_folder: Path, tmp_path: Path) -> None:
+async def test_redis_in_trouble_costs_no_answer_and_is_soon_left_alone(trouble: str, model_folder: Path, tmp_path: Path) -> None:
     with redis_process(tmp_path) as server:
         cache = TieredCache(MemoryCache(1 << 24), RedisCache(server.url, PASSWORD, "test", 50, 60, 1 << 24))
         compiler = GrammarCompiler(model_folder, None, 20.0, SandboxSettings(workers=1), cache, SECRET)
@@ -225,18 +225,20 @@ async def test_redis_in_trouble_costs_a_request_its_timeout_once_and_no_answer(t
             await compiler.start()
             await compiled(compiler, GrammarSpec(GrammarKind.LARK, 'start: "before"'))
             server.pause() if trouble == "paused" else server.kill()
-            for index in range(6):
+            for index in range(200):
                 answer = await compiled(compiler, GrammarSpec(GrammarKind.LARK, f'start: "{trouble} {index}"'))
                 assert answer.source == "compiled"
-            counters = await compiler.counters()
-            assert counters["redis_server_timeouts"] + counters["redis_server_errors"] >= 3
+                counters = await compiler.counters()
+                if counters["redis_server_skipped"]:
+                    break
             # The breaker has opened: later requests do not wait for Redis at all.
-            assert counters["redis_server_skipped"] >= 1
+            assert counters["redis_server_skipped"]
+            assert counters["redis_server_timeouts"] + counters["redis_server_errors"] >= 3
         finally:
             await compiler.close()
 
 
-async def test_a_stopgap_does_not_wait_for_a_redis_that_hangs(model_folder: Path, tmp_path: Path) -> None:
+async def test_nothing_waits_for_a_redis_that_hangs(model_folder: Path, tmp_path: Path) -> None:
     with redis_process(tmp_path) as server:
         cache = TieredCache(MemoryCache(1 << 24), RedisCache(server.url, PASSWORD, "test", 10_000, 60, 1 << 24))
         compiler = GrammarCompiler(model_folder, None, 20.0, SandboxSettings(workers=1), cache, SECRET)
@@ -247,6 +249,9 @@ async def test_a_stopgap_does_not_wait_for_a_redis_that_hangs(model_folder: Path
             answer = await compiler.compile(grammar.request())
             assert isinstance(answer, Compiled)
             assert answer.backend == "llguidance"
+            assert (await compiled(compiler, GrammarSpec(GrammarKind.LARK, 'start: "no stopgap"'))).source == "compiled"
+            source = GrammarSource(cache, compiler.compile, SECRET, compiler.fingerprint, Limits())
+            assert await source.get(source.resolve(GrammarSpec(GrammarKind.REGEX, "a replica")))
             # Redis has been asked, and has not been given up yet.
             assert cache.counters()["misses"] == 0
         finally:
