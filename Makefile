@@ -21,6 +21,7 @@ types: setup  ## mypy --strict, tests included
 bench: setup  ## every benchmark there is; refreshes the README's tables
 	@$(BIN)/python -m model_service.embedded.evaluate
 	@$(BIN)/maskcast grammar bench load_tests/schemas --ray --json load_tests/results/grammar.json
+	@$(BIN)/python -m load_tests.redis_trouble --json load_tests/results/redis_trouble.json
 	@$(BIN)/python -m load_tests.abuse --json load_tests/results/abuse.json
 	@$(BIN)/python -m load_tests.peers.jump_forward --tekken --json load_tests/results/jump_forward.json
 	@$(BIN)/python -m load_tests.mask_bytes --json load_tests/results/mask_bytes.json

@@ -91,8 +91,9 @@ class GrammarCompiler:
         await self._sandbox.start()
 
     async def close(self) -> None:
-        await self._sandbox.close()
+        # First, so that no child seems to have crashed.
         await self._flights.close()
+        await self._sandbox.close()
         await self._behind.close()
         await self._cache.close()
 
