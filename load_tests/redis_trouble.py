@@ -43,7 +43,7 @@ class Kind:
         """One that nobody has asked for, different for each number."""
         if self.stopgap:
             return GrammarSpec(GrammarKind.JSON_SCHEMA, f'{{"type": "object", "properties": {{"n{number}": {{"type": "integer"}}}}}}')
-        return GrammarSpec(GrammarKind.REGEX, f"number {number}: [a-z]{{1,20}}")
+        return GrammarSpec(GrammarKind.EBNF, f'root ::= "number {number}: " [a-z]{{1,20}}')
 
 
 KINDS = (

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import xgrammar
 
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
+from grammar_service.backends.xgrammar_learning import RuleLearning
 from grammar_service.backends.xgrammar_matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar_payload import XgrammarPayload, read_payload, write_payload
 from grammar_service.backends.xgrammar_recipe import JSON_OBJECT, Recipe, compiled, parsed, recipe_of
@@ -35,6 +36,7 @@ class XgrammarLibrary:
         self._rates: dict[str, LoadRate] = {}
         self._costs = RuleCosts()
         self._paces = ReaderPaces()
+        self._learning = RuleLearning()
 
     def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> CompiledPayload:
         try:
@@ -69,14 +71,14 @@ class XgrammarLibrary:
         return CompiledPayload(write_payload(self._version, recipe, None, compile_ms, compile_ms, little), compile_ms, compile_ms)
 
     def _loaded(self, held: XgrammarPayload, recipe: Recipe, tokenizer: GrammarTokenizer) -> xgrammar.CompiledGrammar:
-        tables = held.tables
+        tables, compiler = held.tables, self._compiler(tokenizer)
         if tables is None or self._paces.prefer_compiling(held.compile_ms, held.load_ms):
-            compiler = self._compiler(tokenizer)
             grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
             self._paces.compiling.learn(held.compile_ms, taken_ms)
         else:
             grammar, taken_ms = _timed(lambda: read_tables(unpack(tables, self._max_expanded_bytes), tokenizer.xgrammar))
             self._paces.loading.learn(held.load_ms, taken_ms)
+            self._learning.learn(lambda: compiled(recipe, compiler), held.compile_ms)
         return grammar
 
     def _rate(self, tokenizer: GrammarTokenizer) -> LoadRate:
