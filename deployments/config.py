@@ -73,7 +73,7 @@ class RedisSettings(_Section):
     url: str | None = Field(None, description="redis://host:port/db; None: no shared cache")
     password: SecretStr | None = None
     namespace: str = "maskcast"
-    timeout_ms: int = Field(25, ge=1, description="an answer that takes longer is a miss; two processes may ask for one request")
+    timeout_ms: int = Field(20, ge=1, description="an answer that takes longer is a miss; several processes may ask for one request")
     ttl_s: int = Field(7 * 24 * 3600, ge=1)
     max_value_mib: int = Field(16, ge=1)
 
