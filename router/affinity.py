@@ -13,6 +13,7 @@ from router.fleet import Flags, Fleet, Floats, Positions
 BOUND = 1.25
 FLOOR = 8.0
 RANKS = 4
+SLACK = 0.1
 TIES = 2
 
 
@@ -46,7 +47,9 @@ class Affinity:
         self._random = random
         self._limits = limits or AffinityLimits()
 
-    def choose(self, fleet: Fleet, loads: Floats, key: str | None, prefix: str | None = None, ranks: int = RANKS) -> Choice:
+    def choose(
+        self, fleet: Fleet, loads: Floats, key: str | None, prefix: str | None = None, ranks: int = RANKS, popularity: float = 0.0
+    ) -> Choice:
         """`loads` by position in `fleet`, as `LoadBoard.loads` gives them; `prefix` names the beginning of the prompt. The
         choice names so many `ranks`, where so many are within their share, and without a key at most two.
 
@@ -56,7 +59,7 @@ class Affinity:
         """
         if not len(fleet):
             return Choice(())
-        within = self._within(fleet, loads)
+        within = self._within(fleet, loads, popularity * len(fleet))
         if key is None:
             return self._less_loaded(fleet, loads, prefix, within)
         scores = fleet.scores(key)
@@ -66,10 +69,12 @@ class Affinity:
             order[:TIES] = order[:TIES][np.argsort(fleet.scores(prefix, order[:TIES]))]
         return Choice(_ids(fleet, order), passed_over)
 
-    def _within(self, fleet: Fleet, loads: Floats) -> Flags:
+    def _within(self, fleet: Fleet, loads: Floats, fair_shares: float) -> Flags:
         mean = float(loads.sum()) / fleet.weight
-        share = max(self._limits.bound * mean, self._limits.floor)
-        within: Flags = loads / fleet.weights <= min(share, max(self._limits.seats, mean))
+        rare = max(0.0, 1 - fair_shares) if fair_shares else 1.0
+        share = max((1 + (self._limits.bound - 1) * rare) * mean, self._limits.floor)
+        seats = max(self._limits.seats, (1 + SLACK * rare) * mean)
+        within: Flags = loads / fleet.weights <= min(share, seats)
         # Rounding alone, or loads that are no numbers, may leave nobody.
         return within if within.any() else np.ones(len(fleet), dtype=np.bool_)
 

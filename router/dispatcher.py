@@ -11,6 +11,7 @@ from router.dividing import Spare
 from router.fleet import Fleet
 from router.grouping import Grouping, GroupingLimits, Release, Waiting
 from router.load import LoadBoard, LoadReport
+from router.popularity import Popularity
 
 UNLIMITED = 1 << 30
 QUEUED_STEPS = 4
@@ -36,6 +37,7 @@ class Dispatcher:
     def __init__(self, random: Random, clock: Callable[[], float], affinity: AffinityLimits, grouping: GroupingLimits) -> None:
         self._affinity = Affinity(random, affinity)
         self._board = LoadBoard(clock)
+        self._popularity = Popularity(clock)
         self._grouping = Grouping(self._group_ranks, self._spare, grouping)
         self._budget = grouping.prefill_budget
         self._waiting: dict[str, Dispatched] = {}
@@ -84,6 +86,8 @@ class Dispatcher:
 
     def sent(self, request: Dispatched, replica: str) -> None:
         """It goes there, whatever was said of it before."""
+        if request.name not in self._under_way:
+            self._popularity.asked(request.key)
         self._under_way.add(request.name)
         self._board.routed(request.name, replica, request.tokens)
 
@@ -95,7 +99,8 @@ class Dispatcher:
         self._board.completed(name)
 
     def _choose(self, key: str, ranks: int = RANKS) -> tuple[str, ...]:
-        return self._affinity.choose(self._board.fleet, self._board.loads(), key or None, ranks=ranks).replicas
+        popularity = self._popularity.share(key) if key else 0.0
+        return self._affinity.choose(self._board.fleet, self._board.loads(), key or None, ranks=ranks, popularity=popularity).replicas
 
     def _group_ranks(self, key: str, tokens: int) -> Sequence[str]:
         return self._choose(key, RANKS + int(tokens / (self._budget * self._board.share())))
