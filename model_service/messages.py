@@ -26,7 +26,7 @@ class Endpoint(StrEnum):
 class Call:
     """One request for the engine: an OpenAI body without its constraint fields, and the constraint. `mark_forced` asks for the spans
     of text that the grammar forced. The rest is for the router: the tokens that the prompt is estimated to have and the grammar to force,
-    and the replica that has failed to answer this call before."""
+    a name for what the prompt begins with (or nothing), and the replica that has failed to answer this call before."""
 
     endpoint: Endpoint
     request_id: str
@@ -35,6 +35,7 @@ class Call:
     mark_forced: bool = False
     prompt_tokens: int = 0
     forced_tokens: int = 0
+    prefix: str = ""
     avoid: str = ""
 
 

@@ -25,6 +25,7 @@ class LightCall:
     held: bool = False
     prompt_tokens: int = 0
     forced_tokens: int = 0
+    prefix: str = ""
     avoid: str = ""
 
 
