@@ -32,7 +32,7 @@ class AffinityLimits:
     bound: float = BOUND
     floor: float = FLOOR
     seats: float = math.inf
-    hot: float = 1.0
+    hot: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)

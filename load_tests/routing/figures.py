@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
@@ -27,6 +28,7 @@ def row(turn: int, policy: str, phase: str, asked: Sequence[Asked], seconds: flo
         "phase": phase,
         "requests": len(asked),
         "failures": len(asked) - len(answered),
+        "statuses": dict(Counter(str(one.status) for one in asked)),
         "requests_per_s": round(len(asked) / seconds, 2),
         "latency_p50_ms": _ms(answered, 0.5),
         "latency_p99_ms": _ms(answered, 0.99),

@@ -14,7 +14,7 @@ from model_service.embedded.tasks import exercises
 
 SEED = 23
 ZIPF = 1.1
-MAX_TOKENS = 24
+MAX_TOKENS = 48
 LARGEST_BYTES = 10_000
 HOT_SHARE = 0.8
 HOT_RANK = 12

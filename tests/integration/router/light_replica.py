@@ -76,6 +76,9 @@ class Light:
             await self._gate.pass_through.remote()
         return self._name
 
+    async def process(self) -> tuple[str, int]:
+        return self._name, os.getpid()
+
     async def end(self) -> None:
         os._exit(1)
 
