@@ -25,6 +25,9 @@ bench: setup  ## every benchmark there is; refreshes the README's tables
 	@$(BIN)/python -m load_tests.abuse --json load_tests/results/abuse.json
 	@$(BIN)/python -m load_tests.peers.jump_forward --tekken --json load_tests/results/jump_forward.json
 	@$(BIN)/python -m load_tests.mask_bytes --json load_tests/results/mask_bytes.json
+	@$(BIN)/python -m load_tests.router_overhead --json load_tests/results/router_overhead.json
+	@$(BIN)/maskcast simulate --json load_tests/results/simulation.json --plot load_tests/results/simulation.png
+	@$(BIN)/python -m load_tests.peers.routing --json load_tests/results/routing.json
 	@$(BIN)/python -m load_tests.readme_tables
 
 setup:

@@ -38,6 +38,7 @@ def engine_settings(settings: Settings) -> EngineSettings:
         gpu_memory_utilization=model.gpu_memory_utilization,
         tool_call_parser=model.tool_call_parser,
         jump_forward=model.jump_forward,
+        count_mask_rows=model.count_mask_rows,
         engine_args=model.engine_args,
     )
 

@@ -17,6 +17,7 @@ from deployments.call_sizes import CallSizes
 from deployments.constraints import NamedGrammar
 from deployments.errors import ApiError, translated, unavailable
 from deployments.prepared import PreparedGrammars
+from deployments.prompt_prefix import prompt_prefix
 from deployments.protocol import ParsedRequest, RequestReader
 from deployments.registry import GrammarRegistry
 from grammar_service.errors import GrammarError
@@ -67,7 +68,8 @@ class Gateway:
     def _call(self, request: ParsedRequest, grammar: ResolvedGrammar | None) -> Call:
         forced = self._sizes.forced(grammar.key) if grammar else 0
         prompt = self._sizes.prompt(request.body)
-        return Call(request.endpoint, request.request_id, request.body, grammar, request.mark_forced, prompt, forced)
+        prefix = prompt_prefix(request.body)
+        return Call(request.endpoint, request.request_id, request.body, grammar, request.mark_forced, prompt, forced, prefix)
 
     async def _ready(self, request: ParsedRequest, tenant: str) -> ResolvedGrammar | None:
         if (requested := request.requested) is None:

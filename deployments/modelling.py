@@ -12,8 +12,9 @@ from ray.serve.handle import DeploymentHandle
 from deployments.builders import engine_settings, limits, open_cache, secret
 from deployments.config import Settings
 from deployments.pool import CompilePool
-from deployments.telemetry import GrammarMetrics, JumpMetrics
+from deployments.telemetry import EngineMetrics, GrammarMetrics, JumpMetrics
 from grammar_service.source import GrammarSource
+from model_service.core_figures import CoreFigures
 from model_service.messages import Call, Failure, Head, ReplicaStatus
 from model_service.replica import ModelReplica
 
@@ -27,18 +28,19 @@ class ModelDeployment:
         async def open_source() -> GrammarSource:
             return GrammarSource(open_cache(settings), pool.compile, secret(settings), await pool.fingerprint(), limits(settings))
 
-        name = serve.get_replica_context().replica_id.unique_id
+        context = serve.get_replica_context()
+        name = context.replica_id.unique_id
         self._replica = ModelReplica(engine_settings(settings), open_source, name)
         self._metrics = GrammarMetrics("model")
-        self._jumps = JumpMetrics(serve.get_replica_context().deployment)
+        self._jumps = JumpMetrics(context.deployment)
+        self._engine = EngineMetrics(context.deployment, name)
+        self._told = CoreFigures()
         await self._replica.start()
 
     async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
         async for item in self._replica.respond(call):
             yield item
-        status = await self._replica.status()
-        self._metrics.update(status.grammar)
-        self._jumps.update(status.jumps)
+        self._publish(await self._replica.status())
 
     async def status(self) -> ReplicaStatus:
         return await self._replica.status()
@@ -46,8 +48,22 @@ class ModelDeployment:
     async def record_routing_stats(self) -> dict[str, Any]:
         """What the router goes by (`router.load.LoadReport`); Ray Serve asks for it every second. `running` counts those that wait in the
         engine as well."""
-        status = await self._replica.status()
-        return {"taken_at": time.time(), "running": status.running, "outstanding_prefill_tokens": status.outstanding_prefill_tokens}
+        status, earlier = await self._replica.status(), self._told
+        self._publish(status)
+        self._told = status.core
+        return {
+            "taken_at": time.time(),
+            "running": status.running,
+            "outstanding_prefill_tokens": status.outstanding_prefill_tokens,
+            "resident_keys": status.core.grammars_resident,
+            "mask_ms": status.core.mask_ms(earlier),
+            "step_ms": status.core.step_ms(earlier),
+        }
+
+    def _publish(self, status: ReplicaStatus) -> None:
+        self._metrics.update(status.grammar)
+        self._jumps.update(status.jumps)
+        self._engine.update(status)
 
     async def check_health(self) -> None:
         await self._replica.check_health()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from grammar_service.bench.quantiles import ratio
-from grammar_service.bench.report import BenchReport, Target
+from grammar_service.bench.report import BenchReport, Row, Target
 from grammar_service.errors import MaskcastError
 from router.simulation.figures import Figures
 from router.simulation.policies import CONSISTENT, MASKCAST, POLICIES, POWER_OF_TWO
@@ -17,12 +19,16 @@ from router.simulation.scenarios import BURST, Size, recorded, synthetic
 from router.simulation.traffic import TraceError, read_trace
 from router.simulation.world import Scenario, World
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 PACKAGES = ("maskcast", "numpy")
 _SHADES = ("#c6dbef", "#9ecae1", "#6baed6", "#08519c")
 _INK = "#333333"
 _CAPTION = (
     "/s: answers a second; p50, p99: arrival to first token; skew: requests on the most loaded replica / mean; "
-    "held: grammars on a replica; rows: distinct masks in a step; brought: grammars compiled or fetched"
+    "held: grammars on a replica; rows: distinct masks in a step; brought: grammars compiled or fetched; prefix: prompts whose beginning "
+    "was in the prefix cache"
 )
 
 
@@ -74,53 +80,83 @@ def targets(found: Sequence[Figures]) -> Iterator[Target]:
         yield Target.at_most(f"{scenario}: p99 wait, ours / consistent hash", ratio(ours.wait_p99_ms, bare.wait_p99_ms), 0.5, "×")
 
 
+FIGURES = ("/s", "p50 ms", "p99 ms", "skew", "held", "rows", "brought", "prefix")
+
+
+def cells(row: Row) -> list[str]:
+    """A row's figures as they are shown, see `FIGURES`."""
+    waits = [f"{ms:.1f}" if ms < 1000 else f"{ms:,.0f}" for ms in (row["wait_p50_ms"], row["wait_p99_ms"])]
+    spread = f"{row['imbalance']:.2f}", f"{row['resident']:.0f}", f"{row['rows_per_step']:.1f}"
+    return [f"{row['answers_per_s']:,.0f}", *waits, *spread, f"{row['compiled'] + row['fetched']:,}", f"{100 * row['prefix_hits']:.0f} %"]
+
+
 def table(found: Sequence[Figures]) -> Table:
     """All figures, for a terminal."""
     shown = Table(title="routing, simulated", title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("scenario", "policy"):
         shown.add_column(heading, no_wrap=True)
-    for heading in ("/s", "p50 ms", "p99 ms", "skew", "held", "rows", "brought"):
+    for heading in FIGURES:
         shown.add_column(heading, justify="right", no_wrap=True)
     shown.caption = _CAPTION
     for number, one in enumerate(found):
         last = number % len(POLICIES) == len(POLICIES) - 1
-        waits = [f"{ms:.1f}" if ms < 1000 else f"{ms:,.0f}" for ms in (one.wait_p50_ms, one.wait_p99_ms)]
-        spread = f"{one.imbalance:.2f}", f"{one.resident:.0f}", f"{one.rows_per_step:.1f}", f"{one.compiled + one.fetched:,}"
-        shown.add_row(one.scenario, one.policy, f"{one.answers_per_s:,.0f}", *waits, *spread, end_section=last)
+        shown.add_row(one.scenario, one.policy, *cells(one.row()), end_section=last)
     return shown
 
 
 def draw(found: Sequence[Figures], path: Path) -> None:
-    """A PNG: a panel for each of four figures, a group of bars for each scenario. Folders are made. Raises SimulationFailed without
+    """A PNG: a panel for each of six figures, a group of bars for each scenario. Folders are made. Raises SimulationFailed without
     matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise SimulationFailed("a plot needs matplotlib: pip install matplotlib") from None
-    names = list(dict.fromkeys(one.scenario for one in found))
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    for axes, (title, field, log) in zip(figure.subplots(2, 2).flat, _PANELS, strict=True):
-        for number, (policy, shade) in enumerate(zip(POLICIES, _SHADES, strict=True)):
-            values = [float(getattr(one, field)) for one in found if one.policy == policy]
-            places = [group + 0.2 * (number - 1.5) for group in range(len(names))]
-            axes.bar(places, values, 0.185, color=shade, label=policy)
-        axes.set_title(title, loc="left", color=_INK, fontsize=10)
-        axes.set_xticks(range(len(names)), names)
-        axes.set_yscale("log" if log else "linear")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(axis="x", length=0)
+    figure = Figure(figsize=(15, 7.5), layout="constrained")
+    for axes, panel in zip(figure.subplots(2, 3).flat, _PANELS, strict=True):
+        _draw_panel(axes, panel, found)
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(POLICIES), frameon=False)
-    figure.suptitle(f"Routing on {found[0].replicas:,} simulated replicas", color=_INK)
+    title = f"Routing on {found[0].replicas:,} simulated replicas, {found[0].requests:,} requests in the first scenario"
+    figure.suptitle(title, color=_INK)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=140)
+    figure.savefig(path, dpi=110)
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """`foot`: where bars begin, on a logarithmic scale that is not 0."""
+
+    title: str
+    value: Callable[[Figures], float]
+    form: str
+    foot: float = 0.0
 
 
 _PANELS = (
-    ("p99 wait to the first token, ms (logarithmic)", "wait_p99_ms", True),
-    ("most loaded replica / mean (logarithmic)", "imbalance", True),
-    ("grammars resident on a replica", "resident", False),
-    ("distinct mask rows in a step", "rows_per_step", False),
+    _Panel("p99 wait to the first token, ms (logarithmic)", lambda one: one.wait_p99_ms, "{:,.0f}", 10.0),
+    _Panel("requests on the most loaded replica / mean (logarithmic)", lambda one: one.imbalance, "{:.2f}", 1.0),
+    _Panel("grammars compiled or fetched", lambda one: one.compiled + one.fetched, "{:,.0f}"),
+    _Panel("grammars resident on a replica", lambda one: one.resident, "{:.0f}"),
+    _Panel("different mask rows in a step", lambda one: one.rows_per_step, "{:.1f}"),
+    _Panel("prompts that met their prefix cache, %", lambda one: 100 * one.prefix_hits, "{:.0f}"),
 )
+
+
+def _draw_panel(axes: Axes, panel: _Panel, found: Sequence[Figures]) -> None:
+    names = list(dict.fromkeys(one.scenario for one in found))
+    for number, (policy, shade) in enumerate(zip(POLICIES, _SHADES, strict=True)):
+        values = [max(panel.foot, panel.value(one)) for one in found if one.policy == policy]
+        places = [group + 0.22 * (number - 1.5) for group in range(len(names))]
+        bars = axes.bar(places, [value - panel.foot for value in values], 0.2, bottom=panel.foot, color=shade, label=policy)
+        axes.bar_label(bars, [panel.form.format(value) for value in values], fontsize=6.5, padding=1, color=_INK)
+    axes.set_title(panel.title, loc="left", color=_INK, fontsize=10)
+    axes.set_xticks(range(len(names)), names)
+    if panel.foot:
+        axes.set_yscale("log")
+    axes.set_ylim(bottom=panel.foot)
+    # The bars say their values.
+    axes.yaxis.set_visible(False)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="x", length=0)
 
 
 def _play(scenario: Scenario, policy: str, seed: int, progress: Callable[[str, int, int], None]) -> Figures:

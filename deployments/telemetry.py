@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 import httpx
 import ray
@@ -15,9 +16,9 @@ from prometheus_client.core import Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
-from ray.util.metrics import Counter, Histogram
+from ray.util.metrics import Counter, Gauge, Histogram
 
-from model_service.messages import Endpoint
+from model_service.messages import Endpoint, ReplicaStatus
 
 KEPT = ("ray_maskcast_", "ray_vllm_", "ray_serve_")
 SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -74,6 +75,34 @@ class JumpMetrics:
         """Raises KeyError for a counter that is not one of these."""
         for name, more in self._growth.of(counters).items():
             self._counters[name].inc(more, self._labels)
+
+
+class EngineMetrics:
+    """Publishes what one replica's engine core counts of its steps, and what it holds."""
+
+    _COUNTED: ClassVar[dict[str, str]] = {
+        "steps": "Steps that the engine has computed.",
+        "step_us": "Microseconds that they took.",
+        "mask_us": "Microseconds of these that went into masks.",
+        "masked_steps": "Steps in which a grammar masked anything.",
+        "mask_rows": "Mask rows of these steps.",
+        "distinct_mask_rows": "Different mask rows of each of these steps, added up; 0 unless model.count_mask_rows is set.",
+        "grammars_loaded": "Grammars that the engine had to load, from their tables or by compiling their recipe.",
+    }
+
+    def __init__(self, deployment: str, replica: str) -> None:
+        self._labels = {"deployment": deployment, "replica": replica}
+        names = tuple(self._labels)
+        self._counters = {name: Counter(f"maskcast_engine_{name}", told, names) for name, told in self._COUNTED.items()}
+        self._resident = Gauge("maskcast_engine_grammars_resident", "Grammars that the engine holds.", names)
+        self._running = Gauge("maskcast_engine_running", "Requests that the engine has accepted and not yet finished.", names)
+        self._growth = _Growth()
+
+    def update(self, status: ReplicaStatus) -> None:
+        for name, more in self._growth.of({name: getattr(status.core, name) for name in self._COUNTED}).items():
+            self._counters[name].inc(more, self._labels)
+        self._resident.set(status.core.grammars_resident, self._labels)
+        self._running.set(status.running, self._labels)
 
 
 class MetricsPage:

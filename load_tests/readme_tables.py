@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from deployments import simulation
 from grammar_service.bench.report import BenchReport
 from load_tests import mask_bytes
 
@@ -64,6 +65,14 @@ def mask_table(report: BenchReport) -> str:
     return "\n".join([_ran(report), "", *_table(list(mask_bytes.HEADINGS), rows)])
 
 
+def simulation_table(report: BenchReport) -> str:
+    """All figures, and which promises are not kept."""
+    rows = [[str(row["scenario"]), str(row["policy"]), *simulation.cells(row)] for row in report.rows]
+    missed = [f"- missed: {target.name}: {target.shown()}, promised {target.target}" for target in report.targets if not target.holds]
+    kept = f"{len(report.targets) - len(missed)} of {len(report.targets)} promises are kept."
+    return "\n".join([_ran(report), "", *_table(["", "", *simulation.FIGURES], rows), "", kept, *missed])
+
+
 def _ran(report: BenchReport) -> str:
     machine = report.machine
     packages = ", ".join(f"{name} {version}" for name, version in report.versions.items())
@@ -80,7 +89,7 @@ def _line(cells: list[str]) -> str:
     return f"| {' | '.join(escaped)} |"
 
 
-_TABLES: Tables = {"conformance": conformance_table}
+_TABLES: Tables = {"conformance": conformance_table, "simulation": simulation_table}
 ARCHITECTURE_TABLES: Tables = {"mask_bytes": mask_table}
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from grammar_service.resolve import ResolvedGrammar
+from model_service.core_figures import CoreFigures
 
 KEY_ARGUMENT = "maskcast_key"
 """The extra argument of vLLM's (`vllm_xargs`) in which a grammar key travels through its serving classes."""
@@ -25,7 +26,7 @@ class Endpoint(StrEnum):
 class Call:
     """One request for the engine: an OpenAI body without its constraint fields, and the constraint. `mark_forced` asks for the spans
     of text that the grammar forced. The rest is for the router: the tokens that the prompt is estimated to have and the grammar to force,
-    and the replica that has failed to answer this call before."""
+    a name for what the prompt begins with (or nothing), and the replica that has failed to answer this call before."""
 
     endpoint: Endpoint
     request_id: str
@@ -34,6 +35,7 @@ class Call:
     mark_forced: bool = False
     prompt_tokens: int = 0
     forced_tokens: int = 0
+    prefix: str = ""
     avoid: str = ""
 
 
@@ -65,10 +67,12 @@ ENGINE_DEAD = "engine_dead"
 @dataclass(frozen=True, slots=True)
 class ReplicaStatus:
     """`grammar` holds the replica's grammar counters (memory_hits, redis_hits, pool_calls, corrupt); `jumps` those of its engine
-    (forced_tokens, forced_segments, steps_saved); `outstanding_prefill_tokens` what it has accepted and not yet prefilled."""
+    (forced_tokens, forced_segments, steps_saved); `outstanding_prefill_tokens` what it has accepted and not yet prefilled;
+    `core` what its engine core has counted."""
 
     replica: str
     running: int
     grammar: dict[str, int]
     jumps: dict[str, int] = field(default_factory=dict)
     outstanding_prefill_tokens: int = 0
+    core: CoreFigures = field(default_factory=CoreFigures)

@@ -22,6 +22,7 @@ class EngineSettings:
     gpu_memory_utilization: float = 0.9
     tool_call_parser: str = "hermes"
     jump_forward: bool = True
+    count_mask_rows: bool = False
     engine_args: dict[str, Any] = field(default_factory=dict)
 
     @property

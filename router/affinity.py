@@ -13,6 +13,7 @@ from router.fleet import Flags, Fleet, Floats, Positions
 BOUND = 1.25
 FLOOR = 8.0
 RANKS = 4
+SLACK = 0.1
 TIES = 2
 
 
@@ -21,11 +22,17 @@ class AffinityLimits:
     """A replica is over its share when its load is above `bound` × the mean and above `floor`: in an engine that is nearly idle one
     request more costs next to nothing, and an even spread is not worth another copy of the grammar. It is over its share as well when
     its load is above `seats`, the number of requests that an engine runs at once, and above the mean: the next one would wait
-    there, and would not elsewhere. Loads are in requests, for a replica of weight 1."""
+    there, and would not elsewhere. Where it is above both everywhere, `SLACK` above the mean is no reason to move.
+
+    A grammar that is popular leaves its replica sooner than others, and makes room for them: it keeps every replica busy that it comes
+    to, where a rare one would only cost another copy. The bound falls from `bound` × the mean for one that is never asked for to the
+    mean itself for one that is asked for as often as `hot` × what is one replica's share. Loads are in requests, for a replica of
+    weight 1."""
 
     bound: float = BOUND
     floor: float = FLOOR
     seats: float = math.inf
+    hot: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +53,11 @@ class Affinity:
         self._random = random
         self._limits = limits or AffinityLimits()
 
-    def choose(self, fleet: Fleet, loads: Floats, key: str | None, prefix: str | None = None, ranks: int = RANKS) -> Choice:
-        """`loads` by position in `fleet`, as `LoadBoard.loads` gives them; `prefix` names the beginning of the prompt. The
-        choice names so many `ranks`, where so many are within their share, and without a key at most two.
+    def choose(
+        self, fleet: Fleet, loads: Floats, key: str | None, prefix: str | None = None, ranks: int = RANKS, popularity: float = 0.0
+    ) -> Choice:
+        """`loads` by position in `fleet`, as `LoadBoard.loads` gives them; `prefix` names the beginning of the prompt; `popularity` is the
+        key's share of all traffic. The choice names so many `ranks`, where so many are within their share, and without a key at most two.
 
         With a key: the best ranks within their share. Where the first one is over, the prefix decides between the next ones, so that
         what a hot grammar spills meets its prefix cache. Without a key: the less loaded of two, which are the first ranks of
@@ -56,7 +65,7 @@ class Affinity:
         """
         if not len(fleet):
             return Choice(())
-        within = self._within(fleet, loads)
+        within = self._within(fleet, loads, popularity)
         if key is None:
             return self._less_loaded(fleet, loads, prefix, within)
         scores = fleet.scores(key)
@@ -66,10 +75,13 @@ class Affinity:
             order[:TIES] = order[:TIES][np.argsort(fleet.scores(prefix, order[:TIES]))]
         return Choice(_ids(fleet, order), passed_over)
 
-    def _within(self, fleet: Fleet, loads: Floats) -> Flags:
+    def _within(self, fleet: Fleet, loads: Floats, popularity: float) -> Flags:
         mean = float(loads.sum()) / fleet.weight
-        share = max(self._limits.bound * mean, self._limits.floor)
-        within: Flags = loads / fleet.weights <= min(share, max(self._limits.seats, mean))
+        rarity = max(0.0, 1 - popularity * len(fleet) / self._limits.hot)
+        bound = 1 + (self._limits.bound - 1) * rarity if rarity else 1.0
+        share = max(bound * mean, self._limits.floor)
+        seats = max(self._limits.seats, (1 + SLACK * rarity) * mean)
+        within: Flags = loads / fleet.weights <= min(share, seats)
         # Rounding alone, or loads that are no numbers, may leave nobody.
         return within if within.any() else np.ones(len(fleet), dtype=np.bool_)
 

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
+import numpy as np
+
 from router.affinity import RANKS, Affinity, AffinityLimits
 from router.dividing import Spare
 from router.fleet import Fleet
 from router.grouping import Grouping, GroupingLimits, Release, Waiting
 from router.load import LoadBoard, LoadReport
+from router.popularity import Popularity
 
 UNLIMITED = 1 << 30
 QUEUED_STEPS = 4
@@ -19,11 +22,12 @@ QUEUED_STEPS = 4
 @dataclass(frozen=True, slots=True)
 class Dispatched:
     """A request as the policy sees it: `name` is its own and nobody else's; an empty `key` is no grammar; `tokens` are to be prefilled,
-    prompt and forced text together."""
+    prompt and forced text together; prompts of one `prefix` begin alike, and an empty one says nothing."""
 
     name: str
     key: str = ""
     tokens: int = 0
+    prefix: str = ""
 
 
 class Dispatcher:
@@ -36,7 +40,8 @@ class Dispatcher:
     def __init__(self, random: Random, clock: Callable[[], float], affinity: AffinityLimits, grouping: GroupingLimits) -> None:
         self._affinity = Affinity(random, affinity)
         self._board = LoadBoard(clock)
-        self._grouping = Grouping(self._group_ranks, self._spare, grouping)
+        self._popularity = Popularity(clock)
+        self._grouping = Grouping(self._group_ranks, self._spare, grouping, self._prefers)
         self._budget = grouping.prefill_budget
         self._waiting: dict[str, Dispatched] = {}
         self._under_way: set[str] = set()
@@ -63,7 +68,7 @@ class Dispatcher:
     def arrived(self, request: Dispatched, now: float) -> None:
         """It waits for its group, until `tick` releases it."""
         self._waiting[request.name] = request
-        self._grouping.arrived(Waiting(request.name, request.key, request.tokens, now))
+        self._grouping.arrived(Waiting(request.name, request.key, request.tokens, now, request.prefix))
 
     def tick(self, now: float) -> list[Release]:
         """Who goes now, and counts from now on as sent where its release says."""
@@ -77,13 +82,15 @@ class Dispatcher:
         """When to tick again if nothing arrives before; None when nobody waits."""
         return self._grouping.next_tick()
 
-    def ranks(self, key: str, avoid: str = "") -> tuple[str, ...]:
+    def ranks(self, request: Dispatched, avoid: str = "") -> tuple[str, ...]:
         """Replicas, the best one first; `avoid` is not among them, unless there is no other."""
-        chosen = self._choose(key, RANKS + bool(avoid))
+        chosen = self._choose(request.key, request.prefix, RANKS + bool(avoid))
         return tuple(replica for replica in chosen if replica != avoid) or chosen
 
     def sent(self, request: Dispatched, replica: str) -> None:
         """It goes there, whatever was said of it before."""
+        if request.name not in self._under_way:
+            self._popularity.asked(request.key)
         self._under_way.add(request.name)
         self._board.routed(request.name, replica, request.tokens)
 
@@ -94,11 +101,18 @@ class Dispatcher:
         self._under_way.discard(name)
         self._board.completed(name)
 
-    def _choose(self, key: str, ranks: int = RANKS) -> tuple[str, ...]:
-        return self._affinity.choose(self._board.fleet, self._board.loads(), key or None, ranks=ranks).replicas
+    def _choose(self, key: str, prefix: str, ranks: int) -> tuple[str, ...]:
+        popularity = self._popularity.share(key) if key else 0.0
+        return self._affinity.choose(self._board.fleet, self._board.loads(), key or None, prefix or None, ranks, popularity).replicas
 
-    def _group_ranks(self, key: str, tokens: int) -> Sequence[str]:
-        return self._choose(key, RANKS + int(tokens / (self._budget * self._board.share())))
+    def _group_ranks(self, key: str, tokens: int, prefix: str) -> Sequence[str]:
+        return self._choose(key, prefix, RANKS + int(tokens / (self._budget * self._board.share())))
+
+    def _prefers(self, prefix: str, replicas: Sequence[str]) -> Sequence[int]:
+        fleet = self._board.fleet
+        scores = fleet.scores(prefix, np.array([fleet.positions[replica] for replica in replicas]))
+        order: Sequence[int] = np.argsort(scores).tolist()
+        return order
 
     def _spare(self, replica: str) -> Spare:
         """Our share of a step, as long as no more than `QUEUED_STEPS` wait there: other routers are about to send theirs. Seats are no

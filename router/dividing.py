@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -14,23 +14,30 @@ class Spare:
     requests: int
 
 
-def divide(needs: Sequence[int], places: Sequence[Spare]) -> list[int]:
+def divide(needs: Sequence[int], places: Sequence[Spare], preferred: Callable[[int], Sequence[int]] = lambda number: ()) -> list[int]:
     """For each request, by its prefill tokens and in turn, the index of its place; shorter than `needs` where one fits nowhere, so that
     nobody overtakes it.
 
     Only the first places are used, as many as it takes, each in proportion to its spare tokens. A place with any room takes one request
-    however long: engines prefill long prompts in several steps.
+    however long: engines prefill long prompts in several steps. Of the places that have a part of their proportion left, a request
+    takes the first one in what is `preferred` for its number, and otherwise the one that has most.
     """
     used = _enough(needs, places)
     whole = sum(max(0, place.prefill_tokens) for place in used)
     scale = min(1.0, sum(needs) / whole) if whole else 1.0
     given, seats = [0] * len(used), [0] * len(used)
     chosen: list[int] = []
-    for need in needs:
+
+    def left(at: int) -> float:
+        return used[at].prefill_tokens * scale - given[at]
+
+    for number, need in enumerate(needs):
         fits = [at for at, place in enumerate(used) if _fits(need, given[at], seats[at], place)]
         if not fits:
             break
-        best = max(fits, key=lambda at: used[at].prefill_tokens * scale - given[at])
+        wanted = preferred(number) if len(fits) > 1 else ()
+        best = next((at for at in wanted if at in fits and left(at) > 0), None)
+        best = max(fits, key=left) if best is None else best
         given[best] += need
         seats[best] += 1
         chosen.append(best)

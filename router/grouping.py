@@ -22,12 +22,20 @@ RETRY_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A request with a grammar; `arrived_at` in seconds of the clock of `tick`, which does not run backwards."""
+    """A request with a grammar; `arrived_at` in seconds of the clock of `tick`, which does not run backwards. Prompts of one `prefix`
+    begin alike; an empty one says nothing."""
 
     request: str
     key: str
     prefill_tokens: int
     arrived_at: float
+    prefix: str = ""
+
+
+Ranks = Callable[[str, int, str], Sequence[str]]
+"""Replicas for a key, the best first, as many as so many prefill tokens need; of equal ones, those of the prefix."""
+Prefers = Callable[[str, Sequence[str]], Sequence[int]]
+"""The places of these replicas in the order in which a prefix ranks them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +89,25 @@ class _Group:
 
 
 class Grouping:
-    """`ranks` names replicas for a key, the best first, as many as so many prefill tokens need; `spare` what one of them can take, None
-    where nobody knows, and then it can take a full budget. Both are asked in `tick`, and of what it releases itself it keeps count.
+    """`spare` says what a replica can take, None where nobody knows, and then it can take a full budget. It is asked in `tick`, as `ranks`
+    is, for the prefix of a group's oldest request; of what it releases itself it keeps count. A group that is divided is divided by
+    prefixes as far as the shares allow it, where `prefers` tells how these rank replicas.
 
     A request that finds nothing of its grammar waiting is due at once. What is due goes oldest first, and where a replica cannot take
     all of a group, the rest keeps its place before younger ones: nobody waits for later arrivals without end.
     """
 
     def __init__(
-        self, ranks: Callable[[str, int], Sequence[str]], spare: Callable[[str], Spare | None], limits: GroupingLimits | None = None
+        self,
+        ranks: Ranks,
+        spare: Callable[[str], Spare | None],
+        limits: GroupingLimits | None = None,
+        prefers: Prefers | None = None,
     ) -> None:
         self._ranks = ranks
         self._spare = spare
         self._limits = limits or GroupingLimits()
+        self._prefers = prefers
         self._groups: dict[str, _Group] = {}
         self._keys: dict[str, str] = {}
 
@@ -136,7 +150,7 @@ class Grouping:
         return group.oldest_at + (0.0 if complete else self._limits.window_s)
 
     def _release(self, key: str, group: _Group, room: _Room, now: float) -> list[Release]:
-        group.ranks = ranks = self._ranks(key, group.tokens)
+        group.ranks = ranks = self._ranks(key, group.tokens, group.waiting[0].prefix)
         sent: dict[str, list[str]] = {}
         if ranks:
             self._fill(group, room, sent)
@@ -158,7 +172,13 @@ class Grouping:
 
     def _fill(self, group: _Group, room: _Room, sent: dict[str, list[str]]) -> None:
         places = [room.at(replica) for replica in group.ranks]
-        shares = divide([waiting.prefill_tokens for waiting in islice(group.waiting, _seats(places))], places)
+        considered = list(islice(group.waiting, _seats(places)))
+
+        def preferred(number: int) -> Sequence[int]:
+            prefix = considered[number].prefix
+            return self._prefers(prefix, group.ranks) if prefix and self._prefers else ()
+
+        shares = divide([waiting.prefill_tokens for waiting in considered], places, preferred)
         for share in shares:
             replica, waiting = group.ranks[share], group.take()
             sent.setdefault(replica, []).append(waiting.request)

@@ -11,7 +11,7 @@ import numpy as np
 
 from router.fleet import Fleet, Floats
 
-SLOW, SLOWEST = 1.5, 4.0
+SLOW, SLOWEST = 2.0, 4.0
 REFRESH_S = 0.1
 
 
@@ -36,14 +36,16 @@ class LoadScale:
     that runs costs every step one token, a backlog costs the next step all of its tokens, and whoever comes next waits behind it: 64 is
     where simulated bursts of one grammar waited least, without more grammars on each replica.
 
-    Reports count in full until `fresh_s` and not at all from `stale_s` on. They are smoothed over `smooth_s`. Between
-    reports half of a prefill backlog is worked off every `half_life_s`.
+    Reports count in full until `fresh_s` and not at all from `stale_s` on. They are smoothed over `smooth_s`, and step times over
+    `steps_smooth_s`: long prompts and a busy machine make any engine slow for seconds. Between reports half of a prefill backlog is
+    worked off every `half_life_s`.
     """
 
     tokens_per_request: float = 64.0
     fresh_s: float = 15.0
     stale_s: float = 45.0
     smooth_s: float = 2.0
+    steps_smooth_s: float = 20.0
     half_life_s: float = 0.25
 
 
@@ -143,7 +145,8 @@ class LoadBoard:
         since = [move for move in self._moves[report.replica] if move.at > taken]
         own_then = known.own[at] - sum(move.requests for move in since)
         expected = max(0.0, known.others[at] + (own_then - known.own_then[at]) * self._view.ratio)
-        keeps = math.exp((known.taken_at[at] - taken) / self._scale.smooth_s)
+        known_at = float(known.taken_at[at])
+        keeps = math.exp((known_at - taken) / self._scale.smooth_s)
         reported = max(0.0, report.running + report.waiting - own_then)
         known.others[at] = expected * keeps + reported * (1 - keeps)
         known.own_then[at], known.taken_at[at] = own_then, taken
@@ -151,7 +154,7 @@ class LoadBoard:
         known.sent[at] = sum(move.tokens * self._left(now - move.at) for move in since if move.sent_at > taken)
         known.sent_at[at] = now
         self._view_at = -math.inf
-        self._learn_step(at, report.step_ms, keeps)
+        self._learn_step(at, report.step_ms, math.exp((known_at - taken) / self._scale.steps_smooth_s))
         self._reports[report.replica] = report
 
     def routed(self, request: str, replica: str, prefill_tokens: int) -> None:

@@ -14,8 +14,8 @@ LONGEST = 1 << 24
 
 @runtime_checkable
 class RoutedCall(Protocol):
-    """What a call says of itself: how many tokens its prompt has and its grammar is thought to force, and which replica has just failed
-    to answer it (its id, or nothing)."""
+    """What a call says of itself: how many tokens its prompt has and its grammar is thought to force, a name for what its prompt begins
+    with, and which replica has just failed to answer it (its id); either may be empty."""
 
     @property
     def prompt_tokens(self) -> int: ...
@@ -24,12 +24,16 @@ class RoutedCall(Protocol):
     def forced_tokens(self) -> int: ...
 
     @property
+    def prefix(self) -> str: ...
+
+    @property
     def avoid(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
     tokens: int = 0
+    prefix: str = ""
     avoid: str = ""
 
 
@@ -37,7 +41,8 @@ def read_call(arguments: Sequence[Any]) -> CallFacts:
     """Of a request's positional arguments, of which the first one that is a call counts."""
     for call in arguments:
         if isinstance(call, RoutedCall):
-            return CallFacts(int(_number(call.prompt_tokens) + _number(call.forced_tokens)), str(call.avoid or ""))
+            tokens = int(_number(call.prompt_tokens) + _number(call.forced_tokens))
+            return CallFacts(tokens, str(call.prefix or ""), str(call.avoid or ""))
     return CallFacts()
 
 

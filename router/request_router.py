@@ -151,13 +151,13 @@ class SchemaRouter(RequestRouter):
         request, avoid = Dispatched(next(self._names), pending.metadata.session_id or ""), ""
         with self._guarded():
             facts = read_call(pending.args)
-            request, avoid = Dispatched(request.name, request.key, facts.tokens), facts.avoid
+            request, avoid = Dispatched(request.name, request.key, facts.tokens, facts.prefix), facts.avoid
         return _Ticket(pending, request, avoid)
 
     def _ranked(self, candidates: list[RunningReplica], pending: PendingRequest) -> list[list[RunningReplica]]:
         ticket = self._tickets.get(id(pending.metadata)) or self._ticket(pending)
         release = (ticket.release,) if ticket.release else ()
-        ranked = dict.fromkeys((*release, *self.dispatcher.ranks(ticket.request.key, ticket.avoid)))
+        ranked = dict.fromkeys((*release, *self.dispatcher.ranks(ticket.request, ticket.avoid)))
         order = [self._known[name] for name in ranked if name in self._known]
         looked_at = random.sample(candidates, min(LOOKED_AT, len(candidates)))
         others = [one for one in looked_at if one.replica_id.unique_id not in (*ranked, ticket.avoid)]

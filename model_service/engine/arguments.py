@@ -12,19 +12,20 @@ from vllm.v1.core.sched.scheduler import Scheduler
 
 from model_service.engine.jumping import JumpForwardScheduler
 from model_service.engine.scheduler import CHANNEL, MaskcastAsyncScheduler, MaskcastScheduler
+from model_service.engine.watched import COUNT_ROWS, FIGURES
 from model_service.engine.worker import MaskcastCPUWorker, MaskcastWorker
 from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings
 
 
-def parse_arguments(settings: EngineSettings, channel: str) -> Namespace:
-    """vLLM's own argument object, so that its checks and defaults apply.
+def parse_arguments(settings: EngineSettings, channel: str, figures: str = "") -> Namespace:
+    """vLLM's own argument object, so that its checks and defaults apply. `figures`: path of the page that the engine core counts on.
 
     Raises:
         EngineSettingsError: vLLM refuses an argument.
     """
     try:
-        arguments: Namespace = make_arg_parser(_Parser()).parse_args(_flags(_values(settings, channel)))
+        arguments: Namespace = make_arg_parser(_Parser()).parse_args(_flags(_values(settings, channel, figures)))
     except (ValueError, TypeError) as error:
         raise EngineSettingsError(f"engine arguments: {error}") from error
     return arguments
@@ -35,7 +36,7 @@ class _Parser(FlexibleArgumentParser):
         raise ValueError(message)
 
 
-def _values(settings: EngineSettings, channel: str) -> dict[str, Any]:
+def _values(settings: EngineSettings, channel: str, figures: str) -> dict[str, Any]:
     named = {
         "model": settings.model,
         "served_model_name": [settings.served_name],
@@ -51,7 +52,8 @@ def _values(settings: EngineSettings, channel: str) -> dict[str, Any]:
         "structured_outputs_config": {"backend": "xgrammar"},
     }
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
-    ours: dict[str, Any] = {"scheduler_cls": _path(_scheduler(settings)), "additional_config": {CHANNEL: channel}}
+    told = {CHANNEL: channel, FIGURES: figures, COUNT_ROWS: settings.count_mask_rows}
+    ours: dict[str, Any] = {"scheduler_cls": _path(_scheduler(settings)), "additional_config": told}
     if settings.jumps or not settings.on_gpu:
         ours["worker_cls"] = _path(MaskcastWorker if settings.on_gpu else MaskcastCPUWorker)
     if settings.jumps:

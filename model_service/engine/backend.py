@@ -83,6 +83,11 @@ class LoadedGrammars:
         self._max_bytes = max_bytes
         self._held: OrderedDict[str, CompiledGrammar] = OrderedDict()
         self._lock = Lock()
+        self.loaded = 0
+
+    def __len__(self) -> int:
+        """Those that are held now; `loaded` have been in all, and as often as they had to be."""
+        return len(self._held)
 
     def get(self, key: str) -> CompiledGrammar:
         with self._lock:
@@ -93,6 +98,7 @@ class LoadedGrammars:
         grammar = self._backend(payload.backend).load(payload.data, self._tokenizer)
         with self._lock:
             self._held[key] = grammar
+            self.loaded += 1
             while len(self._held) > 1 and sum(g.size_bytes for g in self._held.values()) > self._max_bytes:
                 self._held.popitem(last=False)
         return grammar
@@ -113,7 +119,7 @@ class ArtifactBackend(StructuredOutputBackend):
         # Python code that takes a while for a large vocabulary: now, since later it would hold up the engine's steps.
         _ = vocabulary.spaces
         self._vocabulary = vocabulary
-        self._grammars = LoadedGrammars(vocabulary, channel)
+        self.grammars = LoadedGrammars(vocabulary, channel)
         self._max_rollback_tokens = max_rollback_tokens
 
     def compile_grammar(
@@ -121,7 +127,7 @@ class ArtifactBackend(StructuredOutputBackend):
     ) -> KeyedGrammar:
         """A matcher for the artifact whose key stands in `grammar_spec`."""
         stops: Sequence[int] | None = sorted(stop_token_ids) if stop_token_ids else None
-        return KeyedGrammar(self._grammars.get(grammar_spec).matcher(stops, self._max_rollback_tokens))
+        return KeyedGrammar(self.grammars.get(grammar_spec).matcher(stops, self._max_rollback_tokens))
 
     def segmenter(self) -> Segmenter:
         """Takes seconds for a large vocabulary."""

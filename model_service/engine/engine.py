@@ -19,6 +19,7 @@ from vllm.v1.engine.exceptions import EngineDeadError
 from vllm.v1.executor import Executor
 from vllm.v1.metrics.ray_wrappers import RayPrometheusStatLogger
 
+from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import parse_arguments
 from model_service.engine.counted import ForcedTotals
 from model_service.engine.keyed import KeyedEngine
@@ -34,12 +35,13 @@ class Engine:
     def __init__(self, settings: EngineSettings, channel: str) -> None:
         self._settings = settings
         self._channel = channel
+        self._page = FiguresPage()
         self._state = State()
         self._engine: KeyedEngine | None = None
 
     async def start(self) -> None:
         """Raises EngineSettingsError when vLLM refuses the arguments."""
-        arguments = parse_arguments(self._settings, self._channel)
+        arguments = parse_arguments(self._settings, self._channel, self._page.path)
         try:
             config = AsyncEngineArgs.from_cli_args(arguments).create_engine_config()
         except (ValueError, ValidationError) as error:
@@ -63,6 +65,11 @@ class Engine:
         """Tokens of accepted prompts, and of the forced segments behind them, that wait to be computed."""
         return self._engine.outstanding_prefill_tokens if self._engine else 0
 
+    @property
+    def core(self) -> CoreFigures:
+        """What the engine core has counted so far."""
+        return self._page.read()
+
     async def check_health(self) -> None:
         """Raises EngineDead when the engine core or one of its workers is gone."""
         try:
@@ -74,6 +81,7 @@ class Engine:
     def close(self) -> None:
         if self._engine is not None:
             self._engine.shutdown()
+        self._page.close()
 
     async def respond(self, call: Call) -> tuple[Head, AsyncGenerator[str, None]]:
         """A head, and one JSON body or the pieces of an event stream; closing the pieces early frees the sequence.

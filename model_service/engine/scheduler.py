@@ -10,10 +10,10 @@ from typing import Any
 
 from vllm.config import VllmConfig
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
-from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.structured_output import StructuredOutputManager
 
 from model_service.engine.backend import ArtifactBackend
+from model_service.engine.watched import WatchedScheduler
 
 CHANNEL = "maskcast_channel"
 
@@ -29,7 +29,7 @@ def plug_backend(manager: StructuredOutputManager, config: VllmConfig) -> None:
     )
 
 
-class MaskcastScheduler(Scheduler):
+class MaskcastScheduler(WatchedScheduler):
     """For synchronous scheduling: vLLM's CPU platform turns asynchronous scheduling off."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -37,7 +37,7 @@ class MaskcastScheduler(Scheduler):
         plug_backend(self.structured_output_manager, self.vllm_config)
 
 
-class MaskcastAsyncScheduler(AsyncScheduler):
+class MaskcastAsyncScheduler(WatchedScheduler, AsyncScheduler):
     """For asynchronous scheduling, which vLLM keeps only for subclasses of its `AsyncScheduler`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

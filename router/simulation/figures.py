@@ -14,7 +14,8 @@ from router.simulation.world import Outcome, Scenario
 class Figures:
     """One policy in one scenario. Waits from arrival to first token; imbalance is the most loaded replica's requests over the mean, on
     average over time; grammars resident on a replica, and distinct mask rows in a decoding step, on average; `together` keyed
-    requests admitted for each grammar that was admitted in a step; grammars compiled and fetched in all."""
+    requests admitted for each grammar that was admitted in a step; grammars compiled and fetched in all; the share of prompts whose
+    beginning was in its replica's prefix cache."""
 
     scenario: str
     policy: str
@@ -30,6 +31,7 @@ class Figures:
     compiled: int
     fetched: int
     sent_again: int
+    prefix_hits: float = 0.0
 
     @classmethod
     def of(cls, scenario: Scenario, policy: str, outcome: Outcome) -> Figures:
@@ -50,6 +52,7 @@ class Figures:
             outcome.compiled,
             outcome.fetched,
             outcome.sent_again,
+            round(_per(sum(one.prefix_hits for one in counts), sum(one.prefixed for one in counts)), 3),
         )
 
     def row(self) -> Mapping[str, str | int | float]:

@@ -121,8 +121,9 @@ class Schema:
         return self._dispatcher.next_tick()
 
     def _alone(self, request: Request) -> Sending:
-        replica = self._dispatcher.ranks(request.key or "")[0]
-        self._dispatcher.sent(_dispatched(request), replica)
+        dispatched = _dispatched(request)
+        replica = self._dispatcher.ranks(dispatched)[0]
+        self._dispatcher.sent(dispatched, replica)
         return request, replica
 
     def _together(self, now: float) -> list[Sending]:
@@ -131,7 +132,7 @@ class Schema:
 
 
 def _dispatched(request: Request) -> Dispatched:
-    return Dispatched(request.name, request.key or "", request.prompt_tokens)
+    return Dispatched(request.name, request.key or "", request.prompt_tokens, request.prefix)
 
 
 def policies(random: Random, clock: Clock, queue: Callable[[str], int], engine: EngineModel) -> dict[str, Callable[[], Policy]]:
@@ -140,7 +141,7 @@ def policies(random: Random, clock: Clock, queue: Callable[[str], int], engine: 
     def own() -> Random:
         return Random(random.randrange(1 << 30))
 
-    unbounded = AffinityLimits(bound=math.inf)
+    unbounded = AffinityLimits(bound=math.inf, hot=math.inf)
     return {
         ROUND_ROBIN: lambda: RoundRobin(own()),
         POWER_OF_TWO: lambda: PowerOfTwo(own(), queue),

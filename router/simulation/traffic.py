@@ -14,13 +14,16 @@ from router.fleet import Floats
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`at_s` from the start of the simulation; `key` None where nothing constrains the output."""
+    """`at_s` from the start of the simulation; `key` None where nothing constrains the output. Prompts of one `prefix` have their first
+    `prefix_tokens` in common; without one they have none."""
 
     name: str
     at_s: float
     key: str | None
     prompt_tokens: int
     output_tokens: int
+    prefix: str = ""
+    prefix_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,8 @@ class Burst:
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """Poisson arrivals at `rate` a second for `seconds`; the schema of popularity rank r is asked for in proportion to r^-zipf, and
-    a share `unkeyed` asks for none. Prompts and outputs vary log-normally about their medians, of which each schema has its own."""
+    a share `unkeyed` asks for none. Prompts and outputs vary log-normally about their medians, of which each schema has its own.
+    The prompts for a schema begin in one of `prefixes` ways, those for none in one of `unkeyed_prefixes`, for a share `prefixed`."""
 
     seconds: float
     rate: float
@@ -47,6 +51,9 @@ class Traffic:
     prompt_tokens: int = 300
     output_tokens: int = 120
     bursts: Sequence[Burst] = ()
+    prefixes: int = 4
+    unkeyed_prefixes: int = 200
+    prefixed: float = 0.5
 
 
 class TraceError(ValueError):
@@ -68,7 +75,8 @@ def arrivals(traffic: Traffic, seed: int) -> list[Request]:
 
 
 def read_trace(path: Path) -> list[Request]:
-    """One JSON object a line: `at_s`, `key` (or null), `prompt_tokens`, `output_tokens`. Raises TraceError, OSError."""
+    """One JSON object a line: `at_s`, `key` (or null), `prompt_tokens`, `output_tokens`, and perhaps `prefix`, `prefix_tokens`. Raises
+    TraceError, OSError."""
     with path.open(encoding="utf-8") as lines:
         recorded = [_recorded(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     return sorted(recorded, key=lambda request: request.at_s)
@@ -86,8 +94,11 @@ def _requests(
     own = random.lognormal(0, 0.4, (traffic.schemas + 1, 2))
     single = random.lognormal(0, 0.2, (len(times), 2))
     sizes = np.maximum(1, own[ranks] * single * (traffic.prompt_tokens, traffic.output_tokens)).astype(int)
-    for number, (at_s, rank, (prompt, output)) in enumerate(zip(times.tolist(), ranks.tolist(), sizes.tolist(), strict=True)):
-        yield Request(str(number), at_s, None if rank < 0 else f"schema-{rank}", prompt, output)
+    begins = (random.random(len(times)) * np.where(ranks < 0, traffic.unkeyed_prefixes, traffic.prefixes)).astype(int)
+    rows = zip(times.tolist(), ranks.tolist(), sizes.tolist(), begins.tolist(), strict=True)
+    for number, (at_s, rank, (prompt, output), begin) in enumerate(rows):
+        key = None if rank < 0 else f"schema-{rank}"
+        yield Request(str(number), at_s, key, prompt, output, f"{key}-{begin}", int(traffic.prefixed * prompt))
 
 
 def _recorded(number: int, line: str) -> Request:
@@ -95,10 +106,21 @@ def _recorded(number: int, line: str) -> Request:
         tree = json.loads(line)
         key = tree["key"]
         request = Request(
-            str(number), float(tree["at_s"]), None if key is None else str(key), int(tree["prompt_tokens"]), int(tree["output_tokens"])
+            str(number),
+            float(tree["at_s"]),
+            None if key is None else str(key),
+            int(tree["prompt_tokens"]),
+            int(tree["output_tokens"]),
+            str(tree.get("prefix", "")),
+            int(tree.get("prefix_tokens", 0)),
         )
     except (ValueError, TypeError, KeyError) as error:
         raise TraceError(f"line {number} is no request with at_s, key, prompt_tokens and output_tokens: {error!r}") from None
-    if request.prompt_tokens < 1 or request.output_tokens < 1 or request.at_s < 0:
-        raise TraceError(f"line {number} has a time below 0, or no tokens")
+    if (
+        request.prompt_tokens < 1
+        or request.output_tokens < 1
+        or request.at_s < 0
+        or not 0 <= request.prefix_tokens <= request.prompt_tokens
+    ):
+        raise TraceError(f"line {number} has a time below 0, no tokens, or a beginning longer than its prompt")
     return request

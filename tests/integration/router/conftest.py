@@ -6,6 +6,7 @@ import pytest
 
 from deployments.environment import environment
 from deployments.own_ray import own_ray
+from tests.integration.router.fleet import Deploy, deployments
 
 
 @pytest.fixture(scope="package")
@@ -13,3 +14,10 @@ def ray_serve() -> Iterator[None]:
     """A Ray of its own for the tests here."""
     with environment({"RAY_USAGE_STATS_ENABLED": "0"}, {}), own_ray():
         yield
+
+
+@pytest.fixture
+def deploy(request: pytest.FixtureRequest) -> Iterator[Deploy]:
+    """Deploys light replicas, which are gone after the test."""
+    with deployments(request.node.name) as deploy:
+        yield deploy

@@ -25,6 +25,7 @@ class LightCall:
     held: bool = False
     prompt_tokens: int = 0
     forced_tokens: int = 0
+    prefix: str = ""
     avoid: str = ""
 
 
@@ -74,6 +75,9 @@ class Light:
             await self._gate.arrive.remote(call.name)
             await self._gate.pass_through.remote()
         return self._name
+
+    async def process(self) -> tuple[str, int]:
+        return self._name, os.getpid()
 
     async def end(self) -> None:
         os._exit(1)

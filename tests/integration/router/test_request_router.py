@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
 
 import pytest
 import ray
 from ray import serve
-from ray.serve.config import RequestRouterConfig
-from ray.serve.handle import DeploymentHandle, DeploymentResponse
 
-from router.request_router import SchemaRouter
 from tests.e2e.service import wait_for
+from tests.integration.router.fleet import KEYS, REPLICAS, Deploy, routed
 from tests.integration.router.light_replica import (
     BrokenRouter,
     Caller,
@@ -26,88 +22,6 @@ from tests.integration.router.light_replica import (
 )
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("ray_serve")]
-REPLICAS = 4
-KEYS = [f"{number:064x}" for number in range(40)]
-Deploy = Callable[..., "Fleet"]
-
-
-def routed(router: type[SchemaRouter] = SchemaRouter, limits: Mapping[str, float] | None = None) -> RequestRouterConfig:
-    return RequestRouterConfig.model_validate(
-        {
-            "request_router_class": f"{router.__module__}.{router.__qualname__}",
-            "request_router_kwargs": dict(limits or {}),
-            "request_routing_stats_period_s": 0.2,
-        }
-    )
-
-
-class Fleet:
-    """A deployment of light replicas behind the router of this process."""
-
-    def __init__(self, handle: DeploymentHandle[Any], gate: Any) -> None:
-        self.gate = gate
-        self._handle = handle
-
-    @property
-    def router(self) -> SchemaRouter:
-        router = self._handle._router._asyncio_router.request_router  # type: ignore[union-attr]
-        assert isinstance(router, SchemaRouter)
-        return router
-
-    def send(self, key: str = "", call: LightCall | None = None) -> DeploymentResponse[Any]:
-        return cast(DeploymentResponse[Any], self._handle.options(session_id=key).answer.remote(call or LightCall()))
-
-    def homes(self, keys: list[str]) -> dict[str, str]:
-        """Which replica answers for each key, asked one after the other."""
-        return {key: self.send(key).result(timeout_s=60) for key in keys}
-
-    def hold(self, count: int) -> list[DeploymentResponse[Any]]:
-        """So many calls without a key that are with their replicas, and stay there."""
-        calls = [self.send(call=LightCall(f"held {number}", held=True)) for number in range(count)]
-        ray.get(self.gate.arrived.remote(count), timeout=60)
-        return calls
-
-    def settle(self, left: int = 0) -> None:
-        """Waits until the router has no more to do than `left` calls that are under way."""
-        router = self.router
-        wait_for(lambda: len(router.dispatcher) == left, 30, f"{left} calls to be left, not {len(router.dispatcher)}")
-        assert sum(map(len, router._sent.values())) == left
-        assert not router._tickets
-        assert not len(router._waiting_room)
-
-
-@pytest.fixture
-def deploy(request: pytest.FixtureRequest) -> Iterator[Deploy]:
-    """Deployments of the test's own name: of one that had the same name before, Ray Serve may still tell the configuration."""
-    deployed: dict[str, Fleet] = {}
-
-    def run(
-        light: type[Light] = Light,
-        replicas: int = REPLICAS,
-        router: type[SchemaRouter] = SchemaRouter,
-        starts: int = 1000,
-        limits: Mapping[str, float] | None = None,
-        **options: Any,
-    ) -> Fleet:
-        gate, name = new_gate(starts), f"{request.node.name}-{len(deployed)}"
-        deployment = serve.deployment(
-            name="light",
-            num_replicas=replicas,
-            ray_actor_options={"num_cpus": 0},
-            request_router_config=routed(router, limits),
-            **options,
-        )
-        fleet = Fleet(serve.run(deployment(light).bind(gate), name=name, route_prefix=None), gate)
-        deployed[name] = fleet
-        fleet.send().result(timeout_s=60)
-        wait_for(lambda: len(fleet.router.dispatcher.fleet) == replicas, 30, "the router to know all replicas")
-        return fleet
-
-    yield run
-    for name, fleet in deployed.items():
-        ray.get(fleet.gate.open.remote())
-        fleet.settle()
-        serve.delete(name)
 
 
 def test_a_key_has_its_replica_and_keys_spread(deploy: Deploy) -> None:

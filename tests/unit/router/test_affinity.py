@@ -76,6 +76,25 @@ def test_a_replica_whose_seats_are_taken_is_passed_over_while_others_have_some()
     assert affinity(limits).choose(TEN, full, "key").replicas[0] == first
 
 
+def test_a_popular_grammar_leaves_a_busy_replica_before_a_rare_one_does() -> None:
+    first, second = ranks(TEN, "key")[:2]
+    busy = loaded(TEN, {first: 24})
+    assert affinity().choose(TEN, busy, "key", popularity=0.01).replicas[0] == first
+    assert affinity().choose(TEN, busy, "key", popularity=0.1).replicas[0] == second
+    assert affinity(AffinityLimits(hot=float("inf"))).choose(TEN, busy, "key", popularity=0.1).replicas[0] == first
+
+
+def test_a_popular_grammar_stays_where_there_is_room() -> None:
+    first = ranks(TEN, "key")[0]
+    assert affinity().choose(TEN, loaded(TEN, {first: 19}), "key", popularity=0.9).replicas[0] == first
+    assert affinity().choose(TEN, idle(TEN), "key", popularity=1.0).replicas[0] == first
+
+
+def test_where_all_seats_are_taken_a_rare_grammar_stays_with_its_replica() -> None:
+    limits, first = AffinityLimits(seats=10), ranks(TEN, "key")[0]
+    assert affinity(limits).choose(TEN, loaded(TEN, {first: 21}), "key").replicas[0] == first
+
+
 def test_a_choice_names_as_many_ranks_as_it_is_asked_for() -> None:
     assert affinity().choose(TEN, idle(TEN), "key", ranks=7).replicas == tuple(ranks(TEN, "key")[:7])
     assert len(affinity().choose(TEN, idle(TEN), "key", ranks=99).replicas) == 10

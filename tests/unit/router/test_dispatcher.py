@@ -16,6 +16,7 @@ from router.grouping import GroupingLimits
 from router.load import LoadReport
 
 WALL = 1000.0
+KEYED = Dispatched("any", "key")
 
 
 def fleet(replicas: str) -> Fleet:
@@ -32,41 +33,70 @@ def test_a_request_goes_to_the_first_rank_of_its_grammar() -> None:
     policy = dispatcher()
     policy.arrived(Dispatched("one", "key", 10), 5.0)
     (release,) = policy.tick(5.0)
-    assert (release.replica, release.requests) == (policy.ranks("key")[0], ("one",))
+    assert (release.replica, release.requests) == (policy.ranks(KEYED)[0], ("one",))
     assert policy.next_tick() is None
 
 
 def test_what_was_released_counts_at_once() -> None:
     policy = dispatcher(floor=0.0)
-    first = policy.ranks("key")[0]
+    first = policy.ranks(KEYED)[0]
     policy.arrived(Dispatched("one", "key"), 5.0)
     policy.tick(5.0)
-    assert policy.ranks("key")[0] != first
+    assert policy.ranks(KEYED)[0] != first
     policy.gone("one")
-    assert policy.ranks("key")[0] == first
+    assert policy.ranks(KEYED)[0] == first
 
 
 def test_a_request_counts_where_it_was_sent_in_the_end() -> None:
     policy = dispatcher(floor=0.0)
-    first, second, *_ = policy.ranks("key")
+    first, second, *_ = policy.ranks(KEYED)
     policy.arrived(Dispatched("one", "key"), 5.0)
     policy.tick(5.0)
     policy.sent(Dispatched("one", "key"), second)
-    assert policy.ranks("key")[0] == first
+    assert policy.ranks(KEYED)[0] == first
+
+
+def test_a_grammar_that_everybody_asks_for_is_spread_sooner_than_the_others() -> None:
+    policy = dispatcher(floor=0.0)
+    for number in range(400):
+        key = "key" if number % 2 else f"rare {number}"
+        policy.sent(Dispatched(str(number), key), policy.ranks(Dispatched("", key))[0])
+    loads = policy._board.loads()
+    assert max(loads) <= 1.1 * sum(loads) / 4
+    rare = [policy.ranks(Dispatched("", f"rare {number}")) for number in range(0, 400, 2)]
+    assert rare == [dispatcher().ranks(Dispatched("", f"rare {number}")) for number in range(0, 400, 2)]
+
+
+def test_prompts_that_begin_alike_share_a_replica_where_a_grammar_has_several() -> None:
+    policy = dispatcher(budget=1000)
+    for number in range(12):
+        policy.arrived(Dispatched(str(number), "key", 200, f"prefix {number // 2 % 3}"), 5.0)
+    sent = {name: release.replica for release in policy.tick(5.0) for name in release.requests}
+    homes = {(int(name) // 2 % 3, replica) for name, replica in sent.items()}
+    assert len(sent) == 12
+    assert len(set(sent.values())) == 3
+    assert len(homes) < 9
+
+
+def test_without_a_grammar_prompts_that_begin_alike_meet() -> None:
+    policy = dispatcher()
+    alike = {policy.ranks(Dispatched("", prefix="one"))[0] for _ in range(20)}
+    assert len(alike) == 1
+    assert len({policy.ranks(Dispatched("", prefix=str(number)))[0] for number in range(40)}) == 4
 
 
 def test_a_replica_that_failed_is_passed_over_unless_it_is_the_only_one() -> None:
     policy = dispatcher()
-    first = policy.ranks("key")[0]
-    assert first not in policy.ranks("key", avoid=first)
-    assert set(policy.ranks("key", avoid=first)) == set("abcd") - {first}
-    assert dispatcher("a").ranks("key", avoid="a") == ("a",)
-    assert all("a" not in dispatcher("ab").ranks("", avoid="a") for _ in range(10))
+    first = policy.ranks(KEYED)[0]
+    assert first not in policy.ranks(KEYED, avoid=first)
+    assert set(policy.ranks(KEYED, avoid=first)) == set("abcd") - {first}
+    assert dispatcher("a").ranks(KEYED, avoid="a") == ("a",)
+    assert all("a" not in dispatcher("ab").ranks(Dispatched("any"), avoid="a") for _ in range(10))
 
 
 def test_without_replicas_there_are_no_ranks_and_a_group_waits() -> None:
     policy = dispatcher("")
-    assert policy.ranks("key") == ()
+    assert policy.ranks(KEYED) == ()
     policy.arrived(Dispatched("one", "key"), 5.0)
     assert policy.tick(5.0) == []
     policy.adopt(fleet("a"))
@@ -77,10 +107,10 @@ def test_without_replicas_there_are_no_ranks_and_a_group_waits() -> None:
 
 def test_reports_of_other_routers_requests_move_keys_away() -> None:
     policy = dispatcher()
-    first = policy.ranks("key")[0]
+    first = policy.ranks(KEYED)[0]
     for replica in "abcd":
         policy.reported(LoadReport(replica, WALL, 60 if replica == first else 2, 0, 0))
-    assert policy.ranks("key")[0] != first
+    assert policy.ranks(KEYED)[0] != first
 
 
 Step = Callable[[Dispatcher, str], object]
@@ -108,6 +138,6 @@ def test_nothing_is_left_of_requests_that_are_gone(steps: list[tuple[str, str]])
 @pytest.mark.parametrize("key", ["", "key"])
 def test_two_routers_that_know_the_same_rank_grammars_alike(key: str) -> None:
     if key:
-        assert dispatcher("abcd").ranks(key) == dispatcher("dcba").ranks(key)
+        assert dispatcher("abcd").ranks(Dispatched("any", key)) == dispatcher("dcba").ranks(Dispatched("any", key))
     else:
-        assert len(dispatcher().ranks(key)) == 2
+        assert len(dispatcher().ranks(Dispatched("any", key))) == 2

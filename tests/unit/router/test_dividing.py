@@ -49,3 +49,13 @@ def test_a_place_is_used_only_when_those_before_it_are_not_enough(needs: list[in
     tokens = sum(max(0, place.prefill_tokens) for place in earlier)
     seats = sum(max(0, place.requests) for place in earlier)
     assert last == 0 or tokens < sum(needs) or seats < len(needs)
+
+
+def test_a_preferred_place_is_taken_as_long_as_it_has_a_part_of_its_share() -> None:
+    places = [Spare(400, 99), Spare(400, 99)]
+    assert divide([100] * 6, places, lambda number: (number % 2, 1 - number % 2)) == [0, 1, 0, 1, 0, 1]
+    assert divide([100] * 8, places, lambda number: (1, 0)) == [1, 1, 1, 1, 0, 0, 0, 0]
+
+
+def test_what_fits_into_one_place_is_not_divided_for_a_preference() -> None:
+    assert divide([100] * 4, [Spare(400, 99), Spare(400, 99)], lambda number: (1, 0)) == [0] * 4

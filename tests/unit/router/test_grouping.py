@@ -23,7 +23,7 @@ class Replicas:
     spare: dict[str, Spare] = field(default_factory=dict)
 
     def grouping(self) -> Grouping:
-        return Grouping(lambda key, _: self.ranks.get(key, ("a", "b")), self._spare_of, LIMITS)
+        return Grouping(lambda key, tokens, prefix: self.ranks.get(key, ("a", "b")), self._spare_of, LIMITS)
 
     def _spare_of(self, replica: str) -> Spare | None:
         return self.spare.get(replica)

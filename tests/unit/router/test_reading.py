@@ -22,21 +22,23 @@ STATS = ["taken_at", "running", "waiting", "outstanding_prefill_tokens", "reside
 class Said:
     prompt_tokens: Any
     forced_tokens: Any
+    prefix: Any
     avoid: Any
 
 
 def test_a_call_of_the_model_service_is_one_that_can_be_read() -> None:
-    call = Call(Endpoint.CHAT, "id", {}, None, prompt_tokens=30, forced_tokens=12, avoid="r1")
-    assert read_call(["something else", call]) == CallFacts(42, "r1")
+    call = Call(Endpoint.CHAT, "id", {}, None, prompt_tokens=30, forced_tokens=12, prefix="p", avoid="r1")
+    assert read_call(["something else", call]) == CallFacts(42, "p", "r1")
 
 
 def test_other_arguments_say_nothing() -> None:
     assert read_call([]) == read_call([1, "text", {"prompt_tokens": 3}]) == CallFacts()
 
 
-@given(ANYTHING, ANYTHING, ANYTHING)
-def test_a_call_may_say_anything(prompt: object, forced: object, avoid: object) -> None:
-    facts = read_call([Said(prompt, forced, avoid)])
+@given(ANYTHING, ANYTHING, ANYTHING, ANYTHING)
+def test_a_call_may_say_anything(prompt: object, forced: object, prefix: object, avoid: object) -> None:
+    facts = read_call([Said(prompt, forced, prefix, avoid)])
+    assert isinstance(facts.prefix, str)
     assert facts.tokens >= 0
     assert isinstance(facts.avoid, str)
 

@@ -53,7 +53,7 @@ def room(policy: Recorded, failures: list[Exception]) -> Iterator[WaitingRoom]:
 
 
 async def test_a_request_alone_is_released_in_the_next_turn(room: WaitingRoom, policy: Recorded) -> None:
-    assert await room.released(Dispatched("one", "key", 10)) == policy.ranks("key")[0]
+    assert await room.released(Dispatched("one", "key", 10)) == policy.ranks(Dispatched("any", "key"))[0]
     assert len(policy.ticks) == 1
 
 
@@ -81,7 +81,7 @@ async def test_who_is_cancelled_leaves_and_the_others_go(room: WaitingRoom, poli
     await asyncio.sleep(0)
     assert len(room) == 2
     leaving.cancel()
-    assert await staying == policy.ranks("key")[0]
+    assert await staying == policy.ranks(Dispatched("any", "key"))[0]
     assert leaving.cancelled()
     policy.gone("stays")
     assert len(policy) == 0

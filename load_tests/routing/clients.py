@@ -1,0 +1,44 @@
+"""Clients that ask, wait for the whole answer, and ask again."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import httpx
+
+from load_tests.routing.traffic import Body
+
+PATIENCE_S = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`status` is HTTP's, 0 where there was no answer."""
+
+    seconds: float
+    status: int
+
+
+async def ask_all(url: str, bodies: Sequence[Body], clients: int) -> list[Asked]:
+    """So many clients at a time take one body after another."""
+    left = iter(bodies)
+    limits = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
+    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, limits=limits, trust_env=False) as http:
+        answered = await asyncio.gather(*(_client(http, left) for _ in range(clients)))
+    return [one for answers in answered for one in answers]
+
+
+async def _client(http: httpx.AsyncClient, left: Iterator[Body]) -> list[Asked]:
+    return [await _ask(http, body) for body in left]
+
+
+async def _ask(http: httpx.AsyncClient, body: Body) -> Asked:
+    started = time.perf_counter()
+    try:
+        status = (await http.post("/v1/chat/completions", json=body)).status_code
+    except httpx.HTTPError:
+        status = 0
+    return Asked(time.perf_counter() - started, status)
