@@ -48,6 +48,11 @@ class XgrammarMatcher:
         self._last_bits = (1 << used) - 1
         self._accepted = 0
 
+    @property
+    def library(self) -> xgrammar.GrammarMatcher:
+        """Whose own masks allow ids past the vocabulary as well."""
+        return self._matcher
+
     def accept(self, token: int) -> bool:
         if not self._advance(token):
             return False

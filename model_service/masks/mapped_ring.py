@@ -31,7 +31,7 @@ class MappedRing:
         Raises:
             MaskError: it is gone, or in another ring.
         """
-        if self._reader is None or reference.ring != self._address:
+        if self._reader is None or reference.address != self._address:
             raise RingUnavailable("the frame is in a ring that is not mapped")
         return self._reader.read(reference.sequence, deadline=0.0)
 

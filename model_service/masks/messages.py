@@ -6,17 +6,11 @@ A message is a length, `uint32` little-endian, and msgpack. The engine's first o
 
 from __future__ import annotations
 
-import struct
-
 import msgspec
 
-from model_service.errors import InvalidMessage
 from model_service.masks.shared_memory import MemoryAddress
 
 VERSION = 1
-MOST_BYTES = 64 << 20
-"""Of one message."""
-_LENGTH = struct.Struct("<I")
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
