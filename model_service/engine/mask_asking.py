@@ -47,8 +47,7 @@ class MaskAsking:
             grammar = request.structured_output_request and request.structured_output_request.grammar
             # A session's later requests start their grammar anew.
             if isinstance(grammar, ToldGrammar) and not request.resumable:
-                grammar.untold()
-                self._client.begin(request.request_id, grammar.key, grammar.stops, partial(getattr, grammar, "taken"))
+                self._client.begin(request.request_id, grammar.key, grammar.stops, grammar.tell_all)
                 self._told[request.request_id] = grammar
 
     def end(self, request_id: str) -> None:

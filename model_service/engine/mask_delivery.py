@@ -6,9 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from model_service.engine.mask_output import MaskPart, MaskParts, StepMasks
-from model_service.errors import MaskError
 from model_service.masks.client import Asked, FrameRef
-from model_service.masks.mapped_ring import MappedRing
 from model_service.masks.shared_memory import MemoryAddress
 
 Attach = Callable[[MemoryAddress], "Future[list[bool]]"]
@@ -21,7 +19,6 @@ class MaskDelivery:
     def __init__(self, attach: Attach) -> None:
         self._attach = attach
         self._address: MemoryAddress | None = None
-        self._ring = MappedRing()
         self._attaching: Future[list[bool]] | None = None
         self._attached = False
 
@@ -34,22 +31,15 @@ class MaskDelivery:
 
     def _awaited(self, step: StepMasks, asked: Asked) -> MaskPart:
         frame: FrameRef | bytes | None = step.client.wait(asked)
-        if isinstance(frame, FrameRef) and not self._reaches(frame.ring):
-            frame = self._copied(frame)
+        if isinstance(frame, FrameRef) and not self._reaches(frame.address):
+            frame = step.client.frame(frame)
         return step.fill(asked.request_ids) if frame is None else MaskPart(asked.request_ids, asked.counts, frame)
 
     def _reaches(self, address: MemoryAddress) -> bool:
         """Whether all workers are known to have mapped the ring."""
         if address != self._address:
             self._address, self._attached = address, False
-            self._ring.attach(address)
             self._attaching = self._attach(address)
         if self._attaching is not None and self._attaching.done():
             self._attached, self._attaching = all(self._attaching.result()), None
         return self._attached
-
-    def _copied(self, reference: FrameRef) -> bytes | None:
-        try:
-            return self._ring.read(reference)
-        except MaskError:
-            return None

@@ -32,13 +32,13 @@ class ToldGrammar(KeyedGrammar):
         self._follow()
         return self._matcher
 
-    @property
-    def taken(self) -> Sequence[int]:
-        """All tokens so far."""
+    def tell_all(self) -> list[int]:
+        """All tokens so far, which count as told."""
+        self._told = len(self._taken)
         return self._taken
 
     def untold(self) -> list[int]:
-        """The tokens since the last call."""
+        """The tokens that have not been told before."""
         tokens, self._told = self._taken[self._told :], len(self._taken)
         return tokens
 
