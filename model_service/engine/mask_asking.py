@@ -57,9 +57,10 @@ class MaskAsking:
     def ask(self, output: SchedulerOutput) -> Needed:
         """Tell the broadcaster what its requests have taken since it was asked last, and ask it for their masks. Does not wait for it."""
         rows, others = self._needed(output)
+        told, accept = self._told, self._client.accept
         for request_id, _ in rows:
-            if tokens := self._told[request_id].untold():
-                self._client.accept(request_id, tokens)
+            if tokens := told[request_id].untold():
+                accept(request_id, tokens)
         return Needed(rows, self._client.ask(rows), others)
 
     def masks(self, output: SchedulerOutput, needed: Needed) -> StepMasks | None:

@@ -42,6 +42,12 @@ class ToldGrammar(KeyedGrammar):
         tokens, self._told = self._taken[self._told :], len(self._taken)
         return tokens
 
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        if self._puts_off and not self._ahead and not self._violated:
+            self._taken += tokens
+            return True
+        return super().accept_tokens(request_id, tokens)
+
     def advance(self, tokens: Sequence[int]) -> bool:
         self._taken.extend(tokens)
         return self._puts_off or self._follow()
