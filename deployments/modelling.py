@@ -9,6 +9,7 @@ from typing import Any
 from ray import serve
 from ray.serve.handle import DeploymentHandle
 
+from deployments.broadcasting import NodeMasks
 from deployments.builders import engine_settings, limits, open_cache, secret
 from deployments.config import Settings
 from deployments.pool import CompilePool
@@ -27,10 +28,14 @@ class ModelDeployment:
         async def open_source() -> GrammarSource:
             return GrammarSource(open_cache(settings), pool.compile, secret(settings), await pool.fingerprint(), limits(settings))
 
-        name = serve.get_replica_context().replica_id.unique_id
-        self._replica = ModelReplica(engine_settings(settings), open_source, name)
+        context = serve.get_replica_context()
+        self._masks = NodeMasks(context.app_name) if settings.model.masks == "broadcaster" else None
+        if self._masks is not None:
+            await self._masks.want()
+        mask_socket = self._masks.socket_name if self._masks is not None else None
+        self._replica = ModelReplica(engine_settings(settings, mask_socket), open_source, context.replica_id.unique_id)
         self._metrics = GrammarMetrics("model")
-        self._jumps = JumpMetrics(serve.get_replica_context().deployment)
+        self._jumps = JumpMetrics(context.deployment)
         await self._replica.start()
 
     async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
@@ -50,6 +55,8 @@ class ModelDeployment:
         return {"taken_at": time.time(), "running": status.running, "outstanding_prefill_tokens": status.outstanding_prefill_tokens}
 
     async def check_health(self) -> None:
+        if self._masks is not None:
+            self._masks.keep()
         await self._replica.check_health()
 
     async def __del__(self) -> None:

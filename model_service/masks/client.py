@@ -77,6 +77,7 @@ class MaskClient:
         self._row_bytes = _ROW_BYTES * ((hello.vocab_size + 31) // 32)
         self._requests = ToldRequests()
         self._link: Link | None = None
+        self._closed = False
         self._tried_at = -math.inf
         self._number = 0
         self._late_in_a_row = 0
@@ -141,11 +142,13 @@ class MaskClient:
             return None
 
     def close(self) -> None:
-        """The broadcaster forgets the engine."""
+        """The broadcaster forgets the engine; no masks come from then on. May be called again."""
         if self._link is not None:
             self._link.close()
             self._link = None
-        self._memory.close()
+        if not self._closed:
+            self._closed = True
+            self._memory.close()
 
     def _look(self) -> Link | None:
         """The connection, after what has been said on it."""
@@ -161,7 +164,7 @@ class MaskClient:
 
     def _connect(self) -> None:
         now = self._clock()
-        if now - self._tried_at >= RETRY_S:
+        if now - self._tried_at >= RETRY_S and not self._closed:
             self._tried_at = now
             self._link = Link(self._name, self._hello, self._clock)
 
