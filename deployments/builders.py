@@ -23,7 +23,8 @@ def model_path(settings: Settings) -> str:
     return str(EMBEDDED_WEIGHTS) if settings.model.path == EMBEDDED else settings.model.path
 
 
-def engine_settings(settings: Settings) -> EngineSettings:
+def engine_settings(settings: Settings, mask_socket: str | None = None) -> EngineSettings:
+    """`mask_socket`: of the node's mask broadcaster, None: there is none."""
     model = settings.model
     return EngineSettings(
         model=model_path(settings),
@@ -39,6 +40,8 @@ def engine_settings(settings: Settings) -> EngineSettings:
         tool_call_parser=model.tool_call_parser,
         jump_forward=model.jump_forward,
         count_mask_rows=model.count_mask_rows,
+        mask_socket=mask_socket,
+        mask_deadline_ms=model.mask_deadline_ms,
         engine_args=model.engine_args,
     )
 

@@ -39,6 +39,10 @@ class ModelSettings(_Section):
     tool_call_parser: str = Field("hermes", description="vLLM's name for the model's tool call format")
     jump_forward: bool = Field(True, description="compute what a grammar forces in one forward, without asking the model")
     count_mask_rows: bool = Field(False, description="count the different mask rows of each step, which takes time, for the metrics")
+    masks: Literal["in_process", "broadcaster"] = Field(
+        "in_process", description="who fills masks: each engine its own, beside its scheduling; or a process for all engines of a node"
+    )
+    mask_deadline_ms: float = Field(20.0, gt=0, description="a step waits so long for the broadcaster's masks; then the engine fills them")
     cpus_per_worker: float = Field(0.5, ge=0, description="CPUs that Ray reserves for one worker")
     gpus_per_worker: float = Field(0, ge=0, description="GPUs that Ray reserves for one worker; 0 on a CPU")
     max_ongoing_requests: int = Field(256, ge=1, description="requests that one replica works on at a time")

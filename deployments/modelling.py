@@ -9,6 +9,7 @@ from typing import Any
 from ray import serve
 from ray.serve.handle import DeploymentHandle
 
+from deployments.broadcasting import NodeMasks
 from deployments.builders import engine_settings, limits, open_cache, secret
 from deployments.config import Settings
 from deployments.pool import CompilePool
@@ -30,7 +31,11 @@ class ModelDeployment:
 
         context = serve.get_replica_context()
         name = context.replica_id.unique_id
-        self._replica = ModelReplica(engine_settings(settings), open_source, name)
+        self._masks = NodeMasks(context.app_name) if settings.model.masks == "broadcaster" else None
+        if self._masks is not None:
+            await self._masks.want()
+        mask_socket = self._masks.socket_name if self._masks is not None else None
+        self._replica = ModelReplica(engine_settings(settings, mask_socket), open_source, name)
         self._metrics = GrammarMetrics("model")
         self._jumps = JumpMetrics(context.deployment)
         self._engine = EngineMetrics(context.deployment, name)
@@ -66,6 +71,8 @@ class ModelDeployment:
         self._engine.update(status)
 
     async def check_health(self) -> None:
+        if self._masks is not None:
+            self._masks.keep()
         await self._replica.check_health()
 
     async def __del__(self) -> None:

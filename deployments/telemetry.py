@@ -105,6 +105,30 @@ class EngineMetrics:
         self._running.set(status.running, self._labels)
 
 
+class MaskMetrics:
+    """Publishes what a node's mask broadcaster has done."""
+
+    def __init__(self, application: str) -> None:
+        self._labels = {"application": application}
+        self._counters = {
+            name: Counter(f"maskcast_mask_{name}", text, ("application",))
+            for name, text in {
+                "frames": "Steps whose masks were published.",
+                "rows": "Masks in them.",
+                "late": "Frames that engines did not get in time, and filled themselves.",
+                "frame_bytes": "Bytes of the frames.",
+                "naive_bytes": "Bytes that the same masks would have had as rows.",
+                "refused": "Engines that were sent away for what they said.",
+            }.items()
+        }
+        self._growth = _Growth()
+
+    def update(self, counters: Mapping[str, int]) -> None:
+        """Raises KeyError for a counter that is not one of these."""
+        for name, more in self._growth.of(counters).items():
+            self._counters[name].inc(more, self._labels)
+
+
 class MetricsPage:
     """Reads the agents' pages anew each time; a node that does not answer within `timeout_s` is left out."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from random import Random
 
 import numpy as np
@@ -54,18 +55,30 @@ class Typist:
         """Numbers of the rows before each of `steps` tokens, after `skip` of them; a new list where one answer ends and the next begins."""
         walked: list[list[int]] = []
         while steps > 0:
-            matcher, before = grammar.matcher(None, 1), -1
             walked.append([])
-            while steps > 0 and not matcher.is_terminated():
-                number = self._filled(matcher)
+            for number, _ in self._answer(grammar):
                 if skip > 0:
                     skip -= 1
                 else:
                     walked[-1].append(number)
                     steps -= 1
-                matcher.accept(self._next(grammar, matcher, number, number == before))
-                before = number
+                if steps == 0:
+                    break
         return walked
+
+    def answer(self, grammar: CompiledGrammar, most: int) -> list[int]:
+        """The tokens of an answer, or the first `most` of them; the last one may be a stop token."""
+        return [token for _, token in islice(self._answer(grammar), most)]
+
+    def _answer(self, grammar: CompiledGrammar) -> Iterator[tuple[int, int]]:
+        """For each token of an answer, the number of the row before it, and the token."""
+        matcher, before = grammar.matcher(None, 1), -1
+        while not matcher.is_terminated():
+            number = self._filled(matcher)
+            token = self._next(grammar, matcher, number, number == before)
+            yield number, token
+            matcher.accept(token)
+            before = number
 
     def _filled(self, matcher: Matcher) -> int:
         matcher.fill(self._tensor, 0)

@@ -39,3 +39,7 @@ class FrameGone(MaskError):
 
 class RingUnavailable(MaskError):
     """There is no memory for a ring, no ring at the address, or its writer has closed it."""
+
+
+class InvalidMessage(MaskError):
+    """Bytes that are no message between an engine and the broadcaster, or one that does not follow from those before."""

@@ -8,7 +8,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """`engine_args` are further vLLM arguments, by vLLM's names; they win over the named ones."""
+    """`engine_args` are further vLLM arguments, by vLLM's names; they win over the named ones. `mask_socket`: the abstract name that the
+    node's mask broadcaster listens at; None: masks are filled in the engine core. `mask_deadline_ms`: how long a step waits for them."""
 
     model: str
     served_name: str
@@ -23,6 +24,8 @@ class EngineSettings:
     tool_call_parser: str = "hermes"
     jump_forward: bool = True
     count_mask_rows: bool = False
+    mask_socket: str | None = None
+    mask_deadline_ms: float = 20.0
     engine_args: dict[str, Any] = field(default_factory=dict)
 
     @property

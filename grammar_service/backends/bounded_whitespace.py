@@ -19,6 +19,10 @@ class BoundedWhitespace:
         self._spaces = spaces
         self._states = [0]
 
+    @property
+    def inner(self) -> Matcher:
+        return self._matcher
+
     def accept(self, token: int) -> bool:
         after = advance(self._states[-1], self._spaces.text(token))
         if after is None or not self._matcher.accept(token):
@@ -32,6 +36,10 @@ class BoundedWhitespace:
 
     def fill(self, bitmask: torch.Tensor, row: int) -> None:
         self._matcher.fill(bitmask, row)
+        self.bound(bitmask, row)
+
+    def bound(self, bitmask: torch.Tensor, row: int) -> None:
+        """Make the other matcher's mask ours."""
         if (mask := self._spaces.mask(self._states[-1])) is not None:
             bitmask[row, : len(mask)] &= mask
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import llguidance
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from grammar_service.backends.bounded_whitespace import BoundedWhitespace
@@ -77,6 +79,11 @@ class LlguidanceMatcher:
         self._accepted = 0
         self._terminated = False
 
+    @property
+    def library(self) -> llguidance.LLMatcher:
+        """Whose own masks are wrong about stop tokens, see `mend`."""
+        return self._matcher
+
     def accept(self, token: int) -> bool:
         if self._terminated:
             return False
@@ -105,12 +112,15 @@ class LlguidanceMatcher:
         if target.dtype is not torch.int32 or not target.is_contiguous():
             raise ValueError("a bitmask row must be contiguous int32")
         self._matcher.unsafe_compute_mask_ptr(target.data_ptr(), target.numel() * target.element_size())
-        accepting = self._matcher.is_accepting()
+        self.mend(target.numpy())
+
+    def mend(self, row: npt.NDArray[np.int32]) -> None:
+        """Make the library's mask ours."""
         for token in self._own_stops:
-            _set(target, token, False)
-        for token in self._stops:
-            if accepting:
-                _set(target, token, True)
+            _set(row, token, False)
+        if self._matcher.is_accepting():
+            for token in self._stops:
+                _set(row, token, True)
 
     def forced_bytes(self) -> bytes:
         if self._terminated or self._matcher.is_stopped():
@@ -129,9 +139,7 @@ class LlguidanceMatcher:
         return 0 <= token < self._vocab_size and token not in self._own_stops
 
 
-def _set(row: torch.Tensor, token: int, allowed: bool) -> None:
+def _set(row: npt.NDArray[np.int32], token: int, allowed: bool) -> None:
     word, bit = divmod(token, 32)
-    mask = 1 << bit
-    value = int(row[word]) & 0xFFFFFFFF
-    value = value | mask if allowed else value & ~mask
-    row[word] = value - (1 << 32) if value >= 1 << 31 else value
+    mask = np.int32(1 << bit if bit < 31 else -(1 << 31))
+    row[word] = row[word] | mask if allowed else row[word] & ~mask

@@ -24,6 +24,10 @@ class XgrammarGrammar:
         self._spaces = tokenizer.spaces if bounded else None
 
     @property
+    def library(self) -> xgrammar.CompiledGrammar:
+        return self._compiled
+
+    @property
     def size_bytes(self) -> int:
         return int(self._compiled.memory_size_bytes)
 
@@ -47,6 +51,11 @@ class XgrammarMatcher:
         self._last_word, used = divmod(vocab_size, 32)
         self._last_bits = (1 << used) - 1
         self._accepted = 0
+
+    @property
+    def library(self) -> xgrammar.GrammarMatcher:
+        """Whose own masks allow ids past the vocabulary as well."""
+        return self._matcher
 
     def accept(self, token: int) -> bool:
         if not self._advance(token):

@@ -10,8 +10,9 @@ from vllm.entrypoints.launchers.cli_args import make_arg_parser
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 from vllm.v1.core.sched.scheduler import Scheduler
 
+from model_service.engine.broadcast import BroadcastAsyncScheduler, BroadcastJumpForwardScheduler, BroadcastScheduler
 from model_service.engine.jumping import JumpForwardScheduler
-from model_service.engine.scheduler import CHANNEL, MaskcastAsyncScheduler, MaskcastScheduler
+from model_service.engine.scheduler import BROADCASTER, CHANNEL, MaskcastAsyncScheduler, MaskcastScheduler
 from model_service.engine.watched import COUNT_ROWS, FIGURES
 from model_service.engine.worker import MaskcastCPUWorker, MaskcastWorker
 from model_service.errors import EngineSettingsError
@@ -52,19 +53,28 @@ def _values(settings: EngineSettings, channel: str, figures: str) -> dict[str, A
         "structured_outputs_config": {"backend": "xgrammar"},
     }
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
-    told = {CHANNEL: channel, FIGURES: figures, COUNT_ROWS: settings.count_mask_rows}
-    ours: dict[str, Any] = {"scheduler_cls": _path(_scheduler(settings)), "additional_config": told}
-    if settings.jumps or not settings.on_gpu:
+    additional = {**_additional(settings, channel), FIGURES: figures, COUNT_ROWS: settings.count_mask_rows}
+    ours: dict[str, Any] = {"scheduler_cls": _path(_scheduler(settings)), "additional_config": additional}
+    if settings.jumps or settings.mask_socket is not None or not settings.on_gpu:
         ours["worker_cls"] = _path(MaskcastWorker if settings.on_gpu else MaskcastCPUWorker)
     if settings.jumps:
         ours["async_scheduling"] = False
     return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args, **ours}
 
 
+def _additional(settings: EngineSettings, channel: str) -> dict[str, Any]:
+    if settings.mask_socket is None:
+        return {CHANNEL: channel}
+    return {CHANNEL: channel, BROADCASTER: {"socket": settings.mask_socket, "deadline_s": settings.mask_deadline_ms / 1000}}
+
+
 def _scheduler(settings: EngineSettings) -> type[Scheduler]:
+    broadcast = settings.mask_socket is not None
     if settings.jumps:
-        return JumpForwardScheduler
-    return MaskcastAsyncScheduler if settings.on_gpu else MaskcastScheduler
+        return BroadcastJumpForwardScheduler if broadcast else JumpForwardScheduler
+    if settings.on_gpu:
+        return BroadcastAsyncScheduler if broadcast else MaskcastAsyncScheduler
+    return BroadcastScheduler if broadcast else MaskcastScheduler
 
 
 def _path(of: type) -> str:

@@ -16,12 +16,12 @@ from vllm.entrypoints.openai.completion.protocol import CompletionRequest
 from vllm.entrypoints.serve.engine.protocol import ErrorResponse
 from vllm.entrypoints.serve.exception_handling.error_response import create_error_response
 from vllm.v1.engine.exceptions import EngineDeadError
-from vllm.v1.executor import Executor
 from vllm.v1.metrics.ray_wrappers import RayPrometheusStatLogger
 
 from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import parse_arguments
 from model_service.engine.counted import ForcedTotals
+from model_service.engine.executors import executor_class
 from model_service.engine.keyed import KeyedEngine
 from model_service.errors import EngineDead, EngineSettingsError
 from model_service.jump_forward.telling import Teller
@@ -46,7 +46,8 @@ class Engine:
             config = AsyncEngineArgs.from_cli_args(arguments).create_engine_config()
         except (ValueError, ValidationError) as error:
             raise EngineSettingsError(f"engine arguments: {error}") from error
-        engine = KeyedEngine(config, Executor.get_class(config), log_stats=True, stat_loggers=[RayPrometheusStatLogger], log_requests=False)
+        executor = executor_class(config)
+        engine = KeyedEngine(config, executor, log_stats=True, stat_loggers=[RayPrometheusStatLogger], log_requests=False)
         self._engine = engine
         await init_app_state(engine, self._state, arguments, await engine.get_supported_tasks())
 

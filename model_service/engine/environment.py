@@ -23,8 +23,9 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
         "VLLM_LOGGING_LEVEL": "WARNING",
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
     }
-    if settings.jumps:
-        # The second model runner keeps its requests' tokens on the device, where forced ones cannot be put in from outside.
+    if settings.jumps or settings.mask_socket is not None:
+        # The second model runner keeps its requests' tokens on the device, where forced ones cannot be put in from outside; and it asks for
+        # no masks but whole rows.
         wanted["VLLM_USE_V2_MODEL_RUNNER"] = "0"
     if not settings.on_gpu:
         # vLLM's own choice is one NUMA node a worker, which small machines do not have.

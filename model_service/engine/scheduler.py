@@ -13,14 +13,18 @@ from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.structured_output import StructuredOutputManager
 
 from model_service.engine.backend import ArtifactBackend
+from model_service.engine.told_grammar import ToldBackend
 from model_service.engine.watched import WatchedScheduler
 
 CHANNEL = "maskcast_channel"
+BROADCASTER = "maskcast_broadcaster"
+"""Among the additional arguments, where masks come from a broadcaster: the name of its socket, and how long a frame is waited for."""
 
 
 def plug_backend(manager: StructuredOutputManager, config: VllmConfig) -> None:
     """Make our backend the manager's; `config.additional_config` names the replica's artifact channel."""
-    manager.backend = ArtifactBackend(
+    backend = ToldBackend if BROADCASTER in config.additional_config else ArtifactBackend
+    manager.backend = backend(
         vllm_config=config,
         tokenizer=manager.tokenizer,
         vocab_size=config.model_config.get_vocab_size(),

@@ -38,13 +38,16 @@ class WatchedScheduler(Scheduler):
     def get_grammar_bitmask(self, scheduler_output: SchedulerOutput) -> GrammarOutput | None:
         began = time.perf_counter_ns()
         output: GrammarOutput | None = super().get_grammar_bitmask(scheduler_output)
-        self._mask_ns += time.perf_counter_ns() - began
-        if output is not None:
-            self._masked += 1
-            self._rows += len(output.grammar_bitmask)
-            if self._counts_rows:
-                self._distinct += len({row.tobytes() for row in output.grammar_bitmask})
+        self.count_masks(began, 0 if output is None else len(output.grammar_bitmask))
+        if self._counts_rows and output is not None:
+            self._distinct += len({row.tobytes() for row in output.grammar_bitmask})
         return output
+
+    def count_masks(self, began_ns: int, rows: int) -> None:
+        """Masks were worked at from then until now, and so many came of it."""
+        self._mask_ns += time.perf_counter_ns() - began_ns
+        self._masked += rows > 0
+        self._rows += rows
 
     def update_from_output(self, scheduler_output: SchedulerOutput, *args: Any, **kwargs: Any) -> Any:
         outputs = super().update_from_output(scheduler_output, *args, **kwargs)

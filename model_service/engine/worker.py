@@ -1,4 +1,5 @@
-"""Workers that take forced tokens in (vLLM 0.32: `v1/worker/cpu_worker.py`, `v1/worker/gpu_worker.py`, first model runner).
+"""Workers that take forced tokens in, and masks from frames (vLLM 0.32: `v1/worker/cpu_worker.py`, `v1/worker/gpu_worker.py`, first model
+runner).
 
 A model runner keeps the tokens of its requests itself and hears from the scheduler only how many of them to compute, since
 it has sampled all output tokens. Forced ones it has not: they are written where the sampled ones stand.
@@ -9,14 +10,42 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
 from vllm.v1.worker.cpu_worker import CPUWorker
 from vllm.v1.worker.gpu_worker import Worker
 
+from model_service.engine.applied import AppliedMasks
+from model_service.engine.mask_output import MaskParts
 from model_service.jump_forward.forced import FORCED, ForcedTokens
+from model_service.masks.shared_memory import MemoryAddress
 
 
-class MaskcastCPUWorker(CPUWorker):
+class Masking:
+    """To be put before one of vLLM's workers. Its methods are called by name, by the executor in the engine core."""
+
+    model_runner: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._masks = AppliedMasks()
+
+    def attach_masks(self, address: MemoryAddress) -> bool:
+        """Whether the ring is mapped from now on."""
+        return self._masks.attach(address)
+
+    def mask_counts(self) -> dict[str, int]:
+        return dict(self._masks.counts)
+
+    @torch.inference_mode()
+    def sample_tokens(self, grammar_output: GrammarOutput | MaskParts | None) -> Any:
+        if isinstance(grammar_output, MaskParts):
+            self._masks.apply(grammar_output, self.model_runner)
+            grammar_output = None
+        return super().sample_tokens(grammar_output)  # type: ignore[misc]  # the worker's
+
+
+class MaskcastCPUWorker(Masking, CPUWorker):
     """Also keeps seeded requests from ending the worker: where a step computes only a part of such a request, vLLM takes its generator
     back by an offset, which a CPU's generators do not have."""
 
@@ -24,7 +53,7 @@ class MaskcastCPUWorker(CPUWorker):
         super().init_device()
         teach(self.model_runner)
 
-    def sample_tokens(self, grammar_output: GrammarOutput | None) -> Any:
+    def sample_tokens(self, grammar_output: GrammarOutput | MaskParts | None) -> Any:
         generators = self.model_runner.input_batch.generators
         # Nothing is sampled for these, so that their generators must stay as they are.
         unsampled = [row for row in generators if self.model_runner.discard_request_mask.np[row]]
@@ -35,7 +64,7 @@ class MaskcastCPUWorker(CPUWorker):
             generators.update(aside)
 
 
-class MaskcastWorker(Worker):
+class MaskcastWorker(Masking, Worker):
     def init_device(self) -> None:
         super().init_device()
         teach(self.model_runner)

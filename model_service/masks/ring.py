@@ -12,6 +12,7 @@ import platform
 import time
 import zlib
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,6 +29,7 @@ PURPOSE = "maskcast-masks"
 LONGEST_SLEEP_S = 0.001
 """The writer may be killed between publishing a frame and waking its readers, so that these look again by themselves."""
 _IN_ORDER = frozenset({"x86_64", "AMD64"})
+_Taken = TypeVar("_Taken")
 
 
 class RingWriter:
@@ -123,12 +125,24 @@ class RingReader:
             InvalidFrame: its checksum was still wrong at the deadline.
             RingUnavailable: it was not published, and the writer has closed the ring.
         """
+        return self._awaited(sequence, deadline, self._copied)
+
+    def size(self, sequence: int, deadline: float) -> int:
+        """Bytes of the frame, as soon as it is there; otherwise like `read`, but no checksum is looked at."""
+        return self._awaited(sequence, deadline, self._length)
+
+    def close(self) -> None:
+        for view in (self._words, self._halves, self._bytes):
+            view.release()
+        self._map.close()
+
+    def _awaited(self, sequence: int, deadline: float, take: Callable[[int, int], _Taken | None]) -> _Taken:
         while True:
             heard = self._halves[WORD_AT // 4]
             closed = self._words[CLOSED_AT // 8]
-            frame, fault = self._look(sequence)
-            if frame is not None:
-                return frame
+            taken, fault = self._look(sequence, take)
+            if taken is not None:
+                return taken
             if closed:
                 raise RingUnavailable(f"the ring was closed before frame {sequence}")
             left = deadline - self._clock()
@@ -136,29 +150,29 @@ class RingReader:
                 raise fault
             self._futex.wait(heard, min(left, self._longest_sleep_s))
 
-    def close(self) -> None:
-        for view in (self._words, self._halves, self._bytes):
-            view.release()
-        self._map.close()
-
-    def _look(self, sequence: int) -> tuple[bytes | None, FrameLate | InvalidFrame]:
-        """The frame, or what is the matter if it never comes."""
+    def _look(self, sequence: int, take: Callable[[int, int], _Taken | None]) -> tuple[_Taken | None, FrameLate | InvalidFrame]:
+        """What `take` makes of the frame, given the words and bytes where it stands, or what is the matter if it never comes."""
         late = FrameLate(f"mask frame {sequence} was not published in time")
         # In this order: what is published by now must have its mark.
         published = self._words[PUBLISHED_AT // 8]
-        at, start = self._layout.mark_at(sequence) // 8, self._layout.frame_at(sequence)
+        at = self._layout.mark_at(sequence) // 8
         mark = self._words[at]
         if mark != written(sequence):
             if mark > written(sequence) or published > sequence:
                 raise FrameGone(f"mask frame {sequence} is gone: frame {published - 1} has been published")
             return None, late
-        length, checksum = self._words[at + LENGTH], self._words[at + CHECKSUM]
-        frame = bytes(self._bytes[start : start + min(length, self._layout.slot_bytes)])
+        taken = take(at, self._layout.frame_at(sequence))
         if self._words[at] != mark:
             raise FrameGone(f"mask frame {sequence} was overwritten while it was read")
-        if self._layout.checksums and zlib.crc32(frame) != checksum:
-            return None, InvalidFrame(f"mask frame {sequence} has another checksum")
-        return frame, late
+        return taken, late if taken is not None else InvalidFrame(f"mask frame {sequence} has another checksum")
+
+    def _length(self, at: int, _: int) -> int:
+        return min(self._words[at + LENGTH], self._layout.slot_bytes)
+
+    def _copied(self, at: int, start: int) -> bytes | None:
+        checksum = self._words[at + CHECKSUM]
+        frame = bytes(self._bytes[start : start + self._length(at, start)])
+        return None if self._layout.checksums and zlib.crc32(frame) != checksum else frame
 
 
 def _address(view: memoryview) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -79,11 +81,19 @@ class RunningEngine:
     def ask(self, question: str, spec: GrammarSpec | None = None, **fields: Any) -> Answer:
         return self.ask_all([(question, spec, fields)])[0]
 
-    def ask_all(self, requests: Sequence[tuple[str, GrammarSpec | None, dict[str, Any]]]) -> list[Answer]:
-        """The first choice of each answer; all requests at once."""
+    def ask_all(
+        self, requests: Sequence[tuple[str, GrammarSpec | None, dict[str, Any]]], finished: Callable[[int], None] = lambda _: None
+    ) -> list[Answer]:
+        """The first choice of each answer; all requests at once. `finished` is told how many have been answered, after each."""
+        counting = count(1)
+
+        async def one(request: tuple[str, GrammarSpec | None, dict[str, Any]]) -> Answer:
+            answer = await self._ask(*request)
+            finished(next(counting))
+            return answer
 
         async def all_of_them() -> list[Answer]:
-            return await asyncio.gather(*(self._ask(*request) for request in requests))
+            return await asyncio.gather(*map(one, requests))
 
         answers: list[Answer] = self._run(all_of_them())
         return answers
@@ -97,6 +107,11 @@ class RunningEngine:
         """A whole answer, as JSON."""
         body: dict[str, Any] = json.loads(self._run(self._text(question, spec, fields, mark_forced)))
         return body
+
+    def mask_counts(self) -> list[Counter[str]]:
+        """Of each worker: the frames that were `mapped`, and those that came `inline`."""
+        counts = self._run(self.engine._engine.collective_rpc("mask_counts"))  # type: ignore[union-attr]  # it has started
+        return [Counter(count) for count in counts]
 
     def abandon(self, question: str, spec: GrammarSpec, after: int) -> None:
         """Leave a streamed answer after some of its pieces."""

@@ -36,6 +36,12 @@ def test_an_engine_that_jumps_runs_on_the_first_model_runner() -> None:
     assert "VLLM_USE_V2_MODEL_RUNNER" not in stepping
 
 
+def test_so_does_one_that_takes_masks_as_frames() -> None:
+    environment: dict[str, str] = {}
+    prepare_environment(EngineSettings("m", "m", jump_forward=False, mask_socket="somewhere"), environment)
+    assert environment["VLLM_USE_V2_MODEL_RUNNER"] == "0"
+
+
 @pytest.mark.parametrize(
     "arguments", [{"speculative_config": {"method": "ngram"}}, {"speculative-config": "{}"}, {"pipeline_parallel_size": 2}]
 )

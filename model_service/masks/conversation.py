@@ -1,0 +1,102 @@
+"""A broadcaster and one engine that it has welcomed, step after step."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Iterable
+
+from model_service.errors import FrameTooLarge, InvalidMessage
+from model_service.masks.engine_requests import EngineRequests
+from model_service.masks.filling import StepFilling
+from model_service.masks.frame_header import FrameHeader
+from model_service.masks.ledger import MaskLedger
+from model_service.masks.loading import GrammarLoading
+from model_service.masks.messages import Failed, FromEngine, Ready, Step
+from model_service.masks.ring import RingWriter
+from model_service.masks.wire import Connection
+
+NO_FRAME = b""
+"""Published where there are no masks, so that nobody waits for them."""
+
+
+class Conversation:
+    """For one thread. It owns none of what it is given."""
+
+    def __init__(
+        self, connection: Connection[FromEngine], ring: RingWriter, filling: StepFilling, loading: GrammarLoading, ledger: MaskLedger
+    ) -> None:
+        self._connection = connection
+        self._ring = ring
+        self._filling = filling
+        self._loading = loading
+        self._ledger = ledger
+        self._requests = EngineRequests()
+
+    def go_on(self, lease_s: float) -> None:
+        """Until nothing is said for as long as the lease (TimeoutError), the engine is gone (OSError), or what it says is invalid
+        (InvalidMessage)."""
+        poll = select.poll()
+        for channel in (self._connection, self._loading):
+            poll.register(channel.fileno(), select.POLLIN)
+        while ready := {descriptor for descriptor, _ in poll.poll(lease_s * 1000)}:
+            if self._connection.fileno() in ready:
+                self._take(self._connection.read())
+            if self._loading.fileno() in ready:
+                self._tell_loaded()
+        raise TimeoutError(f"nothing was said for {lease_s:g} s")
+
+    def _take(self, messages: list[FromEngine]) -> None:
+        # Where steps have piled up, nobody waits for the masks of any but the last.
+        latest = max((at for at, message in enumerate(messages) if isinstance(message, Step) and message.rows), default=-1)
+        for at, step in enumerate(messages):
+            if not isinstance(step, Step):
+                raise InvalidMessage("an engine says hello again")
+            self._take_step(step, at == latest)
+
+    def _take_step(self, step: Step, fills: bool) -> None:
+        told = self._requests.take(step)
+        if fills:
+            self._publish(step)
+        elif step.rows:
+            self._requests.rows(step)
+        for begun in told.begun:
+            self._loading.begin(begun.slot, begun.key)
+        if told.failed:
+            self._connection.send(Failed(told.failed))
+        if step.late:
+            self._ledger.add(late=step.late)
+
+    def _publish(self, step: Step) -> None:
+        frame = self._frame(step)
+        try:
+            self._ring.publish(step.number, frame)
+        except FrameTooLarge:
+            frame = NO_FRAME
+            self._ring.publish(step.number, frame)
+        if frame:
+            header = FrameHeader.read(memoryview(frame))
+            self._ledger.add(frames=1, rows=header.logits, frame_bytes=len(frame), naive_bytes=header.naive_bytes)
+
+    def _frame(self, step: Step) -> bytes:
+        rows = self._requests.rows(step)
+        if rows is None:
+            return NO_FRAME
+        try:
+            return self._filling.frame(rows)
+        except (RuntimeError, ValueError):
+            # A library has given up on one of them, such as one that is out of fuel.
+            self._fail(slot for (slot, _), row in zip(step.rows, rows, strict=True) if not self._filling.can_fill(row))
+            return NO_FRAME
+
+    def _fail(self, slots: Iterable[int]) -> None:
+        failed = list(slots)
+        for slot in failed:
+            self._requests.fail(slot)
+        self._connection.send(Failed(failed))
+
+    def _tell_loaded(self) -> None:
+        found = {slot: self._requests.loaded(slot, grammar) for slot, grammar in self._loading.take()}
+        if ready := [slot for slot, is_ready in found.items() if is_ready]:
+            self._connection.send(Ready(ready))
+        if failed := [slot for slot, is_ready in found.items() if is_ready is False]:
+            self._connection.send(Failed(failed))

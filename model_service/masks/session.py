@@ -1,0 +1,89 @@
+"""One engine's connection to the broadcaster, from its `Hello` to its end."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack, closing
+
+from grammar_service.backends.filling import BatchFiller
+from grammar_service.errors import MaskcastError
+from model_service.errors import InvalidMessage
+from model_service.masks.conversation import Conversation
+from model_service.masks.filling import StepFilling
+from model_service.masks.frame_header import HEADER_WORDS, WORD
+from model_service.masks.ledger import MaskLedger
+from model_service.masks.loading import GrammarLoading
+from model_service.masks.messages import VERSION, FromEngine, Hello, Welcome
+from model_service.masks.ring import SLOT_BYTES, RingWriter
+from model_service.masks.shared_memory import MemoryAddress, mapped
+from model_service.masks.vocabularies import Vocabularies, Vocabulary
+from model_service.masks.wire import Connection
+
+HELLO_S = 10.0
+_log = logging.getLogger(__name__)
+
+
+class EngineSession:
+    """`run` is a thread's. `lease_s`: how long an engine may say nothing; `threads`: that fill its masks."""
+
+    def __init__(
+        self, connection: Connection[FromEngine], vocabularies: Vocabularies, ledger: MaskLedger, lease_s: float, threads: int
+    ) -> None:
+        self._connection = connection
+        self._vocabularies = vocabularies
+        self._ledger = ledger
+        self._lease_s = lease_s
+        self._threads = threads
+
+    def run(self) -> None:
+        """Until the engine goes away, says something invalid, or nothing at all for too long."""
+        try:
+            with closing(self._connection), self._ledger.connected():
+                self._serve()
+        except MaskcastError as error:
+            self._ledger.add(refused=1)
+            _log.warning("an engine is sent away: %s", error)
+        except OSError as error:
+            _log.info("an engine is gone: %s", error)
+
+    def end(self) -> None:
+        """From another thread: let `run` return soon."""
+        self._connection.end()
+
+    def _serve(self) -> None:
+        hello = self._hello()
+        vocabulary = self._vocabulary(hello)
+        with ExitStack() as stack:
+            loading = stack.enter_context(closing(GrammarLoading(vocabulary.grammars, hello.channel)))
+            ring = stack.enter_context(closing(RingWriter(slot_bytes=_slot_bytes(hello))))
+            filling = StepFilling(BatchFiller(vocabulary.tokenizer, self._threads), hello.vocab_size)
+            self._connection.send(Welcome(ring.address))
+            _log.info("engine %s is connected", hello.engine)
+            Conversation(self._connection, ring, filling, loading, self._ledger).go_on(self._lease_s)
+
+    def _hello(self) -> Hello:
+        messages = self._connection.receive(HELLO_S)
+        hello = messages[0]
+        if not isinstance(hello, Hello) or hello.version != VERSION or len(messages) > 1 or min(hello.most_rows, hello.vocab_size) < 1:
+            raise InvalidMessage("an engine does not say hello as it should")
+        return hello
+
+    def _vocabulary(self, hello: Hello) -> Vocabulary:
+        address = hello.vocabulary
+        if address is None:
+            raise InvalidMessage(f"engine {hello.engine} has no vocabulary")
+        vocabulary = self._vocabularies.get(hello.fingerprint, lambda: _content(address))
+        if vocabulary.tokenizer.vocab_size != hello.vocab_size:
+            raise InvalidMessage(f"engine {hello.engine} has {hello.vocab_size} tokens, its vocabulary {vocabulary.tokenizer.vocab_size}")
+        return vocabulary
+
+
+def _content(address: MemoryAddress) -> bytes:
+    with closing(mapped(address)) as memory:
+        return bytes(memory)
+
+
+def _slot_bytes(hello: Hello) -> int:
+    """What the longest frame may take, up to a bound."""
+    row_words = (hello.vocab_size + 31) // 32
+    return min(SLOT_BYTES, WORD * (HEADER_WORDS + hello.most_rows * (row_words + 1)))

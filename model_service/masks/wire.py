@@ -1,0 +1,105 @@
+"""Messages as bytes on a stream, and who is at its other end."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+import msgspec
+
+from model_service.errors import InvalidMessage
+
+MOST_BYTES = 64 << 20
+"""Of one message."""
+_READ_BYTES = 1 << 18
+_LENGTH = struct.Struct("<I")
+_CREDENTIALS = struct.Struct("3i")
+Message = TypeVar("Message")
+
+
+def packed(message: msgspec.Struct) -> bytes:
+    """Raises InvalidMessage: longer than messages may be."""
+    body = msgspec.msgpack.encode(message)
+    if len(body) > MOST_BYTES:
+        raise InvalidMessage(f"a message has {len(body)} bytes")
+    return _LENGTH.pack(len(body)) + body
+
+
+class Inbox(Generic[Message]):
+    """Makes messages, of the given type or union, of the bytes that come."""
+
+    def __init__(self, kind: object) -> None:
+        self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(kind)
+        self._unread = bytearray()
+
+    def feed(self, data: bytes) -> list[Message]:
+        """The messages that are complete by now. Raises InvalidMessage."""
+        self._unread += data
+        messages: list[Message] = []
+        at = 0
+        while len(self._unread) - at >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._unread, at)
+            if length > MOST_BYTES:
+                raise InvalidMessage(f"a message has {length} bytes")
+            end = at + _LENGTH.size + length
+            if end > len(self._unread):
+                break
+            messages.append(self._decoded(bytes(self._unread[at + _LENGTH.size : end])))
+            at = end
+        del self._unread[:at]
+        return messages
+
+    def _decoded(self, body: bytes) -> Message:
+        try:
+            return self._decoder.decode(body)
+        except msgspec.MsgspecError as error:
+            raise InvalidMessage(f"not a message: {error}") from None
+
+
+class Connection(Generic[Message]):
+    """A connected socket of one's own, whose other end has `send_s` to take a message in. What goes wrong with it raises OSError."""
+
+    def __init__(self, connection: socket.socket, kind: object, send_s: float) -> None:
+        self._socket = connection
+        self._inbox: Inbox[Message] = Inbox(kind)
+        connection.settimeout(send_s)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, message: msgspec.Struct) -> None:
+        self._socket.sendall(packed(message))
+
+    def receive(self, timeout_s: float) -> list[Message]:
+        """At least one message. Raises ConnectionError: the other end is gone; TimeoutError; InvalidMessage."""
+        messages: list[Message] = []
+        while not messages:
+            if not select.select([self._socket], [], [], timeout_s)[0]:
+                raise TimeoutError(f"nothing was said for {timeout_s:g} s")
+            messages = self.read()
+        return messages
+
+    def read(self) -> list[Message]:
+        """The messages that have come; to be called when there is something to read."""
+        data = self._socket.recv(_READ_BYTES)
+        if not data:
+            raise ConnectionError("the other end is gone")
+        return self._inbox.feed(data)
+
+    def end(self) -> None:
+        """Nothing comes or goes any more; also from another thread."""
+        with suppress(OSError):  # it has ended already
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def is_ours(connection: socket.socket) -> bool:
+    """Whether the other end is this user's: anybody may connect to an abstract name, or take it first."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(credentials)[1]) == os.getuid()

@@ -1,0 +1,91 @@
+"""The mask broadcaster as an actor: one for a node, there again when it was killed, and gone when nobody needs it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+import ray
+
+from deployments.broadcasting import NodeMasks
+from deployments.own_ray import own_ray
+from deployments.telemetry import MetricsPage
+from grammar_service.backends import backend_named
+from grammar_service.spec import GrammarKind, GrammarSpec
+from grammar_service.tokenizer import GrammarTokenizer
+from model_service.masks.client import MaskClient
+from tests.offered_grammars import offered, payload_of
+from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+from tests.walking_engine import PATIENCE_S, WalkingEngine, hello
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def masks() -> Iterator[NodeMasks]:
+    with own_ray():
+        yield NodeMasks("tested")
+
+
+@pytest.fixture
+def engine(masks: NodeMasks) -> Iterator[WalkingEngine]:
+    """It is not connected yet."""
+    tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
+    payload = payload_of(GrammarSpec(GrammarKind.REGEX, "[0-9]*"), tokenizer, "xgrammar")
+    grammar = backend_named(payload.backend).load(payload.data, tokenizer)
+    with offered({"digits": payload}) as channel:
+        client = MaskClient(masks.socket_name, hello(tokenizer, channel), tokenizer.portable(), deadline_s=1.0)
+        with closing(client):
+            engine = WalkingEngine(client, {"digits": grammar}, VOCAB_SIZE)
+            engine.begin("request", "digits")
+            yield engine
+
+
+def test_a_killed_broadcaster_is_restarted_by_ray_and_taken_up_again(masks: NodeMasks, engine: WalkingEngine) -> None:
+    asyncio.run(masks.want())
+    engine.await_masks()
+    killed = process_of(masks)
+    os.kill(killed, signal.SIGKILL)
+    engine.await_masks()
+    assert engine.client.counters.reconnects == 2
+    assert process_of(masks) != killed
+
+
+def test_replicas_of_a_node_have_one_broadcaster_and_metrics_tell_of_it(masks: NodeMasks, engine: WalkingEngine) -> None:
+    other = NodeMasks("tested")
+    for hold in (masks, other):
+        asyncio.run(hold.want())
+    assert other.socket_name == masks.socket_name
+    engine.await_masks()
+    totals = ray.get(other.actor().totals.remote())
+    assert totals["engines"] == 1
+    assert totals["frames"] >= 1
+    until(lambda: b"maskcast_mask_frames_total" in asyncio.run(MetricsPage().read()))
+
+
+def test_one_that_was_ended_is_there_again_when_it_is_wanted(masks: NodeMasks, engine: WalkingEngine) -> None:
+    asyncio.run(masks.want())
+    ray.kill(masks.actor(), no_restart=True)
+    asyncio.run(masks.want())
+    engine.await_masks()
+
+
+def test_one_that_nobody_needs_ends_itself(masks: NodeMasks) -> None:
+    unneeded = NodeMasks("unneeded", idle_s=0.0)
+    unneeded.actor()
+    until(lambda: unneeded.name not in [actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True)])
+
+
+def process_of(masks: NodeMasks) -> int:
+    return int(ray.get(masks.actor().__ray_call__.remote(lambda _: os.getpid())))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < end
