@@ -86,8 +86,8 @@ FIGURES = ("/s", "p50 ms", "p99 ms", "skew", "held", "rows", "brought", "prefix"
 def cells(row: Row) -> list[str]:
     """A row's figures as they are shown, see `FIGURES`."""
     waits = [f"{ms:.1f}" if ms < 1000 else f"{ms:,.0f}" for ms in (row["wait_p50_ms"], row["wait_p99_ms"])]
-    spread = f"{row['imbalance']:.2f}", f"{row['resident']:.0f}", f"{row['rows_per_step']:.1f}"
-    return [f"{row['answers_per_s']:,.0f}", *waits, *spread, f"{row['compiled'] + row['fetched']:,}", f"{100 * row['prefix_hits']:.0f} %"]
+    spread = f"{row['imbalance']:.2f}", f"{row['resident']:.0f}", f"{row['rows_per_step']:.3g}"
+    return [f"{row['answers_per_s']:,.0f}", *waits, *spread, f"{row['compiled'] + row['fetched']:,}", f"{100 * row['prefix_hits']:.0f}%"]
 
 
 def table(found: Sequence[Figures]) -> Table:

@@ -1,6 +1,7 @@
 """`python -m load_tests.router_overhead`: what choosing a replica costs a router.
 
-A choice is all that a router does for a request with a grammar: what is known of the loads, the ranks, and the note that it was sent.
+A choice is all that a router does for a request with a grammar: what is known of the loads and of the grammar's popularity, the ranks, and
+the note that it was sent.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from rich.console import Console
 
 from grammar_service.bench.quantiles import quantile
 from grammar_service.bench.report import BenchReport, Row, Target
-from router.affinity import Affinity
+from router.affinity import AffinityLimits
+from router.dispatcher import Dispatched, Dispatcher
 from router.fleet import Fleet, Member
-from router.load import LoadBoard, LoadReport
+from router.grouping import GroupingLimits
+from router.load import LoadReport
 
 PACKAGES = ("maskcast", "numpy")
 BOUNDS_US = {64: 150.0, 2000: 1000.0}
@@ -65,19 +68,19 @@ def _targets(rows: Sequence[Row]) -> list[Target]:
 
 def _choose(replicas: int, requests: int, random: Random) -> list[float]:
     """Microseconds of each choice, on a fleet that is as busy as usual."""
-    fleet = Fleet(Member(f"replica-{number}") for number in range(replicas))
-    affinity, board = Affinity(random), LoadBoard(time.time)
-    board.adopt(fleet)
-    for replica in fleet.ids:
-        board.reported(LoadReport(replica, time.time() - 1, random.randrange(2 * UNDER_WAY), 0, random.randrange(2000), 50, 1.0, 12.0))
-    keys = [f"{random.randrange(SCHEMAS):064x}" for _ in range(requests)]
+    policy = Dispatcher(random, time.time, AffinityLimits(), GroupingLimits())
+    policy.adopt(Fleet(Member(f"replica-{number}") for number in range(replicas)))
+    for replica in policy.fleet.ids:
+        policy.reported(LoadReport(replica, time.time() - 1, random.randrange(2 * UNDER_WAY), 0, random.randrange(2000), 50, 1.0, 12.0))
+    asked = [
+        Dispatched(str(number), f"{random.randrange(SCHEMAS):064x}", 300, f"{random.randrange(SCHEMAS):016x}") for number in range(requests)
+    ]
     taken = []
-    for number, key in enumerate(keys):
+    for number, request in enumerate(asked):
         started = time.perf_counter()
-        choice = affinity.choose(fleet, board.loads(), key)
-        board.routed(str(number), choice.replicas[0], 300)
+        policy.sent(request, policy.ranks(request)[0])
         taken.append((time.perf_counter() - started) * 1e6)
-        board.completed(str(number - UNDER_WAY))
+        policy.gone(str(number - UNDER_WAY))
     return taken
 
 

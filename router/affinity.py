@@ -59,25 +59,25 @@ class Affinity:
         """`loads` by position in `fleet`, as `LoadBoard.loads` gives them; `prefix` names the beginning of the prompt; `popularity` is the
         key's share of all traffic. The choice names so many `ranks`, where so many are within their share, and without a key at most two.
 
-        With a key: the best ranks within their share. Where the first one is over, the prefix decides between the next ones, so that
-        what a hot grammar spills meets its prefix cache. Without a key: the less loaded of two, which are the first ranks of
-        the prefix, or random.
+        With a key: the best ranks within their share. Where the first one is over, and the key is popular enough to be resident on the
+        next ones anyway, the prefix decides between these, so that what a hot grammar spills meets its prefix cache. Without a key:
+        the less loaded of two, which are the first ranks of the prefix, or random.
         """
         if not len(fleet):
             return Choice(())
-        within = self._within(fleet, loads, popularity)
+        rarity = max(0.0, 1 - popularity * len(fleet) / self._limits.hot)
+        within = self._within(fleet, loads, rarity)
         if key is None:
             return self._less_loaded(fleet, loads, prefix, within)
         scores = fleet.scores(key)
         order = _best(scores, within, max(1, ranks))
         passed_over = int((scores < scores[order[0]]).sum())
-        if passed_over and prefix is not None:
+        if passed_over and not rarity and prefix is not None:
             order[:TIES] = order[:TIES][np.argsort(fleet.scores(prefix, order[:TIES]))]
         return Choice(_ids(fleet, order), passed_over)
 
-    def _within(self, fleet: Fleet, loads: Floats, popularity: float) -> Flags:
+    def _within(self, fleet: Fleet, loads: Floats, rarity: float) -> Flags:
         mean = float(loads.sum()) / fleet.weight
-        rarity = max(0.0, 1 - popularity * len(fleet) / self._limits.hot)
         bound = 1 + (self._limits.bound - 1) * rarity if rarity else 1.0
         share = max(bound * mean, self._limits.floor)
         seats = max(self._limits.seats, (1 + SLACK * rarity) * mean)

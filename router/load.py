@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from router.fleet import Fleet, Floats
+from router.pace import PrefillPace
 
 SLOW, SLOWEST = 2.0, 4.0
 REFRESH_S = 0.1
@@ -38,7 +39,7 @@ class LoadScale:
 
     Reports count in full until `fresh_s` and not at all from `stale_s` on. They are smoothed over `smooth_s`, and step times over
     `steps_smooth_s`: long prompts and a busy machine make any engine slow for seconds. Between reports half of a prefill backlog is
-    worked off every `half_life_s`.
+    worked off every `half_life_s`, or as fast as reports have shown.
     """
 
     tokens_per_request: float = 64.0
@@ -116,6 +117,7 @@ class LoadBoard:
     def __init__(self, clock: Callable[[], float], scale: LoadScale | None = None) -> None:
         self._clock = clock
         self._scale = scale or LoadScale()
+        self._pace = PrefillPace(self._scale.half_life_s)
         self._sent: dict[str, _Sent] = {}
         self._reports: dict[str, LoadReport] = {}
         self._moves: dict[str, deque[_Moved]] = {}
@@ -143,6 +145,7 @@ class LoadBoard:
         if at is None or now - taken >= self._scale.stale_s or taken <= known.taken_at[at]:
             return
         since = [move for move in self._moves[report.replica] if move.at > taken]
+        self._learn_pace(at, report, taken)
         own_then = known.own[at] - sum(move.requests for move in since)
         expected = max(0.0, known.others[at] + (own_then - known.own_then[at]) * self._view.ratio)
         known_at = float(known.taken_at[at])
@@ -184,8 +187,8 @@ class LoadBoard:
         if view.trusted < len(requests):
             usual = float(view.trust @ requests) / view.trusted if view.trusted else 0.0
             requests = view.trust * requests + (1 - view.trust) * usual
-        backlog = known.backlog * np.exp2((known.taken_at - now) / scale.half_life_s)
-        sent = known.sent * np.exp2((known.sent_at - now) / scale.half_life_s)
+        backlog = known.backlog * np.exp2((known.taken_at - now) / self._pace.half_life_s)
+        sent = known.sent * np.exp2((known.sent_at - now) / self._pace.half_life_s)
         backlog += sent * (1 + view.ratio)
         loads: Floats = (known.own + requests + backlog / scale.tokens_per_request) * self._slow()
         return loads
@@ -215,7 +218,7 @@ class LoadBoard:
 
     def _left(self, seconds: float) -> float:
         """The share of a prefill backlog that is not yet worked off."""
-        return math.exp2(-max(0.0, seconds) / self._scale.half_life_s)
+        return math.exp2(-max(0.0, seconds) / self._pace.half_life_s)
 
     def _move(self, at: int, move: _Moved) -> None:
         known = self._columns
@@ -227,6 +230,13 @@ class LoadBoard:
         # Only a report that is older than these could ask for them, and such a one does not count.
         while moves and moves[0].at < max(move.at - self._scale.stale_s, float(known.taken_at[at])):
             moves.popleft()
+
+    def _learn_pace(self, at: int, report: LoadReport, taken: float) -> None:
+        known = self._columns
+        sent = sum(move.tokens for move in self._moves[report.replica] if known.taken_at[at] < move.at <= taken and move.requests > 0)
+        seconds = taken - float(known.taken_at[at])
+        if seconds < math.inf:
+            self._pace.observed(float(known.backlog[at]), sent * (1 + self._view.ratio), seconds, report.outstanding_prefill_tokens)
 
     def _learn_step(self, at: int, step_ms: float, keeps: float) -> None:
         if step_ms > 0:

@@ -1,4 +1,4 @@
-"""Clients that ask, wait for the whole answer, and ask again."""
+"""Clients that ask, wait for the whole answer, and go on to the next question."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ import httpx
 from load_tests.routing.traffic import Body
 
 PATIENCE_S = 180.0
+BUSY, RETRIES = 503, 2
+"""Who is told to come again does, as often as OpenAI's client does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`status` is HTTP's, 0 where there was no answer."""
+    """`status` is HTTP's, 0 where there was no answer; `seconds` from the first try on, `retries` after it."""
 
     seconds: float
     status: int
+    retries: int = 0
 
 
 async def ask_all(url: str, bodies: Sequence[Body], clients: int) -> list[Asked]:
@@ -37,8 +40,18 @@ async def _client(http: httpx.AsyncClient, left: Iterator[Body]) -> list[Asked]:
 
 async def _ask(http: httpx.AsyncClient, body: Body) -> Asked:
     started = time.perf_counter()
+    for retries in range(RETRIES + 1):
+        status, again_s = await _once(http, body)
+        if status != BUSY or retries == RETRIES:
+            break
+        await asyncio.sleep(again_s)
+    return Asked(time.perf_counter() - started, status, retries)
+
+
+async def _once(http: httpx.AsyncClient, body: Body) -> tuple[int, float]:
+    """The status, and after how many seconds to come again."""
     try:
-        status = (await http.post("/v1/chat/completions", json=body)).status_code
+        answer = await http.post("/v1/chat/completions", json=body)
     except httpx.HTTPError:
-        status = 0
-    return Asked(time.perf_counter() - started, status)
+        return 0, 0.0
+    return answer.status_code, float(answer.headers.get("retry-after", 1))

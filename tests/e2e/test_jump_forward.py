@@ -89,6 +89,20 @@ def test_a_replica_tells_routers_of_its_load(service: Service) -> None:
     assert (stats["running"], stats["outstanding_prefill_tokens"]) == (0, 0)
 
 
+def test_the_metrics_tell_what_each_engine_does(service: Service) -> None:
+    service.chat("Say.", structured_outputs={"regex": "told-[a-c]{3}"})
+
+    def told() -> set[str]:
+        page = httpx.get(f"{service.url}/metrics", timeout=30).text
+        samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
+        return {
+            sample.name for sample in samples if sample.name.startswith("maskcast_engine_") and sample.labels["replica"] and sample.value
+        }
+
+    names = {f"maskcast_engine_{name}_total" for name in ("steps", "step_us", "masked_steps", "mask_rows", "grammars_loaded")}
+    wait_for(lambda: {*names, "maskcast_engine_grammars_resident"} <= told(), 60, "the metrics of an engine")
+
+
 def _sums(service: Service) -> dict[str, float]:
     names = ("maskcast_forced_tokens_total", "maskcast_forced_segments_total", "maskcast_steps_saved_total")
     sums = dict.fromkeys(names, 0.0)

@@ -103,9 +103,15 @@ def test_a_choice_names_as_many_ranks_as_it_is_asked_for() -> None:
 def test_what_a_hot_grammar_spills_is_kept_together_by_its_prefix() -> None:
     first, *others = ranks(TEN, "key")
     loads = loaded(TEN, {first: 200})
-    chosen = {prefix: affinity().choose(TEN, loads, "key", prefix).replicas[0] for prefix in map(str, range(40))}
+    chosen = {prefix: affinity().choose(TEN, loads, "key", prefix, popularity=0.2).replicas[0] for prefix in map(str, range(40))}
     assert set(chosen.values()) == set(others[:2])
-    assert chosen == {prefix: affinity().choose(TEN, loads, "key", prefix).replicas[0] for prefix in chosen}
+    assert chosen == {prefix: affinity().choose(TEN, loads, "key", prefix, popularity=0.2).replicas[0] for prefix in chosen}
+
+
+def test_what_a_rare_grammar_spills_goes_to_one_replica_whatever_its_prefix() -> None:
+    first, second = ranks(TEN, "key")[:2]
+    loads = loaded(TEN, {first: 200})
+    assert {affinity().choose(TEN, loads, "key", prefix).replicas[0] for prefix in map(str, range(40))} == {second}
 
 
 def test_a_prefix_does_not_take_a_grammar_away_from_its_replica() -> None:
