@@ -72,7 +72,7 @@ def measured(plan: Plan, folder: Path) -> Iterator[MaskCell]:
                     for size in (size for size in plan.requests if size * (drafts + 1) <= plan.most_rows):
                         hello = Hello(VERSION, "bench", tokenizer.vocab_size, tokenizer.fingerprint, channel, size * (drafts + 1))
                         with closing(MaskClient(name, hello, tokenizer.portable(), deadline_s=DEADLINE_S)) as client:
-                            arms = [StockMasks(managers[drafts], queue, tokenizer.vocab_size), FrameMasks(client, queue)]
+                            arms = [StockMasks(managers[drafts], queue, tokenizer), FrameMasks(client, queue)]
                             for scenario in plan.scenarios:
                                 course = Course(requests[scenario][:size], drafts, workers, broadcaster, tokenizer.vocab_size)
                                 for side, steps, cpu_s in course.run(arms, plan.steps, client):
