@@ -24,7 +24,8 @@ bench: setup  ## every benchmark there is; refreshes the README's tables
 	@$(BIN)/python -m load_tests.abuse --json load_tests/results/abuse.json
 	@$(BIN)/python -m load_tests.peers.jump_forward --tekken --json load_tests/results/jump_forward.json
 	@$(BIN)/python -m load_tests.mask_bytes --json load_tests/results/mask_bytes.json
-	@$(BIN)/python -m load_tests.peers.mask_path --json load_tests/results/mask_path.json
+	@$(BIN)/python -m load_tests.peers.mask_path --steps 5 --json load_tests/results/mask_path.json
+	@$(BIN)/python -m load_tests.peers.mask_engines --json load_tests/results/mask_engines.json
 	@$(BIN)/python -m load_tests.readme_tables
 
 setup:
