@@ -13,6 +13,7 @@ from pathlib import Path
 from deployments import simulation
 from grammar_service.bench.report import BenchReport
 from load_tests import mask_bytes
+from load_tests.peers import mask_figures
 
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"(<!-- bench: (\w+) -->\n)(.*?)(<!-- /bench -->)", re.DOTALL)
@@ -73,6 +74,12 @@ def simulation_table(report: BenchReport) -> str:
     return "\n".join([_ran(report), "", *_table(["", "", *simulation.FIGURES], rows), "", kept, *missed])
 
 
+def mask_path_table(report: BenchReport) -> str:
+    """The targets, and each cell of both sides."""
+    rows = [mask_figures.cells(*pair) for pair in mask_figures.pairs(report.rows)]
+    return "\n".join([target_table(report), "", *_table(list(mask_figures.HEADINGS), rows)])
+
+
 def _ran(report: BenchReport) -> str:
     machine = report.machine
     packages = ", ".join(f"{name} {version}" for name, version in report.versions.items())
@@ -90,7 +97,7 @@ def _line(cells: list[str]) -> str:
 
 
 _TABLES: Tables = {"conformance": conformance_table, "simulation": simulation_table}
-ARCHITECTURE_TABLES: Tables = {"mask_bytes": mask_table}
+ARCHITECTURE_TABLES: Tables = {"mask_bytes": mask_table, "mask_path": mask_path_table}
 
 
 def main() -> None:

@@ -24,10 +24,6 @@ class XgrammarGrammar:
         self._spaces = tokenizer.spaces if bounded else None
 
     @property
-    def library(self) -> xgrammar.CompiledGrammar:
-        return self._compiled
-
-    @property
     def size_bytes(self) -> int:
         return int(self._compiled.memory_size_bytes)
 

@@ -10,15 +10,20 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Protocol
 
-import xgrammar
 from vllm.distributed.device_communicators.shm_broadcast import MessageQueue
 from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 from vllm.v1.core.sched.output import GrammarOutput
 from vllm.v1.request import Request
 from vllm.v1.structured_output import StructuredOutputManager
+from vllm.v1.structured_output.backend_guidance import GuidanceGrammar
+from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 from vllm.v1.structured_output.backend_xgrammar import XgrammarGrammar
 
+from grammar_service.backends import Matcher
+from grammar_service.backends.llguidance_matcher import LlguidanceMatcher
+from grammar_service.backends.xgrammar_matcher import XgrammarMatcher
 from grammar_service.errors import BenchFailed
+from grammar_service.tokenizer import GrammarTokenizer
 from load_tests.peers.mask_figures import OURS, STOCK
 from load_tests.peers.mask_requests import MaskRequest
 from model_service.engine.mask_output import MaskPart, MaskParts
@@ -54,10 +59,10 @@ class StockMasks:
 
     name = STOCK
 
-    def __init__(self, manager: StructuredOutputManager, queue: MessageQueue, vocab_size: int) -> None:
+    def __init__(self, manager: StructuredOutputManager, queue: MessageQueue, tokenizer: GrammarTokenizer) -> None:
         self._manager = manager
         self._queue = queue
-        self._vocab_size = vocab_size
+        self._tokenizer = tokenizer
         self._requests: dict[str, Request] = {}
 
     def begin(self, requests: Sequence[MaskRequest], drafts: int) -> None:
@@ -78,11 +83,19 @@ class StockMasks:
     def _begun(self, request: MaskRequest, drafts: int) -> Request:
         params = SamplingParams(structured_outputs=StructuredOutputsParams(json_object=True))
         begun = Request(request.request_id, [1], params, None)
-        matcher = xgrammar.GrammarMatcher(request.grammar.library, max_rollback_tokens=drafts)
-        grammar = XgrammarGrammar(vocab_size=self._vocab_size, matcher=matcher, ctx=request.grammar.library)
+        grammar = self._grammar(request.grammar.matcher(None, drafts))
         grammar.accept_tokens(request.request_id, list(request.tokens[: request.skip]))
         begun.structured_output_request.grammar = grammar
         return begun
+
+    def _grammar(self, matcher: Matcher) -> StructuredOutputGrammar:
+        """vLLM's own, around the library's matcher."""
+        size = self._tokenizer.vocab_size
+        if isinstance(matcher, XgrammarMatcher):
+            return XgrammarGrammar(vocab_size=size, matcher=matcher.library, ctx=None)
+        if isinstance(matcher, LlguidanceMatcher):
+            return GuidanceGrammar(ll_matcher=matcher.library, ll_tokenizer=self._tokenizer.llguidance, vocab_size=size)
+        raise BenchFailed(f"vLLM has no {type(matcher).__name__}")
 
 
 class FrameMasks:

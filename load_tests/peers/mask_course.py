@@ -72,7 +72,7 @@ def measured(plan: Plan, folder: Path) -> Iterator[MaskCell]:
                     for size in (size for size in plan.requests if size * (drafts + 1) <= plan.most_rows):
                         hello = Hello(VERSION, "bench", tokenizer.vocab_size, tokenizer.fingerprint, channel, size * (drafts + 1))
                         with closing(MaskClient(name, hello, tokenizer.portable(), deadline_s=DEADLINE_S)) as client:
-                            arms = [StockMasks(managers[drafts], queue, tokenizer.vocab_size), FrameMasks(client, queue)]
+                            arms: list[MaskArm] = [StockMasks(managers[drafts], queue, tokenizer), FrameMasks(client, queue)]
                             for scenario in plan.scenarios:
                                 course = Course(requests[scenario][:size], drafts, workers, broadcaster, tokenizer.vocab_size)
                                 for side, steps, cpu_s in course.run(arms, plan.steps, client):
@@ -129,7 +129,8 @@ class Course:
         return cost, tuple(one.digest for one in masked)
 
     def _cpu_s(self) -> float:
-        return time.process_time() + sum(process.call("cpu_s") for process in (self._broadcaster, *self._workers))
+        others: float = sum(process.call("cpu_s") for process in (self._broadcaster, *self._workers))
+        return time.process_time() + others
 
 
 @contextmanager

@@ -99,3 +99,23 @@ def _least(rows: Sequence[Row], figure: str, scenario: str, drafts: int) -> floa
 
 def _is(row: Row, scenario: str, drafts: int, requests: int) -> bool:
     return (row.get("scenario"), row.get("drafts"), row.get("requests")) == (scenario, drafts, requests)
+
+
+HEADINGS = ("masks", "requests", "K", "TP", "engine, ms", "masks there, ms", "worker, ms", "KiB a worker", "CPU s per 1,000 tokens")
+
+
+def pairs(rows: Sequence[Row]) -> list[tuple[Row, Row]]:
+    """The cells of both sides, stock and ours."""
+    found: dict[tuple[object, ...], dict[str, Row]] = {}
+    for row in rows:
+        cell = tuple(row[name] for name in ("scenario", "requests", "drafts", "workers"))
+        found.setdefault(cell, {})[row["side"]] = row
+    return [(sides[STOCK], sides[OURS]) for sides in found.values() if len(sides) == 2]
+
+
+def cells(stock: Row, ours: Row) -> list[str]:
+    """A pair as it is shown, see `HEADINGS`."""
+    figures = [f"{stock[name]:.2f} → {ours[name]:.2f}" for name in ("engine_ms", "filled_ms", "worker_ms")]
+    sizes = f"{stock['worker_bytes'] / 1024:,.0f} → {ours['worker_bytes'] / 1024:,.0f}"
+    used = f"{stock['cpu_s_per_1000_tokens']:.2f} → {ours['cpu_s_per_1000_tokens']:.2f}"
+    return [stock["scenario"], *(str(stock[name]) for name in ("requests", "drafts", "workers")), *figures, sizes, used]

@@ -67,7 +67,7 @@ class LogitsWorker:
         else:
             apply_grammar_bitmask(scheduled, masks, runner.input_batch, self._logits)
         seconds = time.perf_counter() - started
-        return Masked(seconds, zlib.crc32(torch.isinf(self._logits).numpy()) if checked else None)
+        return Masked(seconds, zlib.crc32(torch.isinf(self._logits).numpy().data) if checked else None)
 
     def cpu_s(self) -> float:
         return time.process_time()

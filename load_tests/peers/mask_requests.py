@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from grammar_service.backends import CompiledGrammar
-from grammar_service.backends.xgrammar_backend import XgrammarBackend
+from grammar_service.backends import Backend, CompiledGrammar, select_backend
 from grammar_service.bench.cases import Case
 from grammar_service.tokenizer import GrammarTokenizer
 from load_tests.mask_scenarios import ALL, ONE
@@ -39,11 +38,11 @@ class MaskRequest:
 
 
 class Grammars:
-    """By key, compiled by xgrammar, which both arms fill with; `payloads` as a replica offers them."""
+    """By key, each compiled by the backend that serves it, whose library both arms fill with; `payloads` as a replica offers them."""
 
     def __init__(self, tokenizer: GrammarTokenizer) -> None:
         self._tokenizer = tokenizer
-        self._backend = XgrammarBackend()
+        self._backends: dict[str, Backend] = {}
         self.payloads: dict[str, Payload] = {}
         self._loaded: dict[str, CompiledGrammar] = {}
 
@@ -51,9 +50,11 @@ class Grammars:
         key = case.name + mark
         if key not in self._loaded:
             spec = replace(case.spec, text=json.dumps(renamed(json.loads(case.spec.text), mark))) if mark else case.spec
-            payload = self._backend.compile(spec, self._tokenizer).data
-            self.payloads[key] = Payload(self._backend.name, payload)
-            self._loaded[key] = self._backend.load(payload, self._tokenizer)
+            chosen = select_backend(spec)
+            backend = self._backends.setdefault(chosen.name, chosen)
+            payload = backend.compile(spec, self._tokenizer).data
+            self.payloads[key] = Payload(backend.name, payload)
+            self._loaded[key] = backend.load(payload, self._tokenizer)
         return key, self._loaded[key]
 
 
@@ -61,7 +62,7 @@ class RequestMaker:
     """`steps`: tokens that an answer has left at the least."""
 
     def __init__(self, tokenizer: GrammarTokenizer, cases: Sequence[Case], steps: int, seed: int) -> None:
-        self._cases = [case for case in cases if not XgrammarBackend().unsupported(case.spec)]
+        self._cases = cases
         self._chance = Random(seed)
         texts = [json.dumps(json.loads(case.spec.text)) for case in cases]
         self._typist = Typist(tokenizer, texts, SeenRows(tokenizer.vocab_size), self._chance)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from model_service.errors import InvalidFrame
+from model_service.masks.cpu_logits import mask_cpu_logits
 from model_service.masks.frame_header import FREE, FrameHeader, forced_code
 from model_service.masks.logits import mask_logits
 
@@ -62,7 +63,10 @@ class Frame:
 
         On a GPU nothing waits for the device: the frame is copied there once, and its entries become rows there.
         """
-        mask_logits(self.header, self.words, logits)
+        if logits.shape != (self.header.logits, self.header.vocab_size):
+            raise ValueError(f"the masks are for logits [{self.header.logits}, {self.header.vocab_size}], not {list(logits.shape)}")
+        mask = mask_cpu_logits if logits.is_cpu else mask_logits
+        mask(self.header, self.words, logits)
 
     def arranged(self, places: npt.NDArray[np.integer]) -> Frame:
         """A frame for logits in another order: the row at i takes the mask at `places[i]`, or is free where that is negative.

@@ -1,4 +1,4 @@
-"""A mask frame meets the logits, on whatever device they are."""
+"""A mask frame meets the logits on a device of their own."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import torch
 
 from model_service.masks.frame_header import FREE, FrameHeader, forced_code
 
-_CPU_MASKED, _MASKED = 1 << 20, 1 << 25
-"""Logits that are masked at a time, a byte each meanwhile: what fits a core's cache, and what a device has to spare."""
+_MASKED = 1 << 25
+"""Logits that are masked at a time, a byte each meanwhile: what a device has to spare."""
 
 
 def mask_logits(header: FrameHeader, words: npt.NDArray[np.int32], logits: torch.Tensor) -> None:
-    """See `Frame.apply`. No sizes here depend on values on the device, so that nobody has to wait for it."""
-    if logits.shape != (header.logits, header.vocab_size):
-        raise ValueError(f"the masks are for logits [{header.logits}, {header.vocab_size}], not {list(logits.shape)}")
+    """See `Frame.apply`; works on any device. No sizes here depend on values on the device, so that nobody has to wait for it."""
     if not header.logits:
         return
     frame = _on_device(words, logits.device)
@@ -53,7 +51,7 @@ def _table(header: FrameHeader, frame: torch.Tensor) -> torch.Tensor:
 
 def _fill(logits: torch.Tensor, table: torch.Tensor, entries: torch.Tensor) -> None:
     vocab_size = logits.shape[1]
-    at_once = max(1, (_CPU_MASKED if logits.is_cpu else _MASKED) // vocab_size)
+    at_once = max(1, _MASKED // vocab_size)
     bits = torch.ones(8, dtype=torch.uint8, device=logits.device) << torch.arange(8, dtype=torch.uint8, device=logits.device)
     for start in range(0, len(entries), at_once):
         rows = table.index_select(0, entries[start : start + at_once]).view(torch.uint8)

@@ -16,6 +16,7 @@ from model_service.errors import InvalidFrame
 from model_service.masks.encoding import encode, encode_indexed
 from model_service.masks.frame import Frame, decode, free_row
 from model_service.masks.frame_header import FREE, HEADER_WORDS, forced_code
+from model_service.masks.logits import mask_logits
 
 Ints = npt.NDArray[np.int32]
 VOCABULARIES = [1, 2, 31, 32, 33, 64, 95, 128, 257, 1024, 2050]
@@ -82,8 +83,16 @@ def test_logits_are_masked_as_by_the_rows(given: tuple[Ints, int], dtype: torch.
     rows, vocab_size = given
     logits = torch.randn(len(rows), vocab_size).to(dtype)
     wanted = naively_masked(logits, rows)
-    decode(encode(rows, vocab_size)).apply(logits)
+    padded = torch.randn(len(rows), vocab_size + 3).to(dtype)
+    padded[:, :vocab_size] = logits
+    as_on_a_device = logits.clone()
+    frame = decode(encode(rows, vocab_size))
+    frame.apply(logits)
+    frame.apply(padded[:, :vocab_size])
+    mask_logits(frame.header, frame.words, as_on_a_device)
     assert torch.equal(logits, wanted)
+    assert torch.equal(padded[:, :vocab_size], wanted)
+    assert torch.equal(as_on_a_device, wanted)
 
 
 @given(matrices(), st.integers(0, 20), st.integers(0, 1 << 32))
