@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import select
+from collections import deque
 from collections.abc import Iterable
 
+from grammar_service.backends import CompiledGrammar
 from model_service.errors import FrameTooLarge, InvalidMessage
 from model_service.masks.engine_requests import EngineRequests
 from model_service.masks.filling import StepFilling
@@ -31,6 +33,7 @@ class Conversation:
         self._loading = loading
         self._ledger = ledger
         self._requests = EngineRequests()
+        self._loaded: deque[tuple[int, CompiledGrammar | None]] = deque()
 
     def go_on(self, lease_s: float) -> None:
         """Until nothing is said for as long as the lease (TimeoutError), the engine is gone (OSError), or what it says is invalid
@@ -38,12 +41,16 @@ class Conversation:
         poll = select.poll()
         for channel in (self._connection, self._loading):
             poll.register(channel.fileno(), select.POLLIN)
-        while ready := {descriptor for descriptor, _ in poll.poll(lease_s * 1000)}:
+        while True:
+            ready = {descriptor for descriptor, _ in poll.poll(0 if self._loaded else lease_s * 1000)}
+            if not ready and not self._loaded:
+                raise TimeoutError(f"nothing was said for {lease_s:g} s")
             if self._connection.fileno() in ready:
                 self._take(self._connection.read())
             if self._loading.fileno() in ready:
-                self._tell_loaded()
-        raise TimeoutError(f"nothing was said for {lease_s:g} s")
+                self._loaded.extend(self._loading.take())
+            if self._loaded:
+                self._tell_loaded(*self._loaded.popleft())
 
     def _take(self, messages: list[FromEngine]) -> None:
         # Where steps have piled up, nobody waits for the masks of any but the last.
@@ -94,9 +101,8 @@ class Conversation:
             self._requests.fail(slot)
         self._connection.send(Failed(failed))
 
-    def _tell_loaded(self) -> None:
-        found = {slot: self._requests.loaded(slot, grammar) for slot, grammar in self._loading.take()}
-        if ready := [slot for slot, is_ready in found.items() if is_ready]:
-            self._connection.send(Ready(ready))
-        if failed := [slot for slot, is_ready in found.items() if is_ready is False]:
-            self._connection.send(Failed(failed))
+    def _tell_loaded(self, slot: int, grammar: CompiledGrammar | None) -> None:
+        """One at a time: after a long answer its tokens take a while, and steps that come meanwhile should not."""
+        is_ready = self._requests.loaded(slot, grammar)
+        if is_ready is not None:
+            self._connection.send(Ready([slot]) if is_ready else Failed([slot]))
