@@ -24,6 +24,7 @@ class CompilerDeployment:
             sandbox=sandbox_settings(settings),
             cache=open_cache(settings),
             secret=secret(settings),
+            head_start_s=settings.redis.head_start_ms / 1000,
         )
         await self._compiler.start()
         settle_heap()

@@ -79,6 +79,9 @@ class RedisSettings(_Section):
     password: SecretStr | None = None
     namespace: str = "maskcast"
     timeout_ms: int = Field(20, ge=1, description="an answer that takes longer is a miss; several processes may ask for one request")
+    head_start_ms: float = Field(
+        8, ge=0, description="after so long without an answer, the artifact is made or asked for elsewhere as well"
+    )
     ttl_s: int = Field(7 * 24 * 3600, ge=1)
     max_value_mib: int = Field(16, ge=1)
 

@@ -27,7 +27,14 @@ class ModelDeployment:
         pool = CompilePool(compilers)
 
         async def open_source() -> GrammarSource:
-            return GrammarSource(open_cache(settings), pool.compile, secret(settings), await pool.fingerprint(), limits(settings))
+            return GrammarSource(
+                open_cache(settings),
+                pool.compile,
+                secret(settings),
+                await pool.fingerprint(),
+                limits(settings),
+                settings.redis.head_start_ms / 1000,
+            )
 
         context = serve.get_replica_context()
         name = context.replica_id.unique_id

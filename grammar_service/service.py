@@ -23,7 +23,8 @@ from grammar_service.spec import GrammarSpec
 
 
 class GrammarCompiler:
-    """Answers every request with an artifact or a refusal. `secret` authenticates artifacts; `deadline_s` bounds one compile.
+    """Answers every request with an artifact or a refusal. `secret` authenticates artifacts; `deadline_s` bounds one compile; Redis has
+    `head_start_s` before compiling begins beside it.
 
     A request with a stopgap is answered with that one while its own artifact is still to be made; it is made all the same.
     """
@@ -36,8 +37,10 @@ class GrammarCompiler:
         sandbox: SandboxSettings,
         cache: TieredCache,
         secret: bytes,
+        head_start_s: float = HEAD_START_S,
     ) -> None:
         self._deadline_s = deadline_s
+        self._head_start_s = head_start_s
         self._cache = cache
         self._seal = Seal(secret)
         self._sandbox = Sandbox(tokenizer_path, vocab_size, sandbox)
@@ -107,7 +110,7 @@ class GrammarCompiler:
             lambda: self._behind.go_on(self._find(request)),
             lambda: self._behind.go_on(self._fly(request)),
             # Asking takes about as long as making what is quickly made.
-            0.0 if request.backend in QUICK else HEAD_START_S,
+            0.0 if request.backend in QUICK else self._head_start_s,
         )
 
     async def _soonest(self, request: CompileRequest, quick: CompileRequest) -> Compiled:

@@ -8,7 +8,7 @@ from grammar_service.artifact import Artifact
 from grammar_service.behind import Behind
 from grammar_service.cache.tiered import TieredCache
 from grammar_service.errors import PoolUnavailable
-from grammar_service.head_start import found_or_made
+from grammar_service.head_start import HEAD_START_S, found_or_made
 from grammar_service.limits import Limits
 from grammar_service.messages import Compiled, CompileRequest, Refusal
 from grammar_service.resolve import ResolvedGrammar, resolve
@@ -18,7 +18,8 @@ from grammar_service.spec import GrammarSpec
 
 
 class GrammarSource:
-    """Hands out intact encoded artifacts; `compile` asks the pool, and may raise PoolBusy or PoolUnavailable itself."""
+    """Hands out intact encoded artifacts; `compile` asks the pool, and may raise PoolBusy or PoolUnavailable itself. Redis has
+    `head_start_s` before the pool is asked as well."""
 
     def __init__(
         self,
@@ -27,11 +28,13 @@ class GrammarSource:
         secret: bytes,
         fingerprint: str,
         limits: Limits,
+        head_start_s: float = HEAD_START_S,
     ) -> None:
         self._cache = cache
         self._compile = compile
         self._seal = Seal(secret, fingerprint)
         self._limits = limits
+        self._head_start_s = head_start_s
         self._flights: SingleFlight[bytes] = SingleFlight()
         self._behind = Behind()
         self._pool_calls = 0
@@ -74,7 +77,9 @@ class GrammarSource:
         if self._cache.held(grammar.key) is not None and (held := await self._find(grammar.key)) is not None:
             return held
         return await found_or_made(
-            lambda: self._behind.go_on(self._find(grammar.key)), lambda: self._behind.go_on(self._from_pool(grammar))
+            lambda: self._behind.go_on(self._find(grammar.key)),
+            lambda: self._behind.go_on(self._from_pool(grammar)),
+            self._head_start_s,
         )
 
     async def _find(self, key: str) -> bytes | None:

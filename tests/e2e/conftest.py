@@ -31,6 +31,8 @@ def service() -> Iterator[Service]:
         {
             "http": {"port": port, "max_body_mib": 1},
             "model": {"max_num_seqs": 32, **SMALL_QUEUES},
+            # Counted in tests, so that a busy machine must not turn a hit into a miss.
+            "redis": {"timeout_ms": 1000, "head_start_ms": 1000},
             "grammars": {"from-settings": {"choice": ["left", "right"]}},
         }
     )

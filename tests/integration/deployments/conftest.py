@@ -28,7 +28,7 @@ def settings(redis_server: RedisProcess) -> Settings:
     return parse_settings(
         {
             "grammar": {"compile_replicas": REPLICAS, "compile_workers": 1},
-            "redis": {"url": redis_server.url, "password": PASSWORD, "timeout_ms": 500},
+            "redis": {"url": redis_server.url, "password": PASSWORD, "timeout_ms": 1000, "head_start_ms": 1000},
             "artifact_secret": "secret",
         }
     )

@@ -26,6 +26,8 @@ from tests.integration.grammar_service.redis_process import PASSWORD, RedisProce
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SECRET = b"secret"
+PATIENT_S = 10.0
+"""A head start for Redis that lasts, so that a busy machine does not turn a hit into a miss."""
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +37,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisProcess]:
 
 
 def cache_of(server: RedisProcess) -> TieredCache:
-    return TieredCache(MemoryCache(1 << 24), RedisCache(server.url, PASSWORD, "test", 500, 60, 1 << 24))
+    return TieredCache(MemoryCache(1 << 24), RedisCache(server.url, PASSWORD, "test", 10_000, 60, 1 << 24))
 
 
 def compiler_of(server: RedisProcess, model_folder: Path, max_queued: int = 8) -> GrammarCompiler:
-    return GrammarCompiler(
-        model_folder, None, 20.0, SandboxSettings(memory_limit_bytes=1 << 30, max_waiting=max_queued), cache_of(server), SECRET
-    )
+    sandbox = SandboxSettings(memory_limit_bytes=1 << 30, max_waiting=max_queued)
+    return GrammarCompiler(model_folder, None, 20.0, sandbox, cache_of(server), SECRET, PATIENT_S)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -134,14 +135,15 @@ async def test_a_cold_grammar_is_answered_on_its_stopgap_and_compiled_behind_it(
     assert (await compiler.counters())["stopgaps"] == 1
 
 
-async def test_redis_is_asked_once_for_a_cold_grammar_with_a_stopgap(compiler: GrammarCompiler) -> None:
+async def test_redis_is_asked_once_by_each_request_for_a_cold_grammar_with_a_stopgap(compiler: GrammarCompiler) -> None:
     grammar = resolve(schema_spec({"type": "object", "properties": {"asked": {"type": "integer"}}}), Limits(), compiler.fingerprint)
     before = await compiler.counters()
     assert isinstance(await compiler.compile(grammar.request()), Compiled)
+    # Joins the flight behind the stopgap, which goes out when Redis has answered the first one.
+    assert isinstance(await compiler.compile(grammar.request(pinned=True)), Compiled)
     after = await compiler.counters()
-    assert after["misses"] - before["misses"] == 1
-    assert after["redis_server_misses"] - before["redis_server_misses"] == 1
-    assert isinstance(await compiler.compile(grammar.request(pinned=True)), Compiled)  # joins the flight behind the stopgap
+    assert after["misses"] - before["misses"] == 2
+    assert after["redis_server_misses"] - before["redis_server_misses"] == 2
 
 
 async def test_a_grammar_too_slow_to_compile_stays_on_its_stopgap_and_is_left_alone(compiler: GrammarCompiler) -> None:
@@ -267,11 +269,11 @@ async def test_a_full_queue_is_busy(compiler: GrammarCompiler) -> None:
 
 
 async def test_a_model_replica_reads_what_the_pool_wrote(compiler: GrammarCompiler, server: RedisProcess) -> None:
-    source = GrammarSource(cache_of(server), compiler.compile, SECRET, compiler.fingerprint, Limits())
+    source = GrammarSource(cache_of(server), compiler.compile, SECRET, compiler.fingerprint, Limits(), PATIENT_S)
     grammar = source.resolve(GrammarSpec(GrammarKind.REGEX, "read by a replica"))
     blob = await source.get(grammar)
     assert await source.get(grammar) == blob
-    second = GrammarSource(cache_of(server), compiler.compile, SECRET, compiler.fingerprint, Limits())
+    second = GrammarSource(cache_of(server), compiler.compile, SECRET, compiler.fingerprint, Limits(), PATIENT_S)
     assert await second.get(grammar) == blob
     assert second.counters()["redis_hits"] == 1
     assert second.counters()["pool_calls"] == 0
