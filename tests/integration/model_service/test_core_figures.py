@@ -21,8 +21,9 @@ def test_an_engine_counts_steps_and_the_grammars_that_it_holds(jumping: RunningE
     after = jumping.engine.core
     assert after.grammars_loaded - before.grammars_loaded == 2
     assert after.grammars_resident - before.grammars_resident == 2
-    assert after.steps - before.steps >= 3 * 3
-    assert after.mask_rows - before.mask_rows >= 3 * 3
+    # Each answer is sampled at least once; what is forced costs no step.
+    assert after.steps - before.steps >= 3
+    assert after.mask_rows - before.mask_rows >= 3
     assert after.step_us - before.step_us > after.mask_us - before.mask_us > 0
     assert after.distinct_mask_rows == 0
     assert after.step_ms(before) > after.mask_ms(before) > 0
