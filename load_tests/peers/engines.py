@@ -10,9 +10,9 @@ from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.entrypoints.launchers.cli_args import make_arg_parser
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 from vllm.v1.engine.async_llm import AsyncLLM
-from vllm.v1.executor import Executor
 
 from model_service.engine.arguments import parse_arguments
+from model_service.engine.executors import executor_class
 from model_service.engine.keyed import KeyedEngine
 from model_service.settings import EngineSettings
 
@@ -87,6 +87,7 @@ def _reset(arguments: Any, defaults: Any, names: Sequence[str]) -> None:
 
 
 def _started(kind: type[AsyncLLM], arguments: Any) -> CountedEngine:
+    """The executor is vLLM's choice, unless a broadcaster is named among the arguments."""
     config = AsyncEngineArgs.from_cli_args(arguments).create_engine_config()
     counter = ForwardCounter()
-    return CountedEngine(kind(config, Executor.get_class(config), log_stats=False, stat_loggers=[counter], log_requests=False), counter)
+    return CountedEngine(kind(config, executor_class(config), log_stats=False, stat_loggers=[counter], log_requests=False), counter)
