@@ -18,11 +18,13 @@ BUSY, RETRIES = 503, 2
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`status` is HTTP's, 0 where there was no answer; `seconds` from the first try on, `retries` after it."""
+    """`status` is HTTP's, 0 where there was no answer; `seconds` from the first try on, `retries` after it; `code` says why
+    there was none."""
 
     seconds: float
     status: int
     retries: int = 0
+    code: str = ""
 
 
 async def ask_all(url: str, bodies: Sequence[Body], clients: int) -> list[Asked]:
@@ -41,17 +43,18 @@ async def _client(http: httpx.AsyncClient, left: Iterator[Body]) -> list[Asked]:
 async def _ask(http: httpx.AsyncClient, body: Body) -> Asked:
     started = time.perf_counter()
     for retries in range(RETRIES + 1):
-        status, again_s = await _once(http, body)
+        status, again_s, code = await _once(http, body)
         if status != BUSY or retries == RETRIES:
             break
         await asyncio.sleep(again_s)
-    return Asked(time.perf_counter() - started, status, retries)
+    return Asked(time.perf_counter() - started, status, retries, code)
 
 
-async def _once(http: httpx.AsyncClient, body: Body) -> tuple[int, float]:
-    """The status, and after how many seconds to come again."""
+async def _once(http: httpx.AsyncClient, body: Body) -> tuple[int, float, str]:
+    """The status, after how many seconds to come again, and the code of an error."""
     try:
         answer = await http.post("/v1/chat/completions", json=body)
-    except httpx.HTTPError:
-        return 0, 0.0
-    return answer.status_code, float(answer.headers.get("retry-after", 1))
+    except httpx.HTTPError as error:
+        return 0, 0.0, type(error).__name__
+    code = "" if answer.is_success else str(answer.json()["error"]["code"])
+    return answer.status_code, float(answer.headers.get("retry-after", 1)), code

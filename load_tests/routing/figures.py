@@ -29,7 +29,7 @@ def row(turn: int, policy: str, phase: str, asked: Sequence[Asked], seconds: flo
         "requests": len(asked),
         "failures": len(asked) - len(answered),
         "retries": sum(one.retries for one in asked),
-        "statuses": dict(Counter(str(one.status) for one in asked)),
+        "statuses": dict(Counter(f"{one.status} {one.code}".strip() for one in asked)),
         "requests_per_s": round(len(asked) / seconds, 2),
         "latency_p50_ms": _ms(answered, 0.5),
         "latency_p99_ms": _ms(answered, 0.99),
