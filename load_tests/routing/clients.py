@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import httpx
 
 from load_tests.routing.traffic import Body
+from load_tests.schema_families.building import Schema
 
 PATIENCE_S = 180.0
 BUSY, RETRIES = 503, 2
@@ -34,6 +35,18 @@ async def ask_all(url: str, bodies: Sequence[Body], clients: int) -> list[Asked]
     async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, limits=limits, trust_env=False) as http:
         answered = await asyncio.gather(*(_client(http, left) for _ in range(clients)))
     return [one for answers in answered for one in answers]
+
+
+async def compile_all(url: str, schemas: Sequence[Schema]) -> None:
+    """Give each schema a name, one after the other: then they are compiled, in Redis, and no engine has heard of them.
+
+    Raises:
+        httpx.HTTPError: a schema was refused.
+    """
+    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, trust_env=False) as http:
+        for number, schema in enumerate(schemas):
+            named = {"id": f"schema-{number}", "structured_outputs": {"json": schema}}
+            (await http.post("/v1/grammars", json=named)).raise_for_status()
 
 
 async def _client(http: httpx.AsyncClient, left: Iterator[Body]) -> list[Asked]:
