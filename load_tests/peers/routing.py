@@ -1,8 +1,8 @@
 """`python -m load_tests.peers.routing`: routing by schema against the less loaded of two replicas.
 
 Each policy serves the same requests over HTTP on a service of its own, as `maskcast serve` starts it, with its Redis: first many schemas
-by Zipf's law, all of them compiled before and new to the engines, then one hot schema with most of the traffic. The policies take turns. All engine figures are read
-from /metrics. Engines on a CPU get one thread each: here they share the processors.
+by Zipf's law, all of them compiled before and new to the engines, then one hot schema with most of the traffic. The policies take turns.
+All engine figures are read from /metrics. Engines on a CPU get one thread each: here they share the processors.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WARM_UP = 64
 def main(
     replicas: Annotated[int, typer.Option(min=2, help="model replicas")] = 4,
     requests: Annotated[int, typer.Option(min=1, help="of all schemas, by Zipf's law")] = 2000,
-    hot: Annotated[int, typer.Option(min=1, help="most of them of one schema")] = 1000,
+    hot: Annotated[int, typer.Option(min=1, help="most of them of one schema")] = 600,
     clients: Annotated[int, typer.Option(min=1, help="requests at a time")] = 384,
     turns: Annotated[int, typer.Option(min=1, help="of both policies")] = 2,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
