@@ -39,7 +39,15 @@ def test_without_instructions_only_the_first_part_counts(text: str) -> None:
 
 
 def test_short_prompts_say_nothing() -> None:
-    for body in ({}, {"prompt": "Hi."}, {"messages": []}, chat(("user", "Hi.")), {"messages": "nonsense"}, {"prompt": None}):
+    bodies: list[dict[str, Any]] = [
+        {},
+        {"prompt": "Hi."},
+        {"messages": []},
+        chat(("user", "Hi.")),
+        {"messages": "nonsense"},
+        {"prompt": None},
+    ]
+    for body in bodies:
         assert prompt_prefix(body) == ""
 
 
