@@ -14,6 +14,7 @@ BOUND = 1.25
 FLOOR = 8.0
 RANKS = 4
 SLACK = 0.1
+LEEWAY = 2.0
 TIES = 2
 
 
@@ -24,10 +25,10 @@ class AffinityLimits:
     its load is above `seats`, the number of requests that an engine runs at once, and above the mean: the next one would wait
     there, and would not elsewhere. Where it is above both everywhere, `SLACK` above the mean is no reason to move.
 
-    A grammar that is popular leaves its replica sooner than others, and makes room for them: it keeps every replica busy that it comes
-    to, where a rare one would only cost another copy. The bound falls from `bound` × the mean for one that is never asked for to the
-    mean itself for one that is asked for as often as `hot` × what is one replica's share. Loads are in requests, for a replica of
-    weight 1."""
+    A grammar that is popular leaves its replica sooner than others, and makes room for them: it is resident on the next ones as well before
+    long, where a rare one would cost another copy each time. The bound falls with popularity: what is above the mean in it counts
+    `LEEWAY` times for a grammar that is never asked for, once for one in the middle, and not at all for one that is asked for as often
+    as `hot` × what is one replica's share. Loads are in requests, for a replica of weight 1."""
 
     bound: float = BOUND
     floor: float = FLOOR
@@ -78,7 +79,7 @@ class Affinity:
 
     def _within(self, fleet: Fleet, loads: Floats, rarity: float) -> Flags:
         mean = float(loads.sum()) / fleet.weight
-        bound = 1 + (self._limits.bound - 1) * rarity if rarity else 1.0
+        bound = 1 + (self._limits.bound - 1) * LEEWAY * rarity if rarity else 1.0
         share = max(bound * mean, self._limits.floor)
         seats = max(self._limits.seats, (1 + SLACK * rarity) * mean)
         within: Flags = loads / fleet.weights <= min(share, seats)

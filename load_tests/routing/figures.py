@@ -18,7 +18,7 @@ OK = 200
 
 def row(turn: int, policy: str, phase: str, asked: Sequence[Asked], seconds: float, before: Page, after: Page) -> Row:
     """One phase of one policy's turn. `load` is the requests that a replica had at a time, on average; `brought` grammars that an engine
-    lacked, so that they were fetched, or compiled where nobody had them."""
+    lacked, so that it had to have them fetched, or compiled from their recipe."""
     added = [figures.since(before.get(replica, ReplicaFigures())) for replica, figures in after.items()]
     loads = [one.request_s / seconds for one in added]
     answered = [one.seconds for one in asked if one.status == OK]
@@ -29,7 +29,7 @@ def row(turn: int, policy: str, phase: str, asked: Sequence[Asked], seconds: flo
         "requests": len(asked),
         "failures": len(asked) - len(answered),
         "retries": sum(one.retries for one in asked),
-        "statuses": dict(Counter(str(one.status) for one in asked)),
+        "statuses": dict(Counter(f"{one.status} {one.code}".strip() for one in asked)),
         "requests_per_s": round(len(asked) / seconds, 2),
         "latency_p50_ms": _ms(answered, 0.5),
         "latency_p99_ms": _ms(answered, 0.99),

@@ -39,8 +39,15 @@ def test_without_instructions_only_the_first_part_counts(text: str) -> None:
 
 
 def test_short_prompts_say_nothing() -> None:
-    bodies: list[dict[str, Any]] = [{}, {"prompt": "Hi."}, {"prompt": None}, {"messages": []}, {"messages": "nonsense"}]
-    for body in (*bodies, chat(("user", "Hi."))):
+    bodies: list[dict[str, Any]] = [
+        {},
+        {"prompt": "Hi."},
+        {"messages": []},
+        chat(("user", "Hi.")),
+        {"messages": "nonsense"},
+        {"prompt": None},
+    ]
+    for body in bodies:
         assert prompt_prefix(body) == ""
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from router.affinity import BOUND, FLOOR, Affinity, AffinityLimits, Choice
+from router.affinity import BOUND, FLOOR, LEEWAY, Affinity, AffinityLimits, Choice
 from router.fleet import Fleet, Floats, Member
 
 TEN = Fleet(Member(f"replica-{number}") for number in range(10))
@@ -38,7 +38,7 @@ def test_nobody_over_the_bound_is_chosen_and_the_best_rank_within_it_is(loads: l
     fleet = Fleet(Member(f"{number:02}", weights[number]) for number in range(len(loads)))
     spread = np.array(loads)
     share = spread / fleet.weights
-    bound = max(BOUND * float(spread.sum() / fleet.weights.sum()), FLOOR)
+    bound = max((1 + LEEWAY * (BOUND - 1)) * float(spread.sum() / fleet.weights.sum()), FLOOR)
     choice = affinity().choose(fleet, spread, key)
     better = ranks(fleet, key)[: choice.passed_over]
     assert all(share[fleet.positions[replica]] <= bound for replica in choice.replicas)
