@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from grammar_service.cost import DEAR_MS
 
 MOST_MS = 1000.0
-MOST_WAITING = 4
+MOST_WAITING = 2
+"""Few: a process that ends waits for them."""
 _LAST = 19
 """The priority behind all others."""
 
