@@ -55,6 +55,8 @@ class BatchFiller:
         if self._last_bits:
             masks: npt.NDArray[np.int32] = bitmask.numpy()
             masks[rows, self._last_word] &= self._last_bits
+        for matcher, row in matchers:
+            matcher.mend(bitmask, row)
 
     def _fill_llguidance(self, matchers: list[tuple[LlguidanceMatcher, int]], bitmask: torch.Tensor) -> None:
         if not matchers:

@@ -71,9 +71,15 @@ class XgrammarMatcher:
             bitmask[row].zero_()
             return
         self._matcher.fill_next_token_bitmask(bitmask, row)
+        self.mend(bitmask, row)
         if self._last_bits:
             # The library leaves the bits past the vocabulary set.
             bitmask[row, self._last_word] &= self._last_bits
+
+    def mend(self, bitmask: torch.Tensor, row: int) -> None:
+        """Forbid the refused tokens, which the library's mask may allow."""
+        for token in self._refused:
+            bitmask[row, token // 32] &= ~(1 << token % 32) if token % 32 < 31 else (1 << 31) - 1
 
     def forced_bytes(self) -> bytes:
         if not self._search.allowed or self._matcher.is_terminated():

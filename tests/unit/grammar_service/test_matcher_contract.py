@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from grammar_service.backends import CompiledGrammar
@@ -152,3 +154,17 @@ def test_rubbish_payload_is_an_artifact_error(
 ) -> None:
     with pytest.raises(ArtifactError):
         backend.load(payload, tokenizer)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_a_mask_allows_is_accepted_with_other_stop_tokens_too(backend: str, tokenizer: GrammarTokenizer) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
+    grammar = grammar_of(schema_spec(schema), tokenizer, backend)
+    for seed in range(20):
+        chance, matcher = random.Random(seed), grammar.matcher([OTHER_STOP_ID], 0)
+        for _ in range(60):
+            if matcher.is_terminated():
+                break
+            options = allowed(matcher, VOCAB_SIZE)
+            assert STOP_ID not in options
+            assert matcher.accept(chance.choice(sorted(options)))
