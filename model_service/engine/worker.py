@@ -17,7 +17,9 @@ from vllm.v1.worker.gpu_worker import Worker
 
 from model_service.engine.applied import AppliedMasks
 from model_service.engine.mask_output import MaskParts
+from model_service.engine.scheduler import BROADCASTER
 from model_service.jump_forward.forced import FORCED, ForcedTokens
+from model_service.masks.logits import warm_up
 from model_service.masks.shared_memory import MemoryAddress
 
 
@@ -68,6 +70,12 @@ class MaskcastWorker(Masking, Worker):
     def init_device(self) -> None:
         super().init_device()
         teach(self.model_runner)
+
+    def compile_or_warm_up_model(self) -> Any:
+        times = super().compile_or_warm_up_model()
+        if BROADCASTER in self.vllm_config.additional_config:
+            warm_up(self.model_config.get_vocab_size(), self.model_config.head_dtype, self.device)
+        return times
 
 
 def teach(runner: Any) -> None:

@@ -1,6 +1,10 @@
-"""A mask frame meets the logits on a device of their own."""
+"""A mask frame meets the logits on a device of their own: one copy of the frame, a table of its entries, and then one kernel, or torch's
+operations where there is no Triton for the device."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +20,44 @@ def mask_logits(header: FrameHeader, words: npt.NDArray[np.int32], logits: torch
     """See `Frame.apply`; works on any device. No sizes here depend on values on the device, so that nobody has to wait for it."""
     if not header.logits:
         return
-    frame = _on_device(words, logits.device)
-    index, table = frame[header.index_at], _table(header, frame)
+    index, table = index_and_table(header, words, logits.device)
+    if logits.is_cuda and (by_kernel := _kernel()):
+        by_kernel(logits, index, table)
+    else:
+        mask_by_torch(logits, index, table)
+
+
+def warm_up(vocab_size: int, dtype: torch.dtype, device: torch.device) -> None:
+    """Compile the kernel for logits of this kind, before a step has to wait for it."""
+    header = FrameHeader(vocab_size, logits=1, allowed=0, forbidden=0, tokens=0, rows=0)
+    words = np.append(header.packed_words(), np.int32(forced_code(0)))
+    mask_logits(header, words, torch.zeros(1, vocab_size, dtype=dtype, device=device))
+
+
+def index_and_table(header: FrameHeader, words: npt.NDArray[np.int32], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """On the device: the frame's index, and int32 [entries + 2, ceil(V/32)], a bitmask of allowed tokens for each entry, one that allows
+    all, and one that allows none. Bits past V do not matter there."""
+    frame = _on_device(words, device)
+    return frame[header.index_at], _table(header, frame)
+
+
+def mask_by_torch(logits: torch.Tensor, index: torch.Tensor, table: torch.Tensor) -> None:
+    """As `triton_logits.mask_by_table` does; the last two rows of the table allow all and nothing."""
+    free, none = len(table) - 2, len(table) - 1
     tokens = (forced_code(0) - index).clamp_(min=0).to(torch.int64).unsqueeze(1)
     forced = (index < FREE).unsqueeze(1)
     kept = logits.gather(1, tokens)
-    _fill(logits, table, torch.where(index < FREE, header.entries + 1, torch.where(index < 0, header.entries, index)))
+    _fill(logits, table, torch.where(index < FREE, none, torch.where(index < 0, free, index)))
     logits.scatter_(1, tokens, torch.where(forced, kept, logits.gather(1, tokens)))
+
+
+@cache
+def _kernel() -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor], None] | None:
+    try:
+        from model_service.masks.triton_logits import mask_by_table
+    except ImportError:
+        return None
+    return mask_by_table
 
 
 def _on_device(words: npt.NDArray[np.int32], device: torch.device) -> torch.Tensor:
@@ -32,10 +67,6 @@ def _on_device(words: npt.NDArray[np.int32], device: torch.device) -> torch.Tens
 
 
 def _table(header: FrameHeader, frame: torch.Tensor) -> torch.Tensor:
-    """int32 [entries + 2, ceil(V/32)]: a row of allowed tokens for each entry, one that allows all, and one that allows none.
-
-    Bits past V do not matter here.
-    """
     table = torch.zeros(header.entries + 2, header.row_words, dtype=torch.int32, device=frame.device)
     table[header.allowed : header.lists] = -1
     table[header.lists : header.entries] = frame[header.rows_at].view(header.rows, header.row_words)

@@ -73,6 +73,10 @@ class Service:
         """Processes below this one whose title or command line holds `mark`."""
         return list(_marked(psutil.Process().children(recursive=True), mark))
 
+    def family(self) -> str:
+        """All processes below this one, a line each, for the messages of failed tests."""
+        return "\n".join(_described(process) for process in psutil.Process().children(recursive=True))
+
     def wait_until_ready(self, seconds: float = 180) -> None:
         wait_for(lambda: self.ready()["status"] == "ready", seconds, "the service to be ready")
 
@@ -84,6 +88,14 @@ def _marked(processes: list[psutil.Process], mark: str) -> Iterator[psutil.Proce
                 yield process
         except psutil.NoSuchProcess:
             continue
+
+
+def _described(process: psutil.Process) -> str:
+    try:
+        age = time.time() - process.create_time()
+        return f"{process.pid} of {process.ppid()}, {process.status()}, {age:.0f} s: {process.name()} {' '.join(process.cmdline())[:120]}"
+    except psutil.NoSuchProcess:
+        return f"{process.pid} has ended"
 
 
 def wait_for(condition: Callable[[], Found], seconds: float, what: str) -> Found:

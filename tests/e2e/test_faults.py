@@ -116,7 +116,7 @@ async def test_a_killed_redis_degrades_the_service_and_no_request_fails(service:
 
 async def test_a_killed_model_worker_is_replaced_and_nobody_goes_unanswered(service: Service) -> None:
     workers = service.processes("VllmWorker") or service.processes("VLLM::Worker")
-    assert workers
+    assert workers, service.family()
     replica = (await asyncio.to_thread(service.status)).replica
     statuses = await strike_under_load(service, workers)
     assert statuses.total() == 40
@@ -136,7 +136,10 @@ def test_a_restarted_replica_gets_its_grammars_without_a_compile(service: Servic
     service.wait_until_ready(240)
     fresh = service.status().grammar
     compiled = service.events("compiler").get("compiled", 0)
-    wait_for(lambda: len(service.processes("VLLM::EngineCore")) == 1, 30, "the old replica's engine to be gone")
+    try:
+        wait_for(lambda: len(service.processes("VLLM::EngineCore")) == 1, 30, "the old replica's engine to be gone")
+    except AssertionError as error:
+        raise AssertionError(service.family()) from error
     assert service.text("Say.", **grammar)
     after = service.status().grammar
     # From Redis, or with the request where the ingress had to ask the pool anew.

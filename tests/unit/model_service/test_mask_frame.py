@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import struct
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +19,7 @@ from model_service.errors import InvalidFrame
 from model_service.masks.encoding import encode, encode_indexed
 from model_service.masks.frame import Frame, decode, free_row
 from model_service.masks.frame_header import FREE, HEADER_WORDS, forced_code
-from model_service.masks.logits import mask_logits
+from model_service.masks.logits import index_and_table, mask_logits
 
 Ints = npt.NDArray[np.int32]
 VOCABULARIES = [1, 2, 31, 32, 33, 64, 95, 128, 257, 1024, 2050]
@@ -93,6 +96,30 @@ def test_logits_are_masked_as_by_the_rows(given: tuple[Ints, int], dtype: torch.
     assert torch.equal(logits, wanted)
     assert torch.equal(padded[:, :vocab_size], wanted)
     assert torch.equal(as_on_a_device, wanted)
+
+
+@pytest.fixture(scope="module")
+def interpreted() -> Iterator[ModuleType]:
+    """The GPU's kernel, run by Triton's interpreter: Triton decides by the environment when the kernel is defined."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_INTERPRET", "1")
+        name = "model_service.masks.triton_logits"
+        patch.delitem(sys.modules, name, raising=False)
+        yield importlib.import_module(name)
+        patch.delitem(sys.modules, name)
+
+
+@given(matrices(), st.sampled_from([torch.float32, torch.bfloat16]))
+@settings(max_examples=50, deadline=None)
+def test_the_kernel_masks_logits_as_by_the_rows(interpreted: ModuleType, given: tuple[Ints, int], dtype: torch.dtype) -> None:
+    rows, vocab_size = given
+    frame = decode(encode(rows, vocab_size))
+    padded = torch.randn(len(rows), vocab_size + 3).to(dtype)
+    rest, wanted = padded[:, vocab_size:].clone(), naively_masked(padded[:, :vocab_size], rows)
+    index, table = index_and_table(frame.header, frame.words, torch.device("cpu"))
+    interpreted.mask_by_table(padded[:, :vocab_size], index, table)
+    assert torch.equal(padded[:, :vocab_size], wanted)
+    assert torch.equal(padded[:, vocab_size:], rest)
 
 
 @given(matrices(), st.integers(0, 20), st.integers(0, 1 << 32))
