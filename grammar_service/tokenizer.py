@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 
 import llguidance
-import llguidance.hf
 import msgspec
 import tokenizers
 import xgrammar
@@ -16,6 +16,7 @@ import zstandard
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from grammar_service.errors import ArtifactError
+from grammar_service.hidden_specials import hide_specials
 from grammar_service.inner_encoder import InnerEncoder
 from grammar_service.token_spaces import TokenSpaces
 
@@ -103,7 +104,10 @@ class GrammarTokenizer:
     @cached_property
     def llguidance(self) -> llguidance.LLTokenizer:
         """The same vocabulary for llguidance, made on first use (up to a second for a large one)."""
-        return llguidance.hf.from_tokenizer(self._tokenizer, n_vocab=self.vocab_size, eos_token=list(self.stop_token_ids))
+        inner = copy(self._tokenizer.backend_tokenizer)
+        inner.no_padding()
+        inner.no_truncation()
+        return llguidance.LLTokenizer(hide_specials(inner.to_str()), n_vocab=self.vocab_size, eos_token=list(self.stop_token_ids))
 
     @cached_property
     def vocabulary(self) -> Sequence[bytes]:

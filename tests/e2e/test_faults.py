@@ -137,7 +137,7 @@ def test_a_restarted_replica_gets_its_grammars_without_a_compile(service: Servic
     fresh = service.status().grammar
     compiled = service.events("compiler").get("compiled", 0)
     try:
-        wait_for(lambda: len(service.processes("VLLM::EngineCore")) == 1, 30, "the old replica's engine to be gone")
+        wait_for(lambda: len(service.processes("VLLM::EngineCore")) == 1, 120, "the old replica's engine to be gone")
     except AssertionError as error:
         raise AssertionError(service.family()) from error
     assert service.text("Say.", **grammar)

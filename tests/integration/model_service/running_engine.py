@@ -7,7 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, aclosing, contextmanager
+from contextlib import ExitStack, aclosing, closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from threading import Thread
@@ -165,10 +165,9 @@ class RunningEngine:
 def running_engine(**changes: Any) -> Iterator[RunningEngine]:
     """An engine with the tests' settings, changed."""
     before = dict(os.environ)
-    engine = RunningEngine(replace(SETTINGS, **changes))
     try:
-        yield engine
+        with closing(RunningEngine(replace(SETTINGS, **changes))) as engine:
+            yield engine
     finally:
-        engine.close()
         for name in os.environ.keys() - before.keys():
             del os.environ[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -14,7 +15,7 @@ from grammar_service.errors import ArtifactError
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.tokenizer import GrammarTokenizer
 from tests.driving import accepts, allowed, grammar_of, ids_of, schema_spec
-from tests.tiny_tokenizer import OTHER_STOP_ID, STOP_ID, USER_ID, VOCAB_SIZE
+from tests.tiny_tokenizer import OTHER_STOP_ID, STOP_ID, USER_ID, VOCAB_SIZE, tiny_tokenizer
 
 BACKENDS = ["xgrammar", "llguidance"]
 A, B, AB = ids_of("a")[0], ids_of("b")[0], ids_of("ab")[0]
@@ -125,6 +126,19 @@ def test_special_tokens_and_ids_without_text_are_never_allowed(backend: str, tok
     assert USER_ID not in inside
     assert STOP_ID not in inside
     assert max(inside) < 280
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_spelling_of_a_special_token_is_text_that_can_be_forced(backend: str, tokenizer: GrammarTokenizer) -> None:
+    stop = tiny_tokenizer().eos_token
+    matcher = grammar_of(GrammarSpec(GrammarKind.CHOICE, json.dumps([f"a{stop}b"])), tokenizer, backend).matcher(None, 0)
+    text = b""
+    while options := allowed(matcher, VOCAB_SIZE) - {STOP_ID}:
+        token = min(options)
+        text += tokenizer.vocabulary[token]
+        assert matcher.accept(token)
+    assert text.decode() == f"a{stop}b"
+    assert allowed(matcher, VOCAB_SIZE) == {STOP_ID}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
