@@ -53,8 +53,8 @@ class SchemaRouter(RequestRouter):
 
     dispatcher_class: type[Dispatcher] = Dispatcher
     queue_len_response_deadline_s = max(0.5, RequestRouter.queue_len_response_deadline_s)
-    """How long a replica has to say how full it is. Ray Serve's own 0.1 s is too little for a busy one, and passed over it would cost another
-    copy of the grammar."""
+    """How long a replica has to say how full it is. Ray Serve's own 0.1 s is too little for a busy one, and passed over it would cost
+    another copy of the grammar."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
