@@ -14,6 +14,7 @@ import pytest
 from tests.e2e.service import MODEL, Service, wait_for
 
 ENDLESS = {"structured_outputs": {"regex": "[a-z]{1500,1800}"}, "max_tokens": 1600}
+REPLICA = "ServeReplica:maskcast:ModelReplica"
 MESSAGES = [{"role": "user", "content": "Say something."}]
 
 
@@ -24,6 +25,19 @@ def healthy(service: Service) -> None:
 
 def running(service: Service) -> float:
     return service.status().running
+
+
+def model_workers(service: Service) -> list[psutil.Process]:
+    """What the engine cores have started: a replica starts its core, and the core its workers."""
+    return [worker for replica in service.processes(REPLICA) for core in replica.children() for worker in core.children()]
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """One that has ended is not, whether or not its parent has taken note."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 async def load(service: Service, requests: int, strike: asyncio.Event, after: int) -> Counter[int]:
@@ -115,8 +129,10 @@ async def test_a_killed_redis_degrades_the_service_and_no_request_fails(service:
 
 
 async def test_a_killed_model_worker_is_replaced_and_nobody_goes_unanswered(service: Service) -> None:
-    workers = service.processes("VllmWorker") or service.processes("VLLM::Worker")
-    assert workers, service.family()
+    try:
+        workers = await asyncio.to_thread(wait_for, lambda: model_workers(service), 60, "the engine's workers")
+    except AssertionError as error:
+        raise AssertionError(service.family()) from error
     replica = (await asyncio.to_thread(service.status)).replica
     statuses = await strike_under_load(service, workers)
     assert statuses.total() == 40
@@ -130,16 +146,15 @@ def test_a_restarted_replica_gets_its_grammars_without_a_compile(service: Servic
     grammar = {"structured_outputs": {"grammar": 'root ::= "kept-" [0-4]{3}'}}
     assert service.text("Say.", **grammar)
     replica = service.status().replica
-    for process in service.processes("ServeReplica:maskcast:ModelReplica"):
+    engine = [below for process in service.processes(REPLICA) for below in process.children(recursive=True)]
+    for process in service.processes(REPLICA):
         process.kill()
     wait_for(lambda: service.status().replica != replica, 240, "another replica")
     service.wait_until_ready(240)
     fresh = service.status().grammar
     compiled = service.events("compiler").get("compiled", 0)
-    try:
-        wait_for(lambda: len(service.processes("VLLM::EngineCore")) == 1, 120, "the old replica's engine to be gone")
-    except AssertionError as error:
-        raise AssertionError(service.family()) from error
+    assert engine
+    wait_for(lambda: not any(map(is_alive, engine)), 60, "the old replica's engine to be gone")
     assert service.text("Say.", **grammar)
     after = service.status().grammar
     # From Redis, or with the request where the ingress had to ask the pool anew.
