@@ -14,7 +14,7 @@ BOUND = 1.25
 FLOOR = 8.0
 RANKS = 4
 SLACK = 0.1
-LEEWAY = 2.0
+LEEWAY = 1.5
 TIES = 2
 
 
@@ -22,8 +22,8 @@ TIES = 2
 class AffinityLimits:
     """A replica is over its share when its load is above `bound` × the mean and above `floor`: in an engine that is nearly idle one
     request more costs next to nothing, and an even spread is not worth another copy of the grammar. It is over its share as well when
-    its load is above `seats`, the number of requests that an engine runs at once, and above the mean: the next one would wait
-    there, and would not elsewhere. Where it is above both everywhere, `SLACK` above the mean is no reason to move.
+    it has more requests than `seats`, the number that an engine runs at once, and more than the mean: the next one would wait
+    there, and would not elsewhere. Where all have more than both, `SLACK` above the mean is no reason to move.
 
     A grammar that is popular leaves its replica sooner than others, and makes room for them: it is resident on the next ones as well before
     long, where a rare one would cost another copy each time. The bound falls with popularity: what is above the mean in it counts
@@ -33,7 +33,7 @@ class AffinityLimits:
     bound: float = BOUND
     floor: float = FLOOR
     seats: float = math.inf
-    hot: float = 0.5
+    hot: float = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,17 @@ class Affinity:
         self._limits = limits or AffinityLimits()
 
     def choose(
-        self, fleet: Fleet, loads: Floats, key: str | None, prefix: str | None = None, ranks: int = RANKS, popularity: float = 0.0
+        self,
+        fleet: Fleet,
+        loads: Floats,
+        key: str | None,
+        prefix: str | None = None,
+        ranks: int = RANKS,
+        popularity: float = 0.0,
+        requests: Floats | None = None,
     ) -> Choice:
-        """`loads` by position in `fleet`, as `LoadBoard.loads` gives them; `prefix` names the beginning of the prompt; `popularity` is the
-        key's share of all traffic. The choice names so many `ranks`, where so many are within their share, and without a key at most two.
+        """`loads` by position in `fleet`, as `LoadBoard.loads` gives them, and the `requests` among them, which take seats (None: they are
+        all of the load); `prefix` names the beginning of the prompt; `popularity` is the key's share of all traffic. The choice names so many `ranks`, where so many are within their share, and without a key at most two.
 
         With a key: the best ranks within their share. Where the first one is over, and the key is popular enough to be resident on the
         next ones anyway, the prefix decides between these, so that what a hot grammar spills meets its prefix cache. Without a key:
@@ -66,8 +73,8 @@ class Affinity:
         """
         if not len(fleet):
             return Choice(())
-        rarity = max(0.0, 1 - popularity * len(fleet) / self._limits.hot)
-        within = self._within(fleet, loads, rarity)
+        rarity = self.rarity(fleet, popularity)
+        within = self._within(fleet, loads, loads if requests is None else requests, rarity)
         if key is None:
             return self._less_loaded(fleet, loads, prefix, within)
         scores = fleet.scores(key)
@@ -77,12 +84,15 @@ class Affinity:
             order[:TIES] = order[:TIES][np.argsort(fleet.scores(prefix, order[:TIES]))]
         return Choice(_ids(fleet, order), passed_over)
 
-    def _within(self, fleet: Fleet, loads: Floats, rarity: float) -> Flags:
-        mean = float(loads.sum()) / fleet.weight
+    def rarity(self, fleet: Fleet, popularity: float) -> float:
+        """1 for a key that is never asked for, 0 for one that is resident everywhere before long."""
+        return max(0.0, 1 - popularity * len(fleet) / self._limits.hot)
+
+    def _within(self, fleet: Fleet, loads: Floats, requests: Floats, rarity: float) -> Flags:
         bound = 1 + (self._limits.bound - 1) * LEEWAY * rarity if rarity else 1.0
-        share = max(bound * mean, self._limits.floor)
-        seats = max(self._limits.seats, (1 + SLACK * rarity) * mean)
-        within: Flags = loads / fleet.weights <= min(share, seats)
+        share = max(bound * float(loads.sum()) / fleet.weight, self._limits.floor)
+        seats = max(self._limits.seats, (1 + SLACK * rarity) * float(requests.sum()) / fleet.weight)
+        within: Flags = (loads / fleet.weights <= share) & (requests / fleet.weights <= seats)
         # Rounding alone, or loads that are no numbers, may leave nobody.
         return within if within.any() else np.ones(len(fleet), dtype=np.bool_)
 

@@ -103,10 +103,15 @@ class Dispatcher:
 
     def _choose(self, key: str, prefix: str, ranks: int) -> tuple[str, ...]:
         popularity = self._popularity.share(key) if key else 0.0
-        return self._affinity.choose(self._board.fleet, self._board.loads(), key or None, prefix or None, ranks, popularity).replicas
+        board = self._board
+        choice = self._affinity.choose(board.fleet, board.loads(), key or None, prefix or None, ranks, popularity, board.requests())
+        return choice.replicas
 
     def _group_ranks(self, key: str, tokens: int, prefix: str) -> Sequence[str]:
-        return self._choose(key, prefix, RANKS + int(tokens / (self._budget * self._board.share())))
+        """As many as the tokens take: a rare grammar rather waits a little at home, where a popular one goes wherever there is room."""
+        needed = 1 + int(tokens / (self._budget * self._board.share()))
+        popular = not self._affinity.rarity(self._board.fleet, self._popularity.share(key))
+        return self._choose(key, prefix, needed + RANKS * popular)
 
     def _prefers(self, prefix: str, replicas: Sequence[str]) -> Sequence[int]:
         fleet = self._board.fleet

@@ -181,17 +181,22 @@ class LoadBoard:
     def loads(self) -> Floats:
         """In requests, by position in the fleet. A replica whose steps take much longer than usual counts as loaded by as much
         more; less than `SLOW` times as long is what a fuller batch takes."""
-        now, known, scale = self._clock(), self._columns, self._scale
-        view = self._viewed(now)
-        requests = np.maximum(0.0, known.others + (known.own - known.own_then) * view.ratio)
-        if view.trusted < len(requests):
-            usual = float(view.trust @ requests) / view.trusted if view.trusted else 0.0
-            requests = view.trust * requests + (1 - view.trust) * usual
+        now, known = self._clock(), self._columns
         backlog = known.backlog * np.exp2((known.taken_at - now) / self._pace.half_life_s)
         sent = known.sent * np.exp2((known.sent_at - now) / self._pace.half_life_s)
-        backlog += sent * (1 + view.ratio)
-        loads: Floats = (known.own + requests + backlog / scale.tokens_per_request) * self._slow()
+        backlog += sent * (1 + self._viewed(now).ratio)
+        loads: Floats = (self.requests() + backlog / self._scale.tokens_per_request) * self._slow()
         return loads
+
+    def requests(self) -> Floats:
+        """Ours and those of others, under way and waiting, by position in the fleet."""
+        known, view = self._columns, self._viewed(self._clock())
+        others = np.maximum(0.0, known.others + (known.own - known.own_then) * view.ratio)
+        if view.trusted < len(others):
+            usual = float(view.trust @ others) / view.trusted if view.trusted else 0.0
+            others = view.trust * others + (1 - view.trust) * usual
+        requests: Floats = known.own + others
+        return requests
 
     def backlog(self, replica: str) -> float:
         """Prefill tokens that are thought to be outstanding there; 0 for strangers."""

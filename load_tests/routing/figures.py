@@ -19,7 +19,8 @@ OK = 200
 def row(turn: int, policy: str, phase: str, asked: Sequence[Asked], seconds: float, before: Page, after: Page) -> Row:
     """One phase of one policy's turn. `load` is the requests that a replica had at a time, on average; `brought` grammars that an engine
     lacked, so that it had to have them fetched, or compiled from their recipe."""
-    added = [figures.since(before.get(replica, ReplicaFigures())) for replica, figures in after.items()]
+    # One that has never answered anything, not even while they were warmed up, has gone before it served: the page remembers it.
+    added = [figures.since(before.get(replica, ReplicaFigures())) for replica, figures in after.items() if figures.answered]
     loads = [one.request_s / seconds for one in added]
     answered = [one.seconds for one in asked if one.status == OK]
     return {
