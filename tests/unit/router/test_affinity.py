@@ -95,6 +95,13 @@ def test_where_all_seats_are_taken_a_rare_grammar_stays_with_its_replica() -> No
     assert affinity(limits).choose(TEN, loaded(TEN, {first: 21}), "key").replicas[0] == first
 
 
+def test_what_is_yet_to_be_prefilled_takes_no_seats() -> None:
+    limits, first = AffinityLimits(seats=22), ranks(TEN, "key")[0]
+    loads = loaded(TEN, {first: 24})
+    assert affinity(limits).choose(TEN, loads, "key").replicas[0] != first
+    assert affinity(limits).choose(TEN, loads, "key", requests=loaded(TEN, {first: 21})).replicas[0] == first
+
+
 def test_a_choice_names_as_many_ranks_as_it_is_asked_for() -> None:
     assert affinity().choose(TEN, idle(TEN), "key", ranks=7).replicas == tuple(ranks(TEN, "key")[:7])
     assert len(affinity().choose(TEN, idle(TEN), "key", ranks=99).replicas) == 10

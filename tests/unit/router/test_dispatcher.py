@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from router.affinity import AffinityLimits
-from router.dispatcher import Dispatched, Dispatcher
+from router.dispatcher import QUEUED_STEPS, Dispatched, Dispatcher
 from router.fleet import Fleet, Member
-from router.grouping import GroupingLimits
+from router.grouping import PATIENCE_S, GroupingLimits
 from router.load import LoadReport
 
 WALL = 1000.0
@@ -35,6 +35,22 @@ def test_a_request_goes_to_the_first_rank_of_its_grammar() -> None:
     (release,) = policy.tick(5.0)
     assert (release.replica, release.requests) == (policy.ranks(KEYED)[0], ("one",))
     assert policy.next_tick() is None
+
+
+def test_a_rare_grammar_waits_for_room_at_home_where_a_popular_one_goes_elsewhere() -> None:
+    policy = dispatcher(budget=100, floor=1000.0)
+    home = {key: policy.ranks(Dispatched("any", key))[0] for key in ("rare", "hot")}
+    for number in range(100):
+        policy.sent(Dispatched(f"hot {number}", "hot", 0), home["hot"])
+    for replica in set(home.values()):
+        policy.sent(Dispatched(f"long at {replica}", "", 100 * (QUEUED_STEPS + 1)), replica)
+    for key in home:
+        policy.arrived(Dispatched(key, key, 10), 5.0)
+    (release,) = policy.tick(5.0)
+    assert release.key == "hot"
+    assert release.replica not in home.values()
+    (release,) = policy.tick(5.0 + PATIENCE_S)
+    assert (release.key, release.replica) == ("rare", home["rare"])
 
 
 def test_what_was_released_counts_at_once() -> None:
