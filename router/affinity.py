@@ -27,8 +27,8 @@ class AffinityLimits:
 
     A grammar that is popular leaves its replica sooner than others, and makes room for them: it is resident on the next ones as well before
     long, where a rare one would cost another copy each time. The bound falls with popularity: what is above the mean in it counts
-    `LEEWAY` times for a grammar that is never asked for, once for one in the middle, and not at all for one that is asked for as often
-    as `hot` × what is one replica's share. Loads are in requests, for a replica of weight 1."""
+    `LEEWAY` times for a grammar that is never asked for, less for others, and not at all for one that is asked for as often as `hot` × what
+    is one replica's share. Loads are in requests, for a replica of weight 1."""
 
     bound: float = BOUND
     floor: float = FLOOR
@@ -65,7 +65,8 @@ class Affinity:
         requests: Floats | None = None,
     ) -> Choice:
         """`loads` by position in `fleet`, as `LoadBoard.loads` gives them, and the `requests` among them, which take seats (None: they are
-        all of the load); `prefix` names the beginning of the prompt; `popularity` is the key's share of all traffic. The choice names so many `ranks`, where so many are within their share, and without a key at most two.
+        all of the load); `prefix` names the beginning of the prompt; `popularity` is the key's share of all traffic. The choice names so
+        many `ranks`, where so many are within their share, and without a key at most two.
 
         With a key: the best ranks within their share. Where the first one is over, and the key is popular enough to be resident on the
         next ones anyway, the prefix decides between these, so that what a hot grammar spills meets its prefix cache. Without a key:
