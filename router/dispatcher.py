@@ -103,9 +103,9 @@ class Dispatcher:
 
     def _choose(self, key: str, prefix: str, ranks: int) -> tuple[str, ...]:
         popularity = self._popularity.share(key) if key else 0.0
-        board = self._board
-        choice = self._affinity.choose(board.fleet, board.loads(), key or None, prefix or None, ranks, popularity, board.requests())
-        return choice.replicas
+        requests = self._board.requests()
+        loads = self._board.loads(requests)
+        return self._affinity.choose(self.fleet, loads, key or None, prefix or None, ranks, popularity, requests).replicas
 
     def _group_ranks(self, key: str, tokens: int, prefix: str) -> Sequence[str]:
         """As many as the tokens take: a rare grammar rather waits a little at home, where a popular one goes wherever there is room."""

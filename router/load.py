@@ -178,14 +178,15 @@ class LoadBoard:
         left = 0.0 if sent.at <= self._columns.taken_at[at] else sent.tokens * self._left(now - sent.at)
         self._move(at, _Moved(now, -1, -left, sent.at))
 
-    def loads(self) -> Floats:
-        """In requests, by position in the fleet. A replica whose steps take much longer than usual counts as loaded by as much
-        more; less than `SLOW` times as long is what a fuller batch takes."""
+    def loads(self, requests: Floats | None = None) -> Floats:
+        """In requests, by position in the fleet; `requests()` are asked for unless they are given. A replica whose steps take much longer
+        than usual counts as loaded by as much more; less than `SLOW` times as long is what a fuller batch takes."""
         now, known = self._clock(), self._columns
         backlog = known.backlog * np.exp2((known.taken_at - now) / self._pace.half_life_s)
         sent = known.sent * np.exp2((known.sent_at - now) / self._pace.half_life_s)
         backlog += sent * (1 + self._viewed(now).ratio)
-        loads: Floats = (self.requests() + backlog / self._scale.tokens_per_request) * self._slow()
+        requests = self.requests() if requests is None else requests
+        loads: Floats = (requests + backlog / self._scale.tokens_per_request) * self._slow()
         return loads
 
     def requests(self) -> Floats:
