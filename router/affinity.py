@@ -15,15 +15,18 @@ FLOOR = 8.0
 RANKS = 4
 SLACK = 0.1
 LEEWAY = 1.5
+DEVIATIONS = 2.0
 TIES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class AffinityLimits:
     """A replica is over its share when its load is above `bound` × the mean and above `floor`: in an engine that is nearly idle one
-    request more costs next to nothing, and an even spread is not worth another copy of the grammar. It is over its share as well when
-    it has more requests than `seats`, the number that an engine runs at once, and more than the mean: the next one would wait
-    there, and would not elsewhere. Where all have more than both, `SLACK` above the mean is no reason to move.
+    request more costs next to nothing, and an even spread is not worth another copy of the grammar. Nor is what comes about at random: up
+    to `DEVIATIONS` × the square root of the mean above it. It is over its share as well when one more would be too many for its `seats`,
+    the number of requests that an engine runs at once, and for the mean: it would wait there, and would not elsewhere. Where all have
+    more than both, `SLACK` above the mean is no reason to move. Requests that wait to be sent belong to the mean: they are about to
+    take the room that a replica seems to have.
 
     A grammar that is popular leaves its replica sooner than others, and makes room for them: it is resident on the next ones as well before
     long, where a rare one would cost another copy each time. The bound falls with popularity: what is above the mean in it counts
@@ -63,10 +66,12 @@ class Affinity:
         ranks: int = RANKS,
         popularity: float = 0.0,
         requests: Floats | None = None,
+        waiting: float = 0.0,
     ) -> Choice:
         """`loads` by position in `fleet`, as `LoadBoard.loads` gives them, and the `requests` among them, which take seats (None: they are
-        all of the load); `prefix` names the beginning of the prompt; `popularity` is the key's share of all traffic. The choice names so
-        many `ranks`, where so many are within their share, and without a key at most two.
+        all of the load); so many more are `waiting` to be sent somewhere; `prefix` names the beginning of the prompt; `popularity` is
+        the key's share of all traffic. The choice names so many `ranks`, where so many are within their share, and without a key at
+        most two.
 
         With a key: the best ranks within their share. Where the first one is over, and the key is popular enough to be resident on the
         next ones anyway, the prefix decides between these, so that what a hot grammar spills meets its prefix cache. Without a key:
@@ -75,7 +80,7 @@ class Affinity:
         if not len(fleet):
             return Choice(())
         rarity = self.rarity(fleet, popularity)
-        within = self._within(fleet, loads, loads if requests is None else requests, rarity)
+        within = self._within(fleet, loads, loads if requests is None else requests, waiting, rarity)
         if key is None:
             return self._less_loaded(fleet, loads, prefix, within)
         scores = fleet.scores(key)
@@ -89,11 +94,12 @@ class Affinity:
         """1 for a key that is never asked for, 0 for one that is resident everywhere before long."""
         return max(0.0, 1 - popularity * len(fleet) / self._limits.hot)
 
-    def _within(self, fleet: Fleet, loads: Floats, requests: Floats, rarity: float) -> Flags:
-        bound = 1 + (self._limits.bound - 1) * LEEWAY * rarity if rarity else 1.0
-        share = max(bound * float(loads.sum()) / fleet.weight, self._limits.floor)
-        seats = max(self._limits.seats, (1 + SLACK * rarity) * float(requests.sum()) / fleet.weight)
-        within: Flags = (loads / fleet.weights <= share) & (requests / fleet.weights <= seats)
+    def _within(self, fleet: Fleet, loads: Floats, requests: Floats, waiting: float, rarity: float) -> Flags:
+        mean = max(0.0, float(loads.sum()) + waiting) / fleet.weight
+        above = rarity * max((self._limits.bound - 1) * LEEWAY * mean, DEVIATIONS * math.sqrt(mean)) if rarity else 0.0
+        share = max(mean + above, self._limits.floor)
+        seats = max(self._limits.seats, (1 + SLACK * rarity) * (float(requests.sum()) + waiting) / fleet.weight)
+        within: Flags = (loads / fleet.weights <= share) & ((requests + 1) / fleet.weights <= seats)
         # Rounding alone, or loads that are no numbers, may leave nobody.
         return within if within.any() else np.ones(len(fleet), dtype=np.bool_)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
@@ -17,6 +18,7 @@ from router.popularity import Popularity
 
 UNLIMITED = 1 << 30
 QUEUED_STEPS = 4
+KEPT_FREE = 1 / 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,9 @@ class Dispatcher:
     """A request with a grammar may wait for its group (`arrived`, and a `Release` of `tick`) or be ranked at once (`ranks`), as all others
     are. It counts from its release, or from `sent`, until `gone`.
 
+    Where all seats are taken, requests wait here, and so many seats as `KEPT_FREE` of all stay free until a group of that size can have
+    them: requests that start in one step are in the same states of their grammar for a while, and share their masks.
+
     `clock` is wall clock time, in seconds; `arrived` and `tick` are told the time of a clock that does not run backwards.
     """
 
@@ -41,7 +46,10 @@ class Dispatcher:
         self._affinity = Affinity(random, affinity)
         self._board = LoadBoard(clock)
         self._popularity = Popularity(clock)
-        self._grouping = Grouping(self._group_ranks, self._spare, grouping, self._prefers)
+        self._seats = affinity.seats
+        if math.isfinite(self._seats):
+            grouping = replace(grouping, together=max(grouping.together, int(self._seats * KEPT_FREE)))
+        self._grouping = Grouping(self._group_ranks, self._spare, grouping, self._prefers, self._released)
         self._budget = grouping.prefill_budget
         self._waiting: dict[str, Dispatched] = {}
         self._under_way: set[str] = set()
@@ -59,7 +67,9 @@ class Dispatcher:
         self._board.adopt(fleet)
 
     def reported(self, report: LoadReport) -> None:
+        """That replica may have room now: `tick` asks it."""
         self._board.reported(report)
+        self._grouping.roomier(report.replica)
 
     def report(self, replica: str) -> LoadReport | None:
         """The last one that counted."""
@@ -72,11 +82,7 @@ class Dispatcher:
 
     def tick(self, now: float) -> list[Release]:
         """Who goes now, and counts from now on as sent where its release says."""
-        releases = self._grouping.tick(now)
-        for release in releases:
-            for name in release.requests:
-                self.sent(self._waiting.pop(name), release.replica)
-        return releases
+        return self._grouping.tick(now)
 
     def next_tick(self) -> float | None:
         """When to tick again if nothing arrives before; None when nobody waits."""
@@ -95,17 +101,19 @@ class Dispatcher:
         self._board.routed(request.name, replica, request.tokens)
 
     def gone(self, name: str) -> None:
-        """A request has ended or was cancelled; unknown ones change nothing."""
+        """A request has ended or was cancelled, and `tick` asks its replica for room; unknown ones change nothing."""
         if self._waiting.pop(name, None) is not None:
             self._grouping.left(name)
         self._under_way.discard(name)
-        self._board.completed(name)
+        if (replica := self._board.completed(name)) is not None:
+            self._grouping.roomier(replica)
 
     def _choose(self, key: str, prefix: str, ranks: int) -> tuple[str, ...]:
         popularity = self._popularity.share(key) if key else 0.0
         requests = self._board.requests()
         loads = self._board.loads(requests)
-        return self._affinity.choose(self.fleet, loads, key or None, prefix or None, ranks, popularity, requests).replicas
+        waiting = len(self._waiting) / self._board.share()
+        return self._affinity.choose(self.fleet, loads, key or None, prefix or None, ranks, popularity, requests, waiting).replicas
 
     def _group_ranks(self, key: str, tokens: int, prefix: str) -> Sequence[str]:
         """As many as the tokens take: a rare grammar rather waits a little at home, where a popular one goes wherever there is room."""
@@ -119,8 +127,17 @@ class Dispatcher:
         order: Sequence[int] = np.argsort(scores).tolist()
         return order
 
+    def _released(self, release: Release) -> None:
+        for name in release.requests:
+            self.sent(self._waiting.pop(name), release.replica)
+
     def _spare(self, replica: str) -> Spare:
-        """Our share of a step, as long as no more than `QUEUED_STEPS` wait there: other routers are about to send theirs. Seats are no
-        bound: what a replica cannot admit waits there as well as here."""
-        queued = self._board.backlog(replica)
-        return Spare(int(min(self._budget, QUEUED_STEPS * self._budget - queued) * self._board.share()), UNLIMITED)
+        """Our share of the seats that are free there, and of a step's tokens, as long as no more than `QUEUED_STEPS` wait there: other
+        routers are about to send theirs. What a replica cannot admit waits here, where it finds others of its grammar."""
+        share, queued = self._board.share(), self._board.backlog(replica)
+        tokens = int(min(self._budget, QUEUED_STEPS * self._budget - queued) * share)
+        if math.isinf(self._seats):
+            return Spare(tokens, UNLIMITED)
+        at, fleet = self.fleet.positions[replica], self.fleet
+        free = self._seats * float(fleet.weights[at]) - float(self._board.requests()[at])
+        return Spare(tokens, math.ceil(free * share))

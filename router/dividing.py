@@ -13,6 +13,13 @@ class Spare:
     prefill_tokens: int
     requests: int
 
+    def if_any(self, least: int) -> Spare:
+        """Nothing, unless it is so many requests."""
+        return self if self.requests >= least else NONE
+
+
+NONE = Spare(0, 0)
+
 
 def divide(needs: Sequence[int], places: Sequence[Spare], preferred: Callable[[int], Sequence[int]] = lambda number: ()) -> list[int]:
     """For each request, by its prefill tokens and in turn, the index of its place; shorter than `needs` where one fits nowhere, so that

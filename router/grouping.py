@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from router.dividing import Spare, divide
+from router.dividing import NONE, Spare, divide
 
 WINDOW_S = 0.002
 PREFILL_BUDGET = 8192
-PATIENCE_S = 0.25
-RETRY_S = 0.01
+PATIENCE_S = 30.0
+RETRY_S, SELDOM_S = 0.01, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +50,20 @@ class Release:
 @dataclass(frozen=True, slots=True)
 class GroupingLimits:
     """Several requests of one grammar wait `window_s` for more, unless they have `prefill_budget` tokens, which is what one engine step
-    prefills, and the most that goes to one replica at a time, but for a single longer request. Where there is no room, it is asked for
-    again after `retry_s`, and then after as long as the group has waited. After `patience_s` a request goes whatever is said of
-    room: the engine has a queue of its own."""
+    prefills, and the most that goes to one replica at a time, but for a single longer request. A replica has room for a group when it can
+    take all of it, or `together` of its requests. Where there is none, it is asked for again when a replica may have got room, and
+    after `retry_s`, then after as long as the group has waited, and every `SELDOM_S` in the end. After `patience_s` a request goes
+    whatever is said of room: the engine has a queue of its own."""
 
     window_s: float = WINDOW_S
     prefill_budget: int = PREFILL_BUDGET
+    together: int = 1
     patience_s: float = PATIENCE_S
     retry_s: float = RETRY_S
 
 
 class _Group:
-    """What waits for one grammar, oldest first; `tokens` of all of it. Until `retry_at` it waits for room at `ranks`."""
+    """What waits for one grammar, oldest first; `tokens` of all of it. Until `retry_at` it waits for room at `ranks`, if there are any."""
 
     def __init__(self) -> None:
         self.waiting: deque[Waiting] = deque()
@@ -90,8 +92,9 @@ class _Group:
 
 class Grouping:
     """`spare` says what a replica can take, None where nobody knows, and then it can take a full budget. It is asked in `tick`, as `ranks`
-    is, for the prefix of a group's oldest request; of what it releases itself it keeps count. A group that is divided is divided by
-    prefixes as far as the shares allow it, where `prefers` tells how these rank replicas.
+    is, for the prefix of a group's oldest request; of what it releases itself it keeps count, and `released` hears of it before the
+    next group is ranked. A group that is divided is divided by prefixes as far as the shares allow it, where `prefers` tells how
+    these rank replicas.
 
     A request that finds nothing of its grammar waiting is due at once. What is due goes oldest first, and where a replica cannot take
     all of a group, the rest keeps its place before younger ones: nobody waits for later arrivals without end.
@@ -103,11 +106,14 @@ class Grouping:
         spare: Callable[[str], Spare | None],
         limits: GroupingLimits | None = None,
         prefers: Prefers | None = None,
+        released: Callable[[Release], None] = lambda release: None,
     ) -> None:
         self._ranks = ranks
         self._spare = spare
         self._limits = limits or GroupingLimits()
         self._prefers = prefers
+        self._released = released
+        self._roomier: set[str] = set()
         self._groups: dict[str, _Group] = {}
         self._keys: dict[str, str] = {}
 
@@ -127,6 +133,10 @@ class Grouping:
             self._groups[key].remove(request)
             self._drop_if_empty(key)
 
+    def roomier(self, replica: str) -> None:
+        """It may have got room."""
+        self._roomier.add(replica)
+
     def tick(self, now: float) -> list[Release]:
         """Who goes, groups of the oldest requests first."""
         releases: list[Release] = []
@@ -134,11 +144,14 @@ class Grouping:
         for key, group in sorted(self._groups.items(), key=lambda item: item[1].oldest_at):
             if now < self._due_at(group):
                 continue
-            if now < group.retry_at:
+            if now < group.retry_at and self._roomier.isdisjoint(group.ranks):
                 room.close(group.ranks)
-                continue
-            releases += self._release(key, group, room, now)
-            self._drop_if_empty(key)
+            elif group.ranks and room.is_closed(group.ranks) and not self._is_out_of_patience(group, now):
+                group.retry_at = self._retry_at(group, now)
+            else:
+                releases += self._release(key, group, room, now)
+                self._drop_if_empty(key)
+        self._roomier.clear()
         return releases
 
     def next_tick(self) -> float | None:
@@ -154,24 +167,29 @@ class Grouping:
         sent: dict[str, list[str]] = {}
         if ranks:
             self._fill(group, room, sent)
-        while ranks and group.waiting and now >= group.oldest_at + self._limits.patience_s:
+        while ranks and group.waiting and self._is_out_of_patience(group, now):
             sent.setdefault(ranks[0], []).append(group.take().request)
         group.retry_at = self._retry_at(group, now)
-        for requests in sent.values():
-            for request in requests:
+        releases = [Release(replica, key, tuple(requests)) for replica, requests in sent.items()]
+        for release in releases:
+            for request in release.requests:
                 del self._keys[request]
-        return [Release(replica, key, tuple(requests)) for replica, requests in sent.items()]
+            self._released(release)
+        return releases
 
     def _retry_at(self, group: _Group, now: float) -> float:
         if not group.waiting:
             return now
-        patient_until = group.oldest_at + self._limits.patience_s
-        soon = now + self._limits.retry_s
+        soon, later = now + self._limits.retry_s, min(2 * now - group.oldest_at, now + SELDOM_S)
         # Who is out of patience and still here has no replica to go to.
-        return soon if now >= patient_until else min(patient_until, max(soon, 2 * now - group.oldest_at))
+        return soon if self._is_out_of_patience(group, now) else min(group.oldest_at + self._limits.patience_s, max(soon, later))
+
+    def _is_out_of_patience(self, group: _Group, now: float) -> bool:
+        return now >= group.oldest_at + self._limits.patience_s
 
     def _fill(self, group: _Group, room: _Room, sent: dict[str, list[str]]) -> None:
-        places = [room.at(replica) for replica in group.ranks]
+        least = min(len(self._keys), self._limits.together)
+        places = [room.at(replica).if_any(least) for replica in group.ranks]
         considered = list(islice(group.waiting, _seats(places)))
 
         def preferred(number: int) -> Sequence[int]:
@@ -211,7 +229,10 @@ class _Room:
 
     def close(self, replicas: Sequence[str]) -> None:
         for replica in replicas:
-            self._left[replica] = Spare(0, 0)
+            self._left[replica] = NONE
+
+    def is_closed(self, replicas: Sequence[str]) -> bool:
+        return all(self._left.get(replica) is NONE for replica in replicas)
 
 
 def _seats(places: Sequence[Spare]) -> int:

@@ -168,15 +168,16 @@ class LoadBoard:
             self._sent[request] = _Sent(replica, now, prefill_tokens)
             self._move(at, _Moved(now, 1, prefill_tokens, now))
 
-    def completed(self, request: str) -> None:
-        """A request has ended, in whatever way; unknown ones change nothing."""
+    def completed(self, request: str) -> str | None:
+        """A request has ended, in whatever way, at this replica; unknown ones change nothing."""
         sent = self._sent.pop(request, None)
         if sent is None:
-            return
+            return None
         at, now = self.fleet.positions[sent.replica], self._clock()
         # Tokens that a report has seen were counted, or not, by the replica itself.
         left = 0.0 if sent.at <= self._columns.taken_at[at] else sent.tokens * self._left(now - sent.at)
         self._move(at, _Moved(now, -1, -left, sent.at))
+        return sent.replica
 
     def loads(self, requests: Floats | None = None) -> Floats:
         """In requests, by position in the fleet; `requests()` are asked for unless they are given. A replica whose steps take much longer

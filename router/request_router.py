@@ -88,6 +88,7 @@ class SchemaRouter(RequestRouter):
             for name, replica in self._known.items():
                 if report := read_report(name, replica.routing_stats or {}):
                     self.dispatcher.reported(report)
+            self._waiting_room.look()
 
     def on_replica_actor_died(self, replica_id: ReplicaID) -> None:
         super().on_replica_actor_died(replica_id)
@@ -117,6 +118,7 @@ class SchemaRouter(RequestRouter):
             del self._sent[replica_id, internal_request_id]
         with self._guarded():
             self.dispatcher.gone(name)
+            self._waiting_room.look()
 
     async def _choose_replica_for_request(self, pending_request: PendingRequest, *, is_retry: bool = False) -> RunningReplica:
         """Before Ray Serve's queue, and not in `choose_replicas`: it runs no more tasks than two for each replica there, and those that

@@ -23,6 +23,11 @@ class WaitingRoom:
     def __len__(self) -> int:
         return len(self._releases)
 
+    def look(self) -> None:
+        """A replica may have got room."""
+        if self._releases:
+            self._tick_soon(asyncio.get_running_loop())
+
     async def released(self, request: Dispatched) -> str | None:
         """Waits for the group of `request`, and gives the replica that it goes to, None where it has none. Who is cancelled leaves."""
         loop = asyncio.get_running_loop()
@@ -30,14 +35,17 @@ class WaitingRoom:
         self._releases[request.name] = release
         try:
             self._dispatcher.arrived(request, loop.time())
-            if self._ticking is None:
-                self._ticking = loop.call_soon(self._tick, loop)
+            self._tick_soon(loop)
             return await release
         except asyncio.CancelledError:
             self._dispatcher.gone(request.name)
             raise
         finally:
             del self._releases[request.name]
+
+    def _tick_soon(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._ticking is None:
+            self._ticking = loop.call_soon(self._tick, loop)
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         self._ticking = None

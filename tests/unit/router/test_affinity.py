@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from random import Random
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from router.affinity import BOUND, FLOOR, LEEWAY, Affinity, AffinityLimits, Choice
+from router.affinity import BOUND, DEVIATIONS, FLOOR, LEEWAY, Affinity, AffinityLimits, Choice
 from router.fleet import Fleet, Floats, Member
 
 TEN = Fleet(Member(f"replica-{number}") for number in range(10))
@@ -38,7 +39,8 @@ def test_nobody_over_the_bound_is_chosen_and_the_best_rank_within_it_is(loads: l
     fleet = Fleet(Member(f"{number:02}", weights[number]) for number in range(len(loads)))
     spread = np.array(loads)
     share = spread / fleet.weights
-    bound = max((1 + LEEWAY * (BOUND - 1)) * float(spread.sum() / fleet.weights.sum()), FLOOR)
+    mean = float(spread.sum() / fleet.weights.sum())
+    bound = max(mean + max(LEEWAY * (BOUND - 1) * mean, DEVIATIONS * sqrt(mean)), FLOOR)
     choice = affinity().choose(fleet, spread, key)
     better = ranks(fleet, key)[: choice.passed_over]
     assert all(share[fleet.positions[replica]] <= bound for replica in choice.replicas)
@@ -68,10 +70,20 @@ def test_an_engine_that_is_nearly_idle_keeps_its_grammar_however_idle_the_others
     assert affinity().choose(TEN, loads, "key").replicas[0] == first
 
 
+def test_a_few_requests_more_than_the_mean_are_chance() -> None:
+    first, second = ranks(TEN, "key")[:2]
+    mean = np.full(10, 9.0)
+    by_chance, too_many = mean.copy(), mean.copy()
+    by_chance[TEN.positions[first]], too_many[TEN.positions[first]] = 15, 17
+    assert affinity().choose(TEN, by_chance, "key").replicas[0] == first
+    assert affinity().choose(TEN, too_many, "key").replicas[0] == second
+
+
 def test_a_replica_whose_seats_are_taken_is_passed_over_while_others_have_some() -> None:
     limits = AffinityLimits(seats=22)
     first, second = ranks(TEN, "key")[:2]
-    assert affinity(limits).choose(TEN, loaded(TEN, {first: 23}), "key").replicas[0] == second
+    assert affinity(limits).choose(TEN, loaded(TEN, {first: 21}), "key").replicas[0] == first
+    assert affinity(limits).choose(TEN, loaded(TEN, {first: 22}), "key").replicas[0] == second
     full = loaded(TEN, dict.fromkeys(TEN.ids, 40.0))
     assert affinity(limits).choose(TEN, full, "key").replicas[0] == first
 

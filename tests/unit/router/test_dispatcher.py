@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from router.affinity import AffinityLimits
-from router.dispatcher import QUEUED_STEPS, Dispatched, Dispatcher
+from router.dispatcher import KEPT_FREE, QUEUED_STEPS, Dispatched, Dispatcher
 from router.fleet import Fleet, Member
-from router.grouping import PATIENCE_S, GroupingLimits
+from router.grouping import PATIENCE_S, WINDOW_S, GroupingLimits, Release
 from router.load import LoadReport
 
 WALL = 1000.0
 KEYED = Dispatched("any", "key")
+THREE = ("one", "two", "three")
 
 
 def fleet(replicas: str) -> Fleet:
@@ -56,18 +57,78 @@ def test_a_rare_grammar_waits_for_room_at_home_where_a_popular_one_goes_elsewher
 def test_what_was_released_counts_at_once() -> None:
     policy = dispatcher(floor=0.0)
     first = policy.ranks(KEYED)[0]
-    policy.arrived(Dispatched("one", "key"), 5.0)
-    policy.tick(5.0)
+    for name in THREE:
+        policy.arrived(Dispatched(name, "key"), 5.0)
+    policy.tick(5.0 + WINDOW_S)
     assert policy.ranks(KEYED)[0] != first
-    policy.gone("one")
+    for name in THREE:
+        policy.gone(name)
     assert policy.ranks(KEYED)[0] == first
+
+
+def test_what_was_released_counts_for_those_that_are_released_in_the_same_tick() -> None:
+    policy = dispatcher(seats=2)
+    names = [str(number) for number in range(8)]
+    for name in names:
+        policy.arrived(Dispatched(name, f"key {name}"), 5.0)
+    assert sorted(release.replica for release in policy.tick(5.0)) == sorted("abcd" * 2)
+
+
+def test_what_finds_no_seat_waits_for_one_and_takes_its_group_along() -> None:
+    policy = dispatcher("a", seats=3)
+    for name in THREE:
+        policy.sent(Dispatched(name, "other"), "a")
+    policy.arrived(Dispatched("old", "key"), 5.0)
+    policy.arrived(Dispatched("between", "another key"), 5.001)
+    policy.arrived(Dispatched("young", "key"), 5.002)
+    assert policy.tick(5.0 + WINDOW_S) == []
+    for name in THREE[:2]:
+        policy.gone(name)
+    assert policy.tick(5.003) == [Release("a", "key", ("old", "young"))]
+    policy.gone(THREE[2])
+    assert policy.tick(5.003) == [Release("a", "another key", ("between",))]
+
+
+def test_a_few_free_seats_are_kept_together_while_many_wait() -> None:
+    policy = dispatcher("a", seats=64)
+    for number in range(64):
+        policy.sent(Dispatched(str(number), "other"), "a")
+    for number in range(10):
+        policy.arrived(Dispatched(f"waits {number}", f"key {number % 2}"), 5.0)
+    policy.tick(5.0)
+    kept = int(64 * KEPT_FREE)
+    for number in range(kept - 1):
+        policy.gone(str(number))
+        assert policy.tick(5.1) == []
+    policy.gone(str(kept))
+    (release,) = policy.tick(5.1)
+    assert len(release.requests) == kept
+
+
+def test_who_waits_alone_takes_any_seat() -> None:
+    policy = dispatcher("a", seats=64)
+    for number in range(63):
+        policy.sent(Dispatched(str(number), "other"), "a")
+    policy.arrived(Dispatched("alone", "key"), 5.0)
+    assert policy.tick(5.0) == [Release("a", "key", ("alone",))]
+
+
+def test_a_report_that_tells_of_room_is_acted_upon_at_once() -> None:
+    policy = dispatcher("a", seats=3)
+    policy.reported(LoadReport("a", WALL - 40, 9, 0, 0))
+    policy.arrived(Dispatched("waits", "key"), 5.0)
+    assert policy.tick(5.0) == []
+    policy.reported(LoadReport("a", WALL, 0, 0, 0))
+    assert [release.requests for release in policy.tick(5.0)] == [("waits",)]
 
 
 def test_a_request_counts_where_it_was_sent_in_the_end() -> None:
     policy = dispatcher(floor=0.0)
     first, second, *_ = policy.ranks(KEYED)
-    policy.arrived(Dispatched("one", "key"), 5.0)
-    policy.tick(5.0)
+    for name in THREE:
+        policy.arrived(Dispatched(name, "key"), 5.0)
+    policy.tick(5.0 + WINDOW_S)
+    assert policy.ranks(KEYED)[0] != first
     policy.sent(Dispatched("one", "key"), second)
     assert policy.ranks(KEYED)[0] == first
 

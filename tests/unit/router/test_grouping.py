@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from router.dividing import Spare
-from router.grouping import Grouping, GroupingLimits, Release, Waiting
+from router.grouping import SELDOM_S, Grouping, GroupingLimits, Release, Waiting
 
 LIMITS = GroupingLimits(window_s=0.002, prefill_budget=1000, patience_s=0.25, retry_s=0.005)
 
@@ -115,6 +115,46 @@ def test_the_longer_a_group_has_waited_the_later_it_asks_again() -> None:
         now = grouping.next_tick() or 0.0
     assert looks == pytest.approx([0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16])
     assert now == pytest.approx(5.25)
+
+
+def test_who_is_patient_asks_again_every_quarter_of_a_second() -> None:
+    grouping = Grouping(lambda *_: ("a",), lambda _: Spare(0, 0), replace(LIMITS, patience_s=30.0))
+    grouping.arrived(waiting("one", 5.0))
+    for now in (5.0, 6.0, 20.0):
+        assert grouping.tick(now) == []
+    assert grouping.next_tick() == pytest.approx(20.0 + SELDOM_S)
+
+
+def test_a_replica_that_may_have_room_is_asked_before_its_time_and_the_oldest_has_it() -> None:
+    replicas = Replicas({"old": ("a",), "young": ("a",), "other": ("b",)}, {"a": Spare(0, 0), "b": Spare(0, 0)})
+    grouping = replicas.grouping()
+    for number, key in enumerate(replicas.ranks):
+        grouping.arrived(waiting(key, 5.0 + number / 1e4, key))
+    assert grouping.tick(5.001) == []
+    replicas.spare = {"a": Spare(1000, 1), "b": Spare(1000, 1)}
+    assert grouping.tick(5.002) == []
+    grouping.roomier("a")
+    assert names(grouping.tick(5.002)) == ["old"]
+    assert grouping.tick(5.002) == []
+
+
+def test_a_replica_takes_several_together_or_none_while_several_wait() -> None:
+    replicas = Replicas({"key": ("a",), "other": ("b",)}, {"a": Spare(1000, 2), "b": Spare(1000, 2)})
+    grouping = Grouping(lambda key, *_: replicas.ranks[key], replicas.spare.get, replace(LIMITS, together=3))
+    for number in range(3):
+        grouping.arrived(waiting(str(number), 5.0))
+    assert grouping.tick(5.002) == []
+    replicas.spare["a"] = Spare(1000, 3)
+    grouping.arrived(waiting("alone", 5.01, "other"))
+    assert names(grouping.tick(5.01)) == ["0", "1", "2", "alone"]
+
+
+def test_a_release_is_told_before_the_next_group_is_ranked() -> None:
+    told = list[Release]()
+    grouping = Grouping(lambda *_: ("b",) if told else ("a",), lambda _: None, LIMITS, released=told.append)
+    for key in "xy":
+        grouping.arrived(waiting(key, 5.0, key))
+    assert grouping.tick(5.0) == told == [Release("a", "x", ("x",)), Release("b", "y", ("y",))]
 
 
 def test_a_full_replica_is_asked_again_soon() -> None:

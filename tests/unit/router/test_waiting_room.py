@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -73,6 +74,21 @@ async def test_what_has_no_room_is_asked_for_again_until_patience_ends(room: Wai
     assert None not in replicas
     assert len(set(replicas)) > 1
     assert len(policy.ticks) > 1
+
+
+async def test_what_finds_no_seat_goes_when_one_is_free_and_not_by_the_clock(failures: list[Exception]) -> None:
+    policy = Dispatcher(Random(5), lambda: 1000.0, AffinityLimits(seats=1), replace(LIMITS, patience_s=600, retry_s=60))
+    policy.adopt(Fleet([Member("a")]))
+    room = WaitingRoom(policy, failures.append)
+    policy.sent(Dispatched("there"), "a")
+    waits = asyncio.create_task(room.released(Dispatched("waits", "key", 10)))
+    for _ in range(3):
+        await asyncio.sleep(0)
+        room.look()
+    assert len(room) == 1
+    policy.gone("there")
+    room.look()
+    assert await waits == "a"
 
 
 async def test_who_is_cancelled_leaves_and_the_others_go(room: WaitingRoom, policy: Recorded) -> None:
