@@ -1,7 +1,7 @@
 """`python -m load_tests.router_overhead`: what choosing a replica costs a router.
 
-A choice is all that a router does for a request with a grammar: what is known of the loads and of the grammar's popularity, the ranks, and
-the note that it was sent.
+A choice is all that a router's policy does for a request with a grammar that none waits for: it arrives, is ranked by what is known of the
+loads and of the grammar's popularity, is released, and counts until it is gone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from router.load import LoadReport
 
 PACKAGES = ("maskcast", "numpy")
 BOUNDS_US = {64: 150.0, 2000: 1000.0}
-SCHEMAS = 5000
+SCHEMAS, SEATS = 5000, 256
 UNDER_WAY = 30
 """Requests on a replica."""
 
@@ -68,7 +68,7 @@ def _targets(rows: Sequence[Row]) -> list[Target]:
 
 def _choose(replicas: int, requests: int, random: Random) -> list[float]:
     """Microseconds of each choice, on a fleet that is as busy as usual."""
-    policy = Dispatcher(random, time.time, AffinityLimits(), GroupingLimits())
+    policy = Dispatcher(random, time.time, AffinityLimits(seats=SEATS), GroupingLimits())
     policy.adopt(Fleet(Member(f"replica-{number}") for number in range(replicas)))
     for replica in policy.fleet.ids:
         policy.reported(LoadReport(replica, time.time() - 1, random.randrange(2 * UNDER_WAY), 0, random.randrange(2000), 50, 1.0, 12.0))
@@ -78,9 +78,10 @@ def _choose(replicas: int, requests: int, random: Random) -> list[float]:
     taken = []
     for number, request in enumerate(asked):
         started = time.perf_counter()
-        policy.sent(request, policy.ranks(request)[0])
-        taken.append((time.perf_counter() - started) * 1e6)
+        policy.arrived(request, started)
+        policy.tick(started)
         policy.gone(str(number - UNDER_WAY))
+        taken.append((time.perf_counter() - started) * 1e6)
     return taken
 
 

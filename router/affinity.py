@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from router.fleet import Flags, Fleet, Floats, Positions
+from router.fleet import Flags, Fleet, Floats, Positions, Scores
 
 BOUND = 1.25
 FLOOR = 8.0
@@ -85,7 +85,7 @@ class Affinity:
             return self._less_loaded(fleet, loads, prefix, within)
         scores = fleet.scores(key)
         order = _best(scores, within, max(1, ranks))
-        passed_over = int((scores < scores[order[0]]).sum())
+        passed_over = int(np.count_nonzero(scores < scores[order[0]]))
         if passed_over and not rarity and prefix is not None:
             order[:TIES] = order[:TIES][np.argsort(fleet.scores(prefix, order[:TIES]))]
         return Choice(_ids(fleet, order), passed_over)
@@ -99,7 +99,7 @@ class Affinity:
         above = rarity * max((self._limits.bound - 1) * LEEWAY * mean, DEVIATIONS * math.sqrt(mean)) if rarity else 0.0
         share = max(mean + above, self._limits.floor)
         seats = max(self._limits.seats, (1 + SLACK * rarity) * (float(requests.sum()) + waiting) / fleet.weight)
-        within: Flags = (loads / fleet.weights <= share) & ((requests + 1) / fleet.weights <= seats)
+        within: Flags = (fleet.by_weight(loads) <= share) & (fleet.by_weight(requests + 1) <= seats)
         # Rounding alone, or loads that are no numbers, may leave nobody.
         return within if within.any() else np.ones(len(fleet), dtype=np.bool_)
 
@@ -108,13 +108,15 @@ class Affinity:
             order = np.array(self._random.sample(range(len(fleet)), min(2, len(fleet))))
         else:
             order = _best(fleet.scores(prefix), within, 2)
-        return Choice(_ids(fleet, order[np.argsort((loads / fleet.weights)[order], kind="stable")]))
+        return Choice(_ids(fleet, order[np.argsort(fleet.by_weight(loads)[order], kind="stable")]))
 
 
-def _best(scores: Floats, within: Flags, count: int) -> Positions:
+def _best(scores: Scores, within: Flags, count: int) -> Positions:
     """The positions of the lowest scores within, in their order; at most `count`, at least one."""
     allowed: Positions = within.nonzero()[0]
     theirs = scores[allowed]
+    if count == 1:
+        return allowed[[int(theirs.argmin())]]
     if len(allowed) > count:
         first = theirs.argpartition(count)[:count]
         allowed, theirs = allowed[first], theirs[first]

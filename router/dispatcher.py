@@ -90,7 +90,8 @@ class Dispatcher:
 
     def ranks(self, request: Dispatched, avoid: str = "") -> tuple[str, ...]:
         """Replicas, the best one first; `avoid` is not among them, unless there is no other."""
-        chosen = self._choose(request.key, request.prefix, RANKS + bool(avoid))
+        popularity = self._popularity.share(request.key) if request.key else 0.0
+        chosen = self._choose(request.key, request.prefix, RANKS + bool(avoid), popularity)
         return tuple(replica for replica in chosen if replica != avoid) or chosen
 
     def sent(self, request: Dispatched, replica: str) -> None:
@@ -108,18 +109,18 @@ class Dispatcher:
         if (replica := self._board.completed(name)) is not None:
             self._grouping.roomier(replica)
 
-    def _choose(self, key: str, prefix: str, ranks: int) -> tuple[str, ...]:
-        popularity = self._popularity.share(key) if key else 0.0
-        requests = self._board.requests()
-        loads = self._board.loads(requests)
-        waiting = len(self._waiting) / self._board.share()
-        return self._affinity.choose(self.fleet, loads, key or None, prefix or None, ranks, popularity, requests, waiting).replicas
+    def _choose(self, key: str, prefix: str, ranks: int, popularity: float) -> tuple[str, ...]:
+        board = self._board
+        waiting = len(self._waiting) / board.share()
+        chosen = self._affinity.choose(self.fleet, board.loads(), key or None, prefix or None, ranks, popularity, board.requests(), waiting)
+        return chosen.replicas
 
     def _group_ranks(self, key: str, tokens: int, prefix: str) -> Sequence[str]:
         """As many as the tokens take: a rare grammar rather waits a little at home, where a popular one goes wherever there is room."""
         needed = 1 + int(tokens / (self._budget * self._board.share()))
-        popular = not self._affinity.rarity(self._board.fleet, self._popularity.share(key))
-        return self._choose(key, prefix, needed + RANKS * popular)
+        popularity = self._popularity.share(key)
+        popular = not self._affinity.rarity(self._board.fleet, popularity)
+        return self._choose(key, prefix, needed + RANKS * popular, popularity)
 
     def _prefers(self, prefix: str, replicas: Sequence[str]) -> Sequence[int]:
         fleet = self._board.fleet

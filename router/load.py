@@ -13,7 +13,8 @@ from router.fleet import Fleet, Floats
 from router.pace import PrefillPace
 
 SLOW, SLOWEST = 2.0, 4.0
-REFRESH_S = 0.1
+VIEW_S, PICTURE_S = 0.1, 0.005
+"""How long what is worked out from reports, and from backlogs that shrink, is good for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,15 @@ class _View:
     ratio: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """By position, as of `at`; what comes and goes is added to it until it is drawn anew."""
+
+    requests: Floats
+    loads: Floats
+    at: float
+
+
 class LoadBoard:
     """One router's picture. `clock` is wall clock time in seconds: replicas on other machines report by theirs, and a clock that is ahead
     counts as if it were not.
@@ -124,6 +134,7 @@ class LoadBoard:
         self._columns = _Columns.blank(0)
         self._slowness: Floats | None = None
         self._view, self._view_at = _View(np.zeros(0), 0.0, 0.0), -math.inf
+        self._picture: _Picture | None = None
         self.fleet = Fleet()
 
     def adopt(self, fleet: Fleet) -> None:
@@ -132,7 +143,7 @@ class LoadBoard:
         self._moves = {replica: self._moves.get(replica, deque()) for replica in fleet.ids}
         self._sent = {request: sent for request, sent in self._sent.items() if sent.replica in fleet.positions}
         self._reports = {replica: report for replica, report in self._reports.items() if replica in fleet.positions}
-        self.fleet, self._slowness, self._view_at = fleet, None, -math.inf
+        self.fleet, self._slowness, self._view_at, self._picture = fleet, None, -math.inf, None
 
     def report(self, replica: str) -> LoadReport | None:
         """The last one that counted."""
@@ -156,7 +167,7 @@ class LoadBoard:
         known.backlog[at] = report.outstanding_prefill_tokens
         known.sent[at] = sum(move.tokens * self._left(now - move.at) for move in since if move.sent_at > taken)
         known.sent_at[at] = now
-        self._view_at = -math.inf
+        self._view_at, self._picture = -math.inf, None
         self._learn_step(at, report.step_ms, math.exp((known_at - taken) / self._scale.steps_smooth_s))
         self._reports[report.replica] = report
 
@@ -179,26 +190,14 @@ class LoadBoard:
         self._move(at, _Moved(now, -1, -left, sent.at))
         return sent.replica
 
-    def loads(self, requests: Floats | None = None) -> Floats:
-        """In requests, by position in the fleet; `requests()` are asked for unless they are given. A replica whose steps take much longer
-        than usual counts as loaded by as much more; less than `SLOW` times as long is what a fuller batch takes."""
-        now, known = self._clock(), self._columns
-        backlog = known.backlog * np.exp2((known.taken_at - now) / self._pace.half_life_s)
-        sent = known.sent * np.exp2((known.sent_at - now) / self._pace.half_life_s)
-        backlog += sent * (1 + self._viewed(now).ratio)
-        requests = self.requests() if requests is None else requests
-        loads: Floats = (requests + backlog / self._scale.tokens_per_request) * self._slow()
-        return loads
+    def loads(self) -> Floats:
+        """In requests, by position in the fleet; good until something happens. A replica whose steps take much longer than usual counts as
+        loaded by as much more; less than `SLOW` times as long is what a fuller batch takes."""
+        return self._pictured().loads
 
     def requests(self) -> Floats:
-        """Ours and those of others, under way and waiting, by position in the fleet."""
-        known, view = self._columns, self._viewed(self._clock())
-        others = np.maximum(0.0, known.others + (known.own - known.own_then) * view.ratio)
-        if view.trusted < len(others):
-            usual = float(view.trust @ others) / view.trusted if view.trusted else 0.0
-            others = view.trust * others + (1 - view.trust) * usual
-        requests: Floats = known.own + others
-        return requests
+        """Ours and those of others, under way and waiting, by position in the fleet; good until something happens."""
+        return self._pictured().requests
 
     def backlog(self, replica: str) -> float:
         """Prefill tokens that are thought to be outstanding there; 0 for strangers."""
@@ -215,13 +214,36 @@ class LoadBoard:
 
     def _viewed(self, now: float) -> _View:
         """As of the last report, or of a moment ago: it is asked for with every request."""
-        if not 0 <= now - self._view_at < REFRESH_S:
+        if not 0 <= now - self._view_at < VIEW_S:
             known, scale = self._columns, self._scale
             trust = np.clip((known.taken_at + (scale.stale_s - now)) / (scale.stale_s - scale.fresh_s), 0.0, 1.0)
             trusted = float(trust.sum())
             ratio = float(trust @ known.others) / (float(trust @ known.own_then) + trusted) if trusted else 0.0
             self._view, self._view_at = _View(trust, trusted, ratio), now
         return self._view
+
+    def _pictured(self) -> _Picture:
+        now = self._clock()
+        if self._picture is None or not 0 <= now - self._picture.at < PICTURE_S:
+            requests = self._requests(now)
+            self._picture = _Picture(requests, (requests + self._backlogs(now) / self._scale.tokens_per_request) * self._slow(), now)
+        return self._picture
+
+    def _requests(self, now: float) -> Floats:
+        known, view = self._columns, self._viewed(now)
+        others = np.maximum(0.0, known.others + (known.own - known.own_then) * view.ratio)
+        if view.trusted < len(others):
+            usual = float(view.trust @ others) / view.trusted if view.trusted else 0.0
+            others = view.trust * others + (1 - view.trust) * usual
+        requests: Floats = known.own + others
+        return requests
+
+    def _backlogs(self, now: float) -> Floats:
+        known, half_life_s = self._columns, self._pace.half_life_s
+        reported = known.backlog * np.exp2((known.taken_at - now) / half_life_s)
+        sent = known.sent * np.exp2((known.sent_at - now) / half_life_s)
+        backlogs: Floats = reported + sent * (1 + self._viewed(now).ratio)
+        return backlogs
 
     def _left(self, seconds: float) -> float:
         """The share of a prefill backlog that is not yet worked off."""
@@ -232,11 +254,19 @@ class LoadBoard:
         known.own[at] += move.requests
         known.sent[at] = max(0.0, known.sent[at] * self._left(move.at - known.sent_at[at]) + move.tokens)
         known.sent_at[at] = move.at
+        self._retouch(at, move)
         moves = self._moves[self.fleet.ids[at]]
         moves.append(move)
         # Only a report that is older than these could ask for them, and such a one does not count.
         while moves and moves[0].at < max(move.at - self._scale.stale_s, float(known.taken_at[at])):
             moves.popleft()
+
+    def _retouch(self, at: int, move: _Moved) -> None:
+        """Others do as we do."""
+        if (picture := self._picture) is not None:
+            with_others = 1 + self._view.ratio
+            picture.requests[at] += move.requests * with_others
+            picture.loads[at] += (move.requests + move.tokens / self._scale.tokens_per_request) * with_others * self._slow()[at]
 
     def _learn_pace(self, at: int, report: LoadReport, taken: float) -> None:
         known = self._columns

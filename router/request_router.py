@@ -35,7 +35,7 @@ LOOKED_AT = 16
 
 @dataclass(slots=True)
 class _Ticket:
-    """A request between its arrival and its sending; `release` is where its group goes."""
+    """A request between its arrival and its sending; `release` is where its group goes, until that has been tried."""
 
     pending: PendingRequest
     request: Dispatched
@@ -98,7 +98,8 @@ class SchemaRouter(RequestRouter):
     async def choose_replicas(
         self, candidate_replicas: list[RunningReplica], pending_request: PendingRequest | None = None
     ) -> list[list[RunningReplica]]:
-        """The best replica first, then any that may have room. Where all are full, Ray Serve asks again, a little later each time."""
+        """Where a group goes, or else the best replica first, then any that may have room. Where all are full, Ray Serve asks again, a
+        little later each time."""
         if pending_request is None:
             return [_two(candidate_replicas)]
         pending_request.routing_context.should_backoff = True
@@ -161,8 +162,10 @@ class SchemaRouter(RequestRouter):
 
     def _ranked(self, candidates: list[RunningReplica], pending: PendingRequest) -> list[list[RunningReplica]]:
         ticket = self._tickets.get(id(pending.metadata)) or self._ticket(pending)
-        release = (ticket.release,) if ticket.release else ()
-        ranked = dict.fromkeys((*release, *self.dispatcher.ranks(ticket.request, ticket.avoid)))
+        release, ticket.release = ticket.release, None
+        if release in self._known:
+            return [[self._known[release]]]
+        ranked = self.dispatcher.ranks(ticket.request, ticket.avoid)
         order = [self._known[name] for name in ranked if name in self._known]
         looked_at = random.sample(candidates, min(LOOKED_AT, len(candidates)))
         others = [one for one in looked_at if one.replica_id.unique_id not in (*ranked, ticket.avoid)]

@@ -236,3 +236,26 @@ def test_loads_are_never_below_what_is_known_for_sure_whatever_happens(events: l
         under_way = {request: replica for request, replica in under_way.items() if replica in known.fleet.positions}
         sure = [sum(replica == one for one in under_way.values()) for replica in known.fleet.ids]
         assert all(load >= count - 1e-6 for load, count in zip(known.loads(), sure, strict=True))
+
+
+MOVES = st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from(["a", "b", ""]), st.integers(0, 4000)), max_size=20)
+
+
+@settings(max_examples=60)
+@given(MOVES, st.booleans())
+def test_what_is_added_to_the_picture_is_what_a_new_one_would_show(moves: list[tuple[str, str, int]], others: bool) -> None:
+    clock = Clock()
+    known = board(clock)
+    if others:
+        known.reported(report("a", clock.now - 1, 40, 500, step_ms=10))
+        known.reported(report("b", clock.now - 1, 20, 100, step_ms=30))
+    for request, replica, tokens in moves:
+        known.loads()
+        if replica:
+            known.routed(request, replica, tokens)
+        else:
+            known.completed(request)
+    loads, requests = known.loads().tolist(), known.requests().tolist()
+    known.adopt(known.fleet)
+    assert known.loads().tolist() == pytest.approx(loads)
+    assert known.requests().tolist() == pytest.approx(requests)
