@@ -66,7 +66,7 @@ class Gateway:
                 call = replace(call, avoid=lost.replica)
 
     def _call(self, request: ParsedRequest, grammar: ResolvedGrammar | None) -> Call:
-        forced = self._sizes.forced(grammar.key) if grammar else 0
+        forced = self._sizes.forced(grammar.home) if grammar else 0
         prompt = self._sizes.prompt(request.body)
         prefix = prompt_prefix(request.body)
         return Call(request.endpoint, request.request_id, request.body, grammar, request.mark_forced, prompt, forced, prefix)
@@ -83,7 +83,7 @@ class Gateway:
 
     async def _attempt(self, call: Call, request: ParsedRequest) -> AsyncGenerator[Head | str, None]:
         started = False
-        key = call.constraint.key if call.constraint else ""
+        key = call.constraint.home if call.constraint else ""
         handle = self._models.options(session_id=key)
         response = cast(DeploymentResponseGenerator[Head | Failure | str], handle.remote(call))
         try:

@@ -22,8 +22,15 @@ LONG_TEXT = 16_384  # characters; longer specs are resolved in the sandbox, sinc
 
 @dataclass(frozen=True, slots=True)
 class _Known:
+    """For the grammar with the key `home`."""
+
     prepared: Prepared
+    home: str
     until: float
+
+    def grammar(self, spec: GrammarSpec, pinned: bool) -> ResolvedGrammar:
+        prepared = self.prepared
+        return ResolvedGrammar(spec, prepared.key, prepared.backend, pinned=pinned, artifact=prepared.artifact, home=self.home)
 
 
 class PreparedGrammars:
@@ -48,11 +55,12 @@ class PreparedGrammars:
         known = self._known.get(digest)
         if known is not None and self._clock() < known.until:
             self._known.move_to_end(digest)
-            return _ready(spec, known.prepared, pinned)
+            return known.grammar(spec, pinned)
         grammar = await self.resolved(spec, tenant)
         prepared = await self._pool.prepare(replace(grammar.request(tenant, deadline_s), pinned=pinned))
-        self._remember(digest, prepared, FRESH_S if prepared.key == grammar.key else STOPGAP_FRESH_S)
-        return _ready(spec, prepared, pinned)
+        known = _Known(prepared, grammar.key, self._clock() + (FRESH_S if prepared.key == grammar.key else STOPGAP_FRESH_S))
+        self._remember(digest, known)
+        return known.grammar(spec, pinned)
 
     async def resolved(self, spec: GrammarSpec, tenant: str = "") -> ResolvedGrammar:
         """The grammar's backend and key; nothing is compiled. Raises as `ready`."""
@@ -61,16 +69,12 @@ class PreparedGrammars:
         check_size(spec, self._limits)
         return await self._pool.resolve(spec, tenant)
 
-    def _remember(self, digest: bytes, prepared: Prepared, seconds: float) -> None:
+    def _remember(self, digest: bytes, known: _Known) -> None:
         # Without its bytes: by the next request the replica has them, or asks for them.
-        self._known[digest] = _Known(replace(prepared, artifact=None), self._clock() + seconds)
+        self._known[digest] = replace(known, prepared=replace(known.prepared, artifact=None))
         self._known.move_to_end(digest)
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
-
-
-def _ready(spec: GrammarSpec, prepared: Prepared, pinned: bool) -> ResolvedGrammar:
-    return ResolvedGrammar(spec, prepared.key, prepared.backend, pinned=pinned, artifact=prepared.artifact)
 
 
 def _digest(spec: GrammarSpec) -> bytes:

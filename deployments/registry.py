@@ -192,7 +192,7 @@ class GrammarRegistry:
         """What a name stands for by the store's own word, and whether anything is stored there: it may be damaged."""
         assert self._store is not None, "callers have checked"
         try:
-            entry = await self._store.get(name)
+            entry = await self._store.current(name)
         except EntryError:
             return None, True
         return entry, entry is not None

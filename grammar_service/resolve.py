@@ -15,7 +15,9 @@ from grammar_service.spec import GrammarSpec
 class ResolvedGrammar:
     """A spec within the limits, the backend that enforces all of it, and its key; `stopgap` enforces all of it too, and is ready
     sooner. Whoever fetches a pinned one keeps it in memory. `artifact` is the encoded artifact, where it is small enough to travel
-    with every request. `written` is what the backend's library will be given, where the backend is quick (`Backend.written`)."""
+    with every request. `written` is what the backend's library will be given, where the backend is quick (`Backend.written`).
+
+    Requests are routed by `home`, which is the key, or for a stopgap the key of what it stands for: both are wanted on one replica."""
 
     spec: GrammarSpec
     key: str
@@ -24,6 +26,7 @@ class ResolvedGrammar:
     pinned: bool = False
     artifact: bytes | None = None
     written: str | None = None
+    home: str = ""
 
     def request(self, tenant: str = "", deadline_s: float | None = None, pinned: bool = False) -> CompileRequest:
         """What to ask the compile pool; a pinned grammar is compiled ahead, so that it needs no stopgap."""
@@ -42,4 +45,4 @@ def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> ResolvedGram
     quick = select_stopgap(spec, backend)
     stopgap = Stopgap(grammar_key(spec, quick.name, quick.version, fingerprint), quick.name, quick.written(spec)) if quick else None
     key = grammar_key(spec, backend.name, backend.version, fingerprint)
-    return ResolvedGrammar(spec, key, backend.name, stopgap, written=backend.written(spec))
+    return ResolvedGrammar(spec, key, backend.name, stopgap, written=backend.written(spec), home=key)

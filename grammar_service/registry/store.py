@@ -71,6 +71,11 @@ class RegistryStore:
         (data,) = await self._read([name], self._link)
         return self._entry(name, data) if data else None
 
+    async def current(self, name: str) -> GrammarEntry | None:
+        """As `get`, for whoever is about to change it, and can wait. Raises EntryError, CacheUnavailable."""
+        (data,) = await self._read([name], self._patient)
+        return self._entry(name, data) if data else None
+
     async def add(self, entry: GrammarEntry, most: int) -> Stored:
         """Store an entry under a name that is free, while there are fewer than `most` of them. Raises CacheUnavailable."""
         if await self._patient.ask(lambda redis: redis.scard(self._names)) >= most:

@@ -95,7 +95,7 @@ class Sandbox:
         """As `resolve` does, for specs so long that it takes a while. Raises as `compile` does."""
         result = await self._run(Job(spec, None), tenant, deadline_s)
         assert isinstance(result, Resolved)
-        return ResolvedGrammar(spec, result.key, result.backend, result.stopgap, written=result.written)
+        return ResolvedGrammar(spec, result.key, result.backend, result.stopgap, written=result.written, home=result.key)
 
     async def _run(self, job: Job, tenant: str, deadline_s: float) -> Payload | Resolved:
         check_size(job.spec, self._limits)

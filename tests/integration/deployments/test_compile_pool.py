@@ -62,8 +62,11 @@ async def test_the_ingress_side_moves_from_the_stopgap_to_the_compiled_grammar(p
     now = 0.0
     grammars = PreparedGrammars(pool, Limits(), await pool.fingerprint(), clock=lambda: now)
     spec = schema_spec({"type": "object", "properties": {"moves": {"type": "boolean"}}, "required": ["moves"]})
-    assert (await grammars.ready(spec)).backend == "llguidance"
+    stopgap = await grammars.ready(spec)
+    assert stopgap.backend == "llguidance"
     await pool.compile(resolve(spec, Limits(), await pool.fingerprint()).request(pinned=True))
     now += 1.0
-    assert (await grammars.ready(spec)).backend == "xgrammar"
+    compiled = await grammars.ready(spec)
+    assert compiled.backend == "xgrammar"
+    assert stopgap.home == compiled.home == compiled.key != stopgap.key
     assert json.loads(spec.text)["required"] == ["moves"]

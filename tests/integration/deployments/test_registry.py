@@ -72,9 +72,10 @@ def pool(tokenizer: GrammarTokenizer) -> OneProcessPool:
     return OneProcessPool(tokenizer)
 
 
-def store_of(server: RedisProcess) -> RegistryStore:
+def store_of(server: RedisProcess, quick_url: str | None = None) -> RegistryStore:
     counters = RegistryCounters()
-    return RegistryStore(RedisLink(server.url, PASSWORD, PATIENT_MS, counters), counters, "test", b"secret", 1 << 16)
+    quick, patient = (RedisLink(url, PASSWORD, PATIENT_MS, counters) for url in (quick_url or server.url, server.url))
+    return RegistryStore(quick, counters, "test", b"secret", 1 << 16, patient)
 
 
 def registry_of(
@@ -114,6 +115,15 @@ async def test_a_registered_grammar_is_compiled_pinned_and_found(registry: Gramm
     assert await registry.get("person") == grammar
     spec = await registry.spec(NamedGrammar("person", "structured_outputs.grammar_id"))
     assert spec.kind is GrammarKind.JSON_SCHEMA
+
+
+async def test_a_redis_that_is_too_slow_for_requests_is_not_for_registering(server: RedisProcess, pool: OneProcessPool) -> None:
+    registry = registry_of(pool, store_of(server, quick_url="redis://127.0.0.1:1"))
+    _, is_new = await registry.register(WORD)
+    assert is_new
+    assert (await refused(registry.register(OTHER_WORD))).status == 409
+    assert (await registry.delete("word"))["deleted"]
+    await registry.close()
 
 
 async def test_the_same_grammar_again_is_the_same_object(registry: GrammarRegistry) -> None:
