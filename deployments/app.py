@@ -100,7 +100,7 @@ def _router(settings: Settings) -> RequestRouterConfig:
     limits = {
         "bound": router.bound,
         "window_s": router.window_ms / 1000,
-        "seats": model.max_num_seqs,
+        "seats": min(model.max_num_seqs, model.max_ongoing_requests),
         "prefill_budget": step if isinstance(step, int) else STEP_TOKENS,
     }
     return RequestRouterConfig.model_validate(

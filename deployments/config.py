@@ -46,7 +46,7 @@ class ModelSettings(_Section):
     cpus_per_worker: float = Field(0.5, ge=0, description="CPUs that Ray reserves for one worker")
     gpus_per_worker: float = Field(0, ge=0, description="GPUs that Ray reserves for one worker; 0 on a CPU")
     max_ongoing_requests: int = Field(256, ge=1, description="requests that one replica works on at a time")
-    max_queued_requests: int = Field(1024, ge=1, description="requests that wait per ingress; beyond it: 503")
+    max_queued_requests: int = Field(2048, ge=1, description="requests that wait per ingress, for a seat too; beyond it: 503")
     engine_args: dict[str, Any] = Field(default_factory=dict, description="further vLLM engine arguments, as vLLM names them")
 
 

@@ -25,8 +25,8 @@ class AffinityLimits:
     request more costs next to nothing, and an even spread is not worth another copy of the grammar. Nor is what comes about at random: up
     to `DEVIATIONS` × the square root of the mean above it. It is over its share as well when one more would be too many for its `seats`,
     the number of requests that an engine runs at once, and for the mean: it would wait there, and would not elsewhere. Where all have
-    more than both, `SLACK` above the mean is no reason to move. Requests that wait to be sent belong to the mean: they are about to
-    take the room that a replica seems to have.
+    more than both, `SLACK` above the mean is no reason to move. Requests that wait for other replicas belong to the mean: they are about
+    to take the room that these seem to have.
 
     A grammar that is popular leaves its replica sooner than others, and makes room for them: it is resident on the next ones as well before
     long, where a rare one would cost another copy each time. The bound falls with popularity: what is above the mean in it counts
@@ -66,10 +66,10 @@ class Affinity:
         ranks: int = RANKS,
         popularity: float = 0.0,
         requests: Floats | None = None,
-        waiting: float = 0.0,
+        waiting: Floats | None = None,
     ) -> Choice:
         """`loads` by position in `fleet`, as `LoadBoard.loads` gives them, and the `requests` among them, which take seats (None: they are
-        all of the load); so many more are `waiting` to be sent somewhere; `prefix` names the beginning of the prompt; `popularity` is
+        all of the load); so many more are `waiting` for each of them; `prefix` names the beginning of the prompt; `popularity` is
         the key's share of all traffic. The choice names so many `ranks`, where so many are within their share, and without a key at
         most two.
 
@@ -79,11 +79,12 @@ class Affinity:
         """
         if not len(fleet):
             return Choice(())
-        rarity = self.rarity(fleet, popularity)
-        within = self._within(fleet, loads, loads if requests is None else requests, waiting, rarity)
+        rarity, requests = self.rarity(fleet, popularity), loads if requests is None else requests
         if key is None:
-            return self._less_loaded(fleet, loads, prefix, within)
+            return self._less_loaded(fleet, loads, prefix, self._within(fleet, loads, requests, 0.0, rarity))
         scores = fleet.scores(key)
+        elsewhere = 0.0 if waiting is None else float(waiting.sum() - waiting[scores.argmin()])
+        within = self._within(fleet, loads, requests, elsewhere, rarity)
         order = _best(scores, within, max(1, ranks))
         passed_over = int(np.count_nonzero(scores < scores[order[0]]))
         if passed_over and not rarity and prefix is not None:
@@ -94,13 +95,13 @@ class Affinity:
         """1 for a key that is never asked for, 0 for one that is resident everywhere before long."""
         return max(0.0, 1 - popularity * len(fleet) / self._limits.hot)
 
-    def _within(self, fleet: Fleet, loads: Floats, requests: Floats, waiting: float, rarity: float) -> Flags:
-        mean = max(0.0, float(loads.sum()) + waiting) / fleet.weight
+    def _within(self, fleet: Fleet, loads: Floats, requests: Floats, elsewhere: float, rarity: float) -> Flags:
+        mean = max(0.0, float(loads.sum()) + elsewhere) / fleet.weight
         above = rarity * max((self._limits.bound - 1) * LEEWAY * mean, DEVIATIONS * math.sqrt(mean)) if rarity else 0.0
         share = max(mean + above, self._limits.floor)
-        seats = max(self._limits.seats, (1 + SLACK * rarity) * (float(requests.sum()) + waiting) / fleet.weight)
+        seats = max(self._limits.seats, (1 + SLACK * rarity) * (float(requests.sum()) + elsewhere) / fleet.weight)
         within: Flags = (fleet.by_weight(loads) <= share) & (fleet.by_weight(requests + 1) <= seats)
-        # Rounding alone, or loads that are no numbers, may leave nobody.
+        # Where all are full, or by rounding, or for loads that are no numbers, nobody may be left.
         return within if within.any() else np.ones(len(fleet), dtype=np.bool_)
 
     def _less_loaded(self, fleet: Fleet, loads: Floats, prefix: str | None, within: Flags) -> Choice:

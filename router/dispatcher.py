@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 
 from router.affinity import RANKS, Affinity, AffinityLimits
 from router.dividing import Spare
-from router.fleet import Fleet
+from router.fleet import Fleet, Floats
 from router.grouping import Grouping, GroupingLimits, Release, Waiting
 from router.load import LoadBoard, LoadReport
 from router.popularity import Popularity
 
 UNLIMITED = 1 << 30
 QUEUED_STEPS = 4
-KEPT_FREE = 1 / 16
+KEPT_FREE = 1 / 8
+_ALONE = "\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,12 @@ class Dispatched:
 
 
 class Dispatcher:
-    """A request with a grammar may wait for its group (`arrived`, and a `Release` of `tick`) or be ranked at once (`ranks`), as all others
-    are. It counts from its release, or from `sent`, until `gone`.
+    """A request may wait for its group and for room (`arrived`, and a `Release` of `tick`) or be ranked at once (`ranks`). It counts from
+    its release, or from `sent`, until `gone`. One without a grammar has nobody to wait for, but where others wait for room, it would
+    overtake them.
 
-    Where all seats are taken, requests wait here, and so many seats as `KEPT_FREE` of all stay free until a group of that size can have
-    them: requests that start in one step are in the same states of their grammar for a while, and share their masks.
+    Where all seats are taken, requests wait here. A group that is too large for the seats that are free takes none, until `KEPT_FREE` of
+    all are: requests that start in one step are in the same states of their grammar for a while, and share their masks.
 
     `clock` is wall clock time, in seconds; `arrived` and `tick` are told the time of a clock that does not run backwards.
     """
@@ -47,8 +49,6 @@ class Dispatcher:
         self._board = LoadBoard(clock)
         self._popularity = Popularity(clock)
         self._seats = affinity.seats
-        if math.isfinite(self._seats):
-            grouping = replace(grouping, together=max(grouping.together, int(self._seats * KEPT_FREE)))
         self._grouping = Grouping(self._group_ranks, self._spare, grouping, self._prefers, self._released)
         self._budget = grouping.prefill_budget
         self._waiting: dict[str, Dispatched] = {}
@@ -68,8 +68,8 @@ class Dispatcher:
 
     def reported(self, report: LoadReport) -> None:
         """That replica may have room now: `tick` asks it."""
-        self._board.reported(report)
-        self._grouping.roomier(report.replica)
+        if self._board.reported(report):
+            self._grouping.roomier(report.replica)
 
     def report(self, replica: str) -> LoadReport | None:
         """The last one that counted."""
@@ -78,7 +78,7 @@ class Dispatcher:
     def arrived(self, request: Dispatched, now: float) -> None:
         """It waits for its group, until `tick` releases it."""
         self._waiting[request.name] = request
-        self._grouping.arrived(Waiting(request.name, request.key, request.tokens, now, request.prefix))
+        self._grouping.arrived(Waiting(request.name, request.key or _ALONE + request.name, request.tokens, now, request.prefix))
 
     def tick(self, now: float) -> list[Release]:
         """Who goes now, and counts from now on as sent where its release says."""
@@ -110,13 +110,24 @@ class Dispatcher:
             self._grouping.roomier(replica)
 
     def _choose(self, key: str, prefix: str, ranks: int, popularity: float) -> tuple[str, ...]:
-        board = self._board
-        waiting = len(self._waiting) / board.share()
+        board, waiting = self._board, self._waiting_for()
         chosen = self._affinity.choose(self.fleet, board.loads(), key or None, prefix or None, ranks, popularity, board.requests(), waiting)
         return chosen.replicas
 
+    def _waiting_for(self) -> Floats | None:
+        """Requests, of all routers, by position in the fleet."""
+        if not (waiting_for := self._grouping.waiting_for):
+            return None
+        waiting, share = np.zeros(len(self.fleet)), self._board.share()
+        for replica, requests in waiting_for.items():
+            if (at := self.fleet.positions.get(replica)) is not None:
+                waiting[at] = requests / share
+        return waiting
+
     def _group_ranks(self, key: str, tokens: int, prefix: str) -> Sequence[str]:
         """As many as the tokens take: a rare grammar rather waits a little at home, where a popular one goes wherever there is room."""
+        if key.startswith(_ALONE):
+            return self._choose("", prefix, 2, 0.0)
         needed = 1 + int(tokens / (self._budget * self._board.share()))
         popularity = self._popularity.share(key)
         popular = not self._affinity.rarity(self._board.fleet, popularity)
@@ -132,13 +143,15 @@ class Dispatcher:
         for name in release.requests:
             self.sent(self._waiting.pop(name), release.replica)
 
-    def _spare(self, replica: str) -> Spare:
+    def _spare(self, replica: str, together: int) -> Spare:
         """Our share of the seats that are free there, and of a step's tokens, as long as no more than `QUEUED_STEPS` wait there: other
         routers are about to send theirs. What a replica cannot admit waits here, where it finds others of its grammar."""
         share, queued = self._board.share(), self._board.backlog(replica)
         tokens = int(min(self._budget, QUEUED_STEPS * self._budget - queued) * share)
         if math.isinf(self._seats):
             return Spare(tokens, UNLIMITED)
-        at, fleet = self.fleet.positions[replica], self.fleet
-        free = self._seats * float(fleet.weights[at]) - float(self._board.requests()[at])
-        return Spare(tokens, math.ceil(free * share))
+        seats = self._seats * float(self.fleet.weights[self.fleet.positions[replica]])
+        free = seats - self._board.taken(replica)
+        # By what is free for all of us: a small share of it would never be enough.
+        is_room = free >= min(together, seats * KEPT_FREE)
+        return Spare(tokens, math.ceil(free * share) if is_room else 0)

@@ -13,10 +13,6 @@ class Spare:
     prefill_tokens: int
     requests: int
 
-    def if_any(self, least: int) -> Spare:
-        """Nothing, unless it is so many requests."""
-        return self if self.requests >= least else NONE
-
 
 NONE = Spare(0, 0)
 

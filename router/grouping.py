@@ -7,7 +7,7 @@ again. A shell ticks once in each turn of its event loop in which something arri
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,7 +16,7 @@ from router.dividing import NONE, Spare, divide
 
 WINDOW_S = 0.002
 PREFILL_BUDGET = 8192
-PATIENCE_S = 30.0
+PATIENCE_S, SEAT_PATIENCE_S = 0.25, 30.0
 RETRY_S, SELDOM_S = 0.01, 0.25
 
 
@@ -34,6 +34,8 @@ class Waiting:
 
 Ranks = Callable[[str, int, str], Sequence[str]]
 """Replicas for a key, the best first, as many as so many prefill tokens need; of equal ones, those of the prefix."""
+SpareOf = Callable[[str, int], Spare | None]
+"""What a replica can take for so many requests that wait together, None where nobody knows: then it can take a full budget."""
 Prefers = Callable[[str, Sequence[str]], Sequence[int]]
 """The places of these replicas in the order in which a prefix ranks them."""
 
@@ -50,15 +52,15 @@ class Release:
 @dataclass(frozen=True, slots=True)
 class GroupingLimits:
     """Several requests of one grammar wait `window_s` for more, unless they have `prefill_budget` tokens, which is what one engine step
-    prefills, and the most that goes to one replica at a time, but for a single longer request. A replica has room for a group when it can
-    take all of it, or `together` of its requests. Where there is none, it is asked for again when a replica may have got room, and
-    after `retry_s`, then after as long as the group has waited, and every `SELDOM_S` in the end. After `patience_s` a request goes
+    prefills, and the most that goes to one replica at a time, but for a single longer request. Where there is no room, it is asked for
+    again when a replica may have got some, and after `retry_s`, then after as long as the group has waited, and every `SELDOM_S` in
+    the end. After `patience_s` it matters no more how much a replica has to prefill, and after `seat_patience_s` a request goes
     whatever is said of room: the engine has a queue of its own."""
 
     window_s: float = WINDOW_S
     prefill_budget: int = PREFILL_BUDGET
-    together: int = 1
     patience_s: float = PATIENCE_S
+    seat_patience_s: float = SEAT_PATIENCE_S
     retry_s: float = RETRY_S
 
 
@@ -91,10 +93,9 @@ class _Group:
 
 
 class Grouping:
-    """`spare` says what a replica can take, None where nobody knows, and then it can take a full budget. It is asked in `tick`, as `ranks`
-    is, for the prefix of a group's oldest request; of what it releases itself it keeps count, and `released` hears of it before the
-    next group is ranked. A group that is divided is divided by prefixes as far as the shares allow it, where `prefers` tells how
-    these rank replicas.
+    """`spare` is asked for room in `tick`, once for each replica, as `ranks` is, for the prefix of a group's oldest request; of what it
+    releases itself it keeps count, and `released` hears of it before the next group is ranked. A group that is divided is divided by
+    prefixes as far as the shares allow it, where `prefers` tells how these rank replicas.
 
     A request that finds nothing of its grammar waiting is due at once. What is due goes oldest first, and where a replica cannot take
     all of a group, the rest keeps its place before younger ones: nobody waits for later arrivals without end.
@@ -103,7 +104,7 @@ class Grouping:
     def __init__(
         self,
         ranks: Ranks,
-        spare: Callable[[str], Spare | None],
+        spare: SpareOf,
         limits: GroupingLimits | None = None,
         prefers: Prefers | None = None,
         released: Callable[[Release], None] = lambda release: None,
@@ -114,6 +115,8 @@ class Grouping:
         self._prefers = prefers
         self._released = released
         self._roomier: set[str] = set()
+        self.waiting_for: Counter[str] = Counter()
+        """How many requests wait for each replica, as of the last tick: their first rank, which had no room."""
         self._groups: dict[str, _Group] = {}
         self._keys: dict[str, str] = {}
 
@@ -141,12 +144,15 @@ class Grouping:
         """Who goes, groups of the oldest requests first."""
         releases: list[Release] = []
         room = _Room(self._spare, self._limits.prefill_budget)
+        self.waiting_for.clear()
+        for group in self._groups.values():
+            self.waiting_for.update({replica: len(group.waiting) for replica in group.ranks[:1]})
         for key, group in sorted(self._groups.items(), key=lambda item: item[1].oldest_at):
             if now < self._due_at(group):
                 continue
             if now < group.retry_at and self._roomier.isdisjoint(group.ranks):
                 room.close(group.ranks)
-            elif group.ranks and room.is_closed(group.ranks) and not self._is_out_of_patience(group, now):
+            elif group.ranks and room.is_closed(group.ranks) and not self._has_waited(group, self._limits.seat_patience_s, now):
                 group.retry_at = self._retry_at(group, now)
             else:
                 releases += self._release(key, group, room, now)
@@ -166,8 +172,8 @@ class Grouping:
         group.ranks = ranks = self._ranks(key, group.tokens, group.waiting[0].prefix)
         sent: dict[str, list[str]] = {}
         if ranks:
-            self._fill(group, room, sent)
-        while ranks and group.waiting and self._is_out_of_patience(group, now):
+            self._fill(group, room, sent, now)
+        while ranks and group.waiting and self._has_waited(group, self._limits.seat_patience_s, now):
             sent.setdefault(ranks[0], []).append(group.take().request)
         group.retry_at = self._retry_at(group, now)
         releases = [Release(replica, key, tuple(requests)) for replica, requests in sent.items()]
@@ -180,16 +186,20 @@ class Grouping:
     def _retry_at(self, group: _Group, now: float) -> float:
         if not group.waiting:
             return now
-        soon, later = now + self._limits.retry_s, min(2 * now - group.oldest_at, now + SELDOM_S)
-        # Who is out of patience and still here has no replica to go to.
-        return soon if self._is_out_of_patience(group, now) else min(group.oldest_at + self._limits.patience_s, max(soon, later))
+        limits, soon = self._limits, now + self._limits.retry_s
+        if self._has_waited(group, limits.seat_patience_s, now):
+            return soon  # there is no replica to go to
+        later = max(soon, min(2 * now - group.oldest_at, now + SELDOM_S))
+        until = limits.seat_patience_s if self._has_waited(group, limits.patience_s, now) else limits.patience_s
+        return min(group.oldest_at + until, later)
 
-    def _is_out_of_patience(self, group: _Group, now: float) -> bool:
-        return now >= group.oldest_at + self._limits.patience_s
+    def _has_waited(self, group: _Group, seconds: float, now: float) -> bool:
+        return now >= group.oldest_at + seconds
 
-    def _fill(self, group: _Group, room: _Room, sent: dict[str, list[str]]) -> None:
-        least = min(len(self._keys), self._limits.together)
-        places = [room.at(replica).if_any(least) for replica in group.ranks]
+    def _fill(self, group: _Group, room: _Room, sent: dict[str, list[str]], now: float) -> None:
+        places = [room.at(replica, len(group.waiting)) for replica in group.ranks]
+        if self._has_waited(group, self._limits.patience_s, now):
+            places = [Spare(self._limits.prefill_budget, place.requests) for place in places]
         considered = list(islice(group.waiting, _seats(places)))
 
         def preferred(number: int) -> Sequence[int]:
@@ -212,19 +222,19 @@ class Grouping:
 class _Room:
     """What is left of everybody's spare capacity in the course of one tick."""
 
-    def __init__(self, spare: Callable[[str], Spare | None], budget: int) -> None:
+    def __init__(self, spare: SpareOf, budget: int) -> None:
         self._asked = spare
         self._budget = budget
         self._left: dict[str, Spare] = {}
 
-    def at(self, replica: str) -> Spare:
+    def at(self, replica: str, together: int) -> Spare:
         if replica not in self._left:
-            spare = self._asked(replica) or Spare(self._budget, self._budget)
+            spare = self._asked(replica, together) or Spare(self._budget, self._budget)
             self._left[replica] = Spare(min(spare.prefill_tokens, self._budget), spare.requests)
         return self._left[replica]
 
     def take(self, replica: str, tokens: int) -> None:
-        spare = self.at(replica)
+        spare = self._left[replica]
         self._left[replica] = Spare(spare.prefill_tokens - tokens, spare.requests - 1)
 
     def close(self, replicas: Sequence[str]) -> None:

@@ -107,11 +107,16 @@ class _View:
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
-    """By position, as of `at`; what comes and goes is added to it until it is drawn anew."""
+    """By position, as of `at`; a replica is drawn anew when something comes or goes there. One that tells nothing has as many requests of
+    others as is `usual`."""
 
     requests: Floats
     loads: Floats
+    usual: float
     at: float
+
+
+_ALL = slice(None)
 
 
 class LoadBoard:
@@ -149,12 +154,12 @@ class LoadBoard:
         """The last one that counted."""
         return self._reports.get(replica)
 
-    def reported(self, report: LoadReport) -> None:
-        """Reports of strangers, and those that are stale or older than the last one, change nothing."""
+    def reported(self, report: LoadReport) -> bool:
+        """Reports of strangers, and those that are stale or older than the last one, change nothing: False."""
         at, now, known = self.fleet.positions.get(report.replica), self._clock(), self._columns
         taken = min(report.taken_at, now)
         if at is None or now - taken >= self._scale.stale_s or taken <= known.taken_at[at]:
-            return
+            return False
         since = [move for move in self._moves[report.replica] if move.at > taken]
         self._learn_pace(at, report, taken)
         own_then = known.own[at] - sum(move.requests for move in since)
@@ -170,6 +175,7 @@ class LoadBoard:
         self._view_at, self._picture = -math.inf, None
         self._learn_step(at, report.step_ms, math.exp((known_at - taken) / self._scale.steps_smooth_s))
         self._reports[report.replica] = report
+        return True
 
     def routed(self, request: str, replica: str, prefill_tokens: int) -> None:
         """A request was sent; one that was under way elsewhere counts there no more."""
@@ -199,6 +205,12 @@ class LoadBoard:
         """Ours and those of others, under way and waiting, by position in the fleet; good until something happens."""
         return self._pictured().requests
 
+    def taken(self, replica: str) -> float:
+        """Seats there: those of our requests, and those that others had in the last report. They are not thought to come and go as ours do,
+        as for loads: a router with few requests would take one of its own for many of theirs. 0 for strangers."""
+        at, known = self.fleet.positions.get(replica), self._columns
+        return 0.0 if at is None else float(known.own[at] + known.others[at] * self._viewed(self._clock()).trust[at])
+
     def backlog(self, replica: str) -> float:
         """Prefill tokens that are thought to be outstanding there; 0 for strangers."""
         at, now, known = self.fleet.positions.get(replica), self._clock(), self._columns
@@ -225,25 +237,27 @@ class LoadBoard:
     def _pictured(self) -> _Picture:
         now = self._clock()
         if self._picture is None or not 0 <= now - self._picture.at < PICTURE_S:
-            requests = self._requests(now)
-            self._picture = _Picture(requests, (requests + self._backlogs(now) / self._scale.tokens_per_request) * self._slow(), now)
+            view = self._viewed(now)
+            usual = float(view.trust @ self._others(_ALL)) / view.trusted if view.trusted else 0.0
+            replicas = len(self.fleet)
+            self._picture = _Picture(np.empty(replicas), np.empty(replicas), usual, now)
+            self._draw(self._picture, _ALL)
         return self._picture
 
-    def _requests(self, now: float) -> Floats:
-        known, view = self._columns, self._viewed(now)
-        others = np.maximum(0.0, known.others + (known.own - known.own_then) * view.ratio)
-        if view.trusted < len(others):
-            usual = float(view.trust @ others) / view.trusted if view.trusted else 0.0
-            others = view.trust * others + (1 - view.trust) * usual
-        requests: Floats = known.own + others
-        return requests
+    def _draw(self, picture: _Picture, part: slice | int) -> None:
+        known, view, half_life_s = self._columns, self._view, self._pace.half_life_s
+        others = view.trust[part] * self._others(part) + (1 - view.trust[part]) * picture.usual
+        requests = known.own[part] + others
+        reported = known.backlog[part] * np.exp2((known.taken_at[part] - picture.at) / half_life_s)
+        sent = known.sent[part] * np.exp2((known.sent_at[part] - picture.at) / half_life_s)
+        backlog = reported + sent * (1 + view.ratio)
+        picture.requests[part] = requests
+        picture.loads[part] = (requests + backlog / self._scale.tokens_per_request) * self._slow()[part]
 
-    def _backlogs(self, now: float) -> Floats:
-        known, half_life_s = self._columns, self._pace.half_life_s
-        reported = known.backlog * np.exp2((known.taken_at - now) / half_life_s)
-        sent = known.sent * np.exp2((known.sent_at - now) / half_life_s)
-        backlogs: Floats = reported + sent * (1 + self._viewed(now).ratio)
-        return backlogs
+    def _others(self, part: slice | int) -> Floats:
+        known = self._columns
+        others: Floats = np.maximum(0.0, known.others[part] + (known.own[part] - known.own_then[part]) * self._view.ratio)
+        return others
 
     def _left(self, seconds: float) -> float:
         """The share of a prefill backlog that is not yet worked off."""
@@ -254,19 +268,13 @@ class LoadBoard:
         known.own[at] += move.requests
         known.sent[at] = max(0.0, known.sent[at] * self._left(move.at - known.sent_at[at]) + move.tokens)
         known.sent_at[at] = move.at
-        self._retouch(at, move)
+        if self._picture is not None:
+            self._draw(self._picture, at)
         moves = self._moves[self.fleet.ids[at]]
         moves.append(move)
         # Only a report that is older than these could ask for them, and such a one does not count.
         while moves and moves[0].at < max(move.at - self._scale.stale_s, float(known.taken_at[at])):
             moves.popleft()
-
-    def _retouch(self, at: int, move: _Moved) -> None:
-        """Others do as we do."""
-        if (picture := self._picture) is not None:
-            with_others = 1 + self._view.ratio
-            picture.requests[at] += move.requests * with_others
-            picture.loads[at] += (move.requests + move.tokens / self._scale.tokens_per_request) * with_others * self._slow()[at]
 
     def _learn_pace(self, at: int, report: LoadReport, taken: float) -> None:
         known = self._columns

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from router.dispatcher import Dispatched, Dispatcher
 from router.grouping import Release
 
+LOOK_S = 0.002
+
 
 class WaitingRoom:
     """Ticks a dispatcher once in each turn of the event loop in which somebody arrives, and when it asks for it. Should that fail,
@@ -19,14 +21,16 @@ class WaitingRoom:
         self._releases: dict[str, asyncio.Future[str | None]] = {}
         self._ticking: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._looking: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._releases)
 
     def look(self) -> None:
-        """A replica may have got room."""
-        if self._releases:
-            self._tick_soon(asyncio.get_running_loop())
+        """A replica may have got room: ticks in a moment, when others may have as well."""
+        if self._releases and self._ticking is None and self._looking is None:
+            loop = asyncio.get_running_loop()
+            self._looking = loop.call_later(LOOK_S, self._tick, loop)
 
     async def released(self, request: Dispatched) -> str | None:
         """Waits for the group of `request`, and gives the replica that it goes to, None where it has none. Who is cancelled leaves."""
@@ -48,10 +52,10 @@ class WaitingRoom:
             self._ticking = loop.call_soon(self._tick, loop)
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._ticking = None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for planned in (self._ticking, self._looking, self._timer):
+            if planned is not None:
+                planned.cancel()
+        self._ticking = self._looking = self._timer = None
         try:
             for release in self._dispatcher.tick(loop.time()):
                 self._let_go(release)
@@ -70,6 +74,7 @@ class WaitingRoom:
                 waiting.set_result(release.replica)
 
     def _let_all_go(self) -> None:
-        for waiting in self._releases.values():
+        for name, waiting in self._releases.items():
+            self._dispatcher.gone(name)
             if not waiting.done():
                 waiting.set_result(None)

@@ -102,7 +102,7 @@ class Schema:
         self._dispatcher.reported(report)
 
     def arrived(self, request: Request) -> None:
-        if self._groups and request.key is not None:
+        if self._groups and (request.key is not None or self._requests):
             self._requests[request.name] = request
             self._dispatcher.arrived(_dispatched(request), self._clock())
         else:

@@ -107,6 +107,17 @@ def test_where_all_seats_are_taken_a_rare_grammar_stays_with_its_replica() -> No
     assert affinity(limits).choose(TEN, loaded(TEN, {first: 21}), "key").replicas[0] == first
 
 
+def test_who_waits_for_the_others_will_take_the_seats_that_they_seem_to_have() -> None:
+    limits, first = AffinityLimits(seats=20), ranks(TEN, "key")[0]
+    requests = np.full(10, 17.0)
+    requests[TEN.positions[first]] = 20
+    for_the_others, for_the_first = np.full(10, 4.0), np.zeros(10)
+    for_the_others[TEN.positions[first]], for_the_first[TEN.positions[first]] = 0, 40
+    assert affinity(limits).choose(TEN, requests, "key").replicas[0] != first
+    assert affinity(limits).choose(TEN, requests, "key", waiting=for_the_others).replicas[0] == first
+    assert affinity(limits).choose(TEN, requests, "key", waiting=for_the_first).replicas[0] != first
+
+
 def test_what_is_yet_to_be_prefilled_takes_no_seats() -> None:
     limits, first = AffinityLimits(seats=22), ranks(TEN, "key")[0]
     loads = loaded(TEN, {first: 24})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from random import Random
 
@@ -89,33 +90,81 @@ def test_what_finds_no_seat_waits_for_one_and_takes_its_group_along() -> None:
     assert policy.tick(5.003) == [Release("a", "another key", ("between",))]
 
 
-def test_a_few_free_seats_are_kept_together_while_many_wait() -> None:
-    policy = dispatcher("a", seats=64)
-    for number in range(64):
+def full(seats: int, free: int = 0) -> Dispatcher:
+    policy = dispatcher("a", seats=seats)
+    for number in range(seats - free):
         policy.sent(Dispatched(str(number), "other"), "a")
-    for number in range(10):
-        policy.arrived(Dispatched(f"waits {number}", f"key {number % 2}"), 5.0)
-    policy.tick(5.0)
-    kept = int(64 * KEPT_FREE)
+    return policy
+
+
+def test_a_group_waits_until_it_fits_or_an_eighth_of_all_seats_is_free() -> None:
+    policy, kept = full(64), int(64 * KEPT_FREE)
+    for number in range(2 * kept):
+        policy.arrived(Dispatched(f"waits {number}", "key"), 5.0)
+    assert policy.tick(5.01) == []
     for number in range(kept - 1):
         policy.gone(str(number))
-        assert policy.tick(5.1) == []
+        assert policy.tick(5.02) == []
     policy.gone(str(kept))
-    (release,) = policy.tick(5.1)
+    (release,) = policy.tick(5.02)
     assert len(release.requests) == kept
 
 
+def test_a_small_group_waits_for_no_more_seats_than_it_needs() -> None:
+    policy = full(64, free=1)
+    for name in THREE[:2]:
+        policy.arrived(Dispatched(name, "key"), 5.0)
+    assert policy.tick(5.01) == []
+    policy.gone("0")
+    assert [release.requests for release in policy.tick(5.02)] == [THREE[:2]]
+
+
+def test_who_has_no_grammar_does_not_overtake_those_that_wait() -> None:
+    policy = full(2)
+    policy.arrived(Dispatched("old", "key"), 5.0)
+    policy.arrived(Dispatched("young"), 5.001)
+    assert policy.tick(5.002) == []
+    policy.gone("0")
+    assert [release.requests for release in policy.tick(5.003)] == [("old",)]
+    policy.gone("1")
+    assert [(release.replica, release.requests) for release in policy.tick(5.004)] == [("a", ("young",))]
+
+
+def test_a_router_with_a_small_share_of_the_traffic_finds_the_seats_that_are_free() -> None:
+    policy = dispatcher(seats=64)
+    for replica in "abcd":
+        policy.reported(LoadReport(replica, WALL - 1, 48, 0, 0))
+    for number in range(40):
+        policy.arrived(Dispatched(str(number), f"key {number}"), 5.0)
+    assert len(policy.tick(5.0)) == 4 * math.ceil(16 * policy._board.share())
+    assert len(policy.tick(5.02)) > 0
+
+
+def test_what_waits_for_a_full_replica_goes_elsewhere_when_others_are_idle() -> None:
+    policy = dispatcher("ab", seats=4)
+    keys = [f"key {number}" for number in range(40)]
+    home = {key: policy.ranks(Dispatched("any", key))[0] for key in keys}
+    for replica in "ab":
+        for number in range(4):
+            policy.sent(Dispatched(f"{replica} {number}"), replica)
+    for key in keys:
+        if home[key] == "a":
+            policy.arrived(Dispatched(key, key), 5.0)
+    assert policy.tick(5.0) == []
+    for number in range(4):
+        policy.gone(f"b {number}")
+    assert {release.replica for release in policy.tick(6.0)} == {"b"}
+
+
 def test_who_waits_alone_takes_any_seat() -> None:
-    policy = dispatcher("a", seats=64)
-    for number in range(63):
-        policy.sent(Dispatched(str(number), "other"), "a")
+    policy = full(64, free=1)
     policy.arrived(Dispatched("alone", "key"), 5.0)
     assert policy.tick(5.0) == [Release("a", "key", ("alone",))]
 
 
 def test_a_report_that_tells_of_room_is_acted_upon_at_once() -> None:
     policy = dispatcher("a", seats=3)
-    policy.reported(LoadReport("a", WALL - 40, 9, 0, 0))
+    policy.reported(LoadReport("a", WALL - 10, 9, 0, 0))
     policy.arrived(Dispatched("waits", "key"), 5.0)
     assert policy.tick(5.0) == []
     policy.reported(LoadReport("a", WALL, 0, 0, 0))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from router.dividing import Spare
 from router.grouping import SELDOM_S, Grouping, GroupingLimits, Release, Waiting
 
-LIMITS = GroupingLimits(window_s=0.002, prefill_budget=1000, patience_s=0.25, retry_s=0.005)
+LIMITS = GroupingLimits(window_s=0.002, prefill_budget=1000, patience_s=0.1, seat_patience_s=0.25, retry_s=0.005)
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Replicas:
     def grouping(self) -> Grouping:
         return Grouping(lambda key, tokens, prefix: self.ranks.get(key, ("a", "b")), self._spare_of, LIMITS)
 
-    def _spare_of(self, replica: str) -> Spare | None:
+    def _spare_of(self, replica: str, together: int) -> Spare | None:
         return self.spare.get(replica)
 
 
@@ -113,12 +113,12 @@ def test_the_longer_a_group_has_waited_the_later_it_asks_again() -> None:
     while not grouping.tick(now):
         looks.append(now - 5.0)
         now = grouping.next_tick() or 0.0
-    assert looks == pytest.approx([0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16])
+    assert looks == pytest.approx([0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.1, 0.2])
     assert now == pytest.approx(5.25)
 
 
 def test_who_is_patient_asks_again_every_quarter_of_a_second() -> None:
-    grouping = Grouping(lambda *_: ("a",), lambda _: Spare(0, 0), replace(LIMITS, patience_s=30.0))
+    grouping = Grouping(lambda *_: ("a",), lambda *_: Spare(0, 0), replace(LIMITS, seat_patience_s=30.0))
     grouping.arrived(waiting("one", 5.0))
     for now in (5.0, 6.0, 20.0):
         assert grouping.tick(now) == []
@@ -138,20 +138,28 @@ def test_a_replica_that_may_have_room_is_asked_before_its_time_and_the_oldest_ha
     assert grouping.tick(5.002) == []
 
 
-def test_a_replica_takes_several_together_or_none_while_several_wait() -> None:
-    replicas = Replicas({"key": ("a",), "other": ("b",)}, {"a": Spare(1000, 2), "b": Spare(1000, 2)})
-    grouping = Grouping(lambda key, *_: replicas.ranks[key], replicas.spare.get, replace(LIMITS, together=3))
+def test_who_has_waited_long_enough_does_not_mind_what_is_yet_to_be_prefilled() -> None:
+    replicas = Replicas({"key": ("a",)}, {"a": Spare(-5000, 2)})
+    grouping = replicas.grouping()
     for number in range(3):
         grouping.arrived(waiting(str(number), 5.0))
-    assert grouping.tick(5.002) == []
-    replicas.spare["a"] = Spare(1000, 3)
-    grouping.arrived(waiting("alone", 5.01, "other"))
-    assert names(grouping.tick(5.01)) == ["0", "1", "2", "alone"]
+    assert grouping.tick(5.05) == []
+    assert names(grouping.tick(5.1)) == ["0", "1"]
+
+
+def test_it_is_known_how_many_wait_for_each_replica() -> None:
+    replicas = Replicas({"x": ("a", "b"), "y": ("b",), "z": ("a",)}, {"a": Spare(0, 0), "b": Spare(0, 0)})
+    grouping = replicas.grouping()
+    for number, key in enumerate("xyzx"):
+        grouping.arrived(waiting(str(number), 5.0, key))
+    for now in (5.002, 5.003):
+        assert grouping.tick(now) == []
+    assert grouping.waiting_for == {"a": 3, "b": 1}
 
 
 def test_a_release_is_told_before_the_next_group_is_ranked() -> None:
     told = list[Release]()
-    grouping = Grouping(lambda *_: ("b",) if told else ("a",), lambda _: None, LIMITS, released=told.append)
+    grouping = Grouping(lambda *_: ("b",) if told else ("a",), lambda *_: None, LIMITS, released=told.append)
     for key in "xy":
         grouping.arrived(waiting(key, 5.0, key))
     assert grouping.tick(5.0) == told == [Release("a", "x", ("x",)), Release("b", "y", ("y",))]
@@ -227,14 +235,14 @@ def test_everyone_goes_once_and_in_time_whatever_room_there_is(arrivals: list[Wa
     for turn, (now, releases) in enumerate(ticks(replicas.grouping(), arrivals)):
         replicas.spare = {replica: room[(turn + index) % len(room)] for index, replica in enumerate("abc")}
         gone += names(releases)
-        assert all(now - since[request] <= LIMITS.patience_s + LIMITS.retry_s + 1e-9 for request in names(releases))
+        assert all(now - since[request] <= LIMITS.seat_patience_s + LIMITS.retry_s + 1e-9 for request in names(releases))
     assert sorted(gone) == sorted(since)
 
 
 @settings(max_examples=40)
 @given(ARRIVALS)
 def test_with_room_nobody_waits_longer_than_the_window_and_the_lonely_not_at_all(arrivals: list[Waiting]) -> None:
-    grouping = Grouping(lambda *_: ("a",), lambda _: None, GroupingLimits(prefill_budget=1_000_000))
+    grouping = Grouping(lambda *_: ("a",), lambda *_: None, GroupingLimits(prefill_budget=1_000_000))
     since = {one.request: one.arrived_at for one in arrivals}
     for now, releases in ticks(grouping, arrivals):
         for release in releases:

@@ -246,9 +246,15 @@ MOVES = st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from(["a", "b", ""
 def test_what_is_added_to_the_picture_is_what_a_new_one_would_show(moves: list[tuple[str, str, int]], others: bool) -> None:
     clock = Clock()
     known = board(clock)
+    for number in range(12):
+        known.routed(str(number), "a", 100)
+    clock.now += 5
     if others:
-        known.reported(report("a", clock.now - 1, 40, 500, step_ms=10))
+        known.reported(report("a", clock.now - 1, 12, 500, step_ms=10))
         known.reported(report("b", clock.now - 1, 20, 100, step_ms=30))
+    for number in range(12):
+        known.loads()
+        known.completed(str(number))
     for request, replica, tokens in moves:
         known.loads()
         if replica:

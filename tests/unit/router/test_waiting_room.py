@@ -15,7 +15,7 @@ from router.fleet import Fleet, Member
 from router.grouping import GroupingLimits, Release
 from router.waiting_room import WaitingRoom
 
-LIMITS = GroupingLimits(window_s=0.001, prefill_budget=100, patience_s=0.05, retry_s=0.001)
+LIMITS = GroupingLimits(window_s=0.001, prefill_budget=100, patience_s=0.05, seat_patience_s=0.1, retry_s=0.001)
 
 
 class Recorded(Dispatcher):
@@ -77,7 +77,7 @@ async def test_what_has_no_room_is_asked_for_again_until_patience_ends(room: Wai
 
 
 async def test_what_finds_no_seat_goes_when_one_is_free_and_not_by_the_clock(failures: list[Exception]) -> None:
-    policy = Dispatcher(Random(5), lambda: 1000.0, AffinityLimits(seats=1), replace(LIMITS, patience_s=600, retry_s=60))
+    policy = Dispatcher(Random(5), lambda: 1000.0, AffinityLimits(seats=1), replace(LIMITS, seat_patience_s=600, retry_s=60))
     policy.adopt(Fleet([Member("a")]))
     room = WaitingRoom(policy, failures.append)
     policy.sent(Dispatched("there"), "a")
@@ -108,6 +108,4 @@ async def test_a_broken_policy_lets_everybody_go(room: WaitingRoom, policy: Reco
     assert await asyncio.gather(*(room.released(Dispatched(name, "key", 10)) for name in "xy")) == [None, None]
     assert [str(failure) for failure in failures] == ["broken"]
     policy.broken = False
-    for name in "xy":
-        policy.gone(name)
     assert len(policy) == 0
