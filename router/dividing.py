@@ -25,6 +25,8 @@ def divide(needs: Sequence[int], places: Sequence[Spare], preferred: Callable[[i
     however long: engines prefill long prompts in several steps. Of the places that have a part of their proportion left, a request
     takes the first one in what is `preferred` for its number, and otherwise the one that has most.
     """
+    if len(needs) == 1:
+        return [at for at, place in enumerate(places) if _fits(needs[0], 0, 0, place)][:1]
     used = _enough(needs, places)
     whole = sum(max(0, place.prefill_tokens) for place in used)
     scale = min(1.0, sum(needs) / whole) if whole else 1.0

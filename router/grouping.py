@@ -146,7 +146,8 @@ class Grouping:
         room = _Room(self._spare, self._limits.prefill_budget)
         self.waiting_for.clear()
         for group in self._groups.values():
-            self.waiting_for.update({replica: len(group.waiting) for replica in group.ranks[:1]})
+            if group.ranks:
+                self.waiting_for[group.ranks[0]] += len(group.waiting)
         for key, group in sorted(self._groups.items(), key=lambda item: item[1].oldest_at):
             if now < self._due_at(group):
                 continue
@@ -169,7 +170,9 @@ class Grouping:
         return group.oldest_at + (0.0 if complete else self._limits.window_s)
 
     def _release(self, key: str, group: _Group, room: _Room, now: float) -> list[Release]:
-        group.ranks = ranks = self._ranks(key, group.tokens, group.waiting[0].prefix)
+        # One request cannot be divided, however long it is.
+        tokens = group.tokens if len(group.waiting) > 1 else 0
+        group.ranks = ranks = self._ranks(key, tokens, group.waiting[0].prefix)
         sent: dict[str, list[str]] = {}
         if ranks:
             self._fill(group, room, sent, now)

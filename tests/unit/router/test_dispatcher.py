@@ -156,6 +156,16 @@ def test_what_waits_for_a_full_replica_goes_elsewhere_when_others_are_idle() -> 
     assert {release.replica for release in policy.tick(6.0)} == {"b"}
 
 
+def test_one_long_request_of_a_rare_grammar_is_no_reason_for_another_home() -> None:
+    policy = dispatcher(budget=100)
+    for number in range(20):
+        request = Dispatched("one", f"key {number}", 450, f"prefix {number}")
+        home = policy.ranks(request)[0]
+        policy.arrived(request, 5.0)
+        assert [release.replica for release in policy.tick(5.0)] == [home]
+        policy.gone("one")
+
+
 def test_who_waits_alone_takes_any_seat() -> None:
     policy = full(64, free=1)
     policy.arrived(Dispatched("alone", "key"), 5.0)
