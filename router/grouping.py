@@ -22,7 +22,7 @@ RETRY_S, SELDOM_S = 0.01, 0.25
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A request with a grammar; `arrived_at` in seconds of the clock of `tick`, which does not run backwards. Prompts of one `prefix`
+    """A request; `key` is its grammar's, or like no other where it has none; `arrived_at` in seconds of the clock of `tick`, which does not run backwards. Prompts of one `prefix`
     begin alike; an empty one says nothing."""
 
     request: str

@@ -94,6 +94,7 @@ class SchemaRouter(RequestRouter):
         super().on_replica_actor_died(replica_id)
         with self._guarded():
             self._adopt()
+            self._waiting_room.look()
 
     async def choose_replicas(
         self, candidate_replicas: list[RunningReplica], pending_request: PendingRequest | None = None

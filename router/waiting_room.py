@@ -74,7 +74,8 @@ class WaitingRoom:
                 waiting.set_result(release.replica)
 
     def _let_all_go(self) -> None:
-        for name, waiting in self._releases.items():
-            self._dispatcher.gone(name)
+        for waiting in self._releases.values():
             if not waiting.done():
                 waiting.set_result(None)
+        for name in self._releases:
+            self._dispatcher.gone(name)
