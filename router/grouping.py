@@ -22,8 +22,8 @@ RETRY_S, SELDOM_S = 0.01, 0.25
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A request; `key` is its grammar's, or like no other where it has none; `arrived_at` in seconds of the clock of `tick`, which does not run backwards. Prompts of one `prefix`
-    begin alike; an empty one says nothing."""
+    """A request; `key` is its grammar's, or like no other where it has none; `arrived_at` in seconds of the clock of `tick`, which does not
+    run backwards. Prompts of one `prefix` begin alike; an empty one says nothing."""
 
     request: str
     key: str
