@@ -67,6 +67,7 @@ class ModelDeployment:
             "taken_at": time.time(),
             "running": status.running,
             "outstanding_prefill_tokens": status.outstanding_prefill_tokens,
+            "step_tokens": status.step_tokens,
             "resident_keys": status.core.grammars_resident,
             "mask_ms": status.core.mask_ms(earlier),
             "step_ms": status.core.step_ms(earlier),

@@ -68,11 +68,12 @@ ENGINE_DEAD = "engine_dead"
 class ReplicaStatus:
     """`grammar` holds the replica's grammar counters (memory_hits, redis_hits, pool_calls, corrupt); `jumps` those of its engine
     (forced_tokens, forced_segments, steps_saved); `outstanding_prefill_tokens` what it has accepted and not yet prefilled;
-    `core` what its engine core has counted."""
+    `step_tokens` is the most that a step of it computes; `core` what its engine core has counted."""
 
     replica: str
     running: int
     grammar: dict[str, int]
     jumps: dict[str, int] = field(default_factory=dict)
     outstanding_prefill_tokens: int = 0
+    step_tokens: int = 0
     core: CoreFigures = field(default_factory=CoreFigures)

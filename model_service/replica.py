@@ -74,8 +74,8 @@ class ModelReplica:
         assert self._engine is not None, "start() comes first"
         forced = self._engine.forced
         jumps = {"forced_tokens": forced.tokens, "forced_segments": forced.segments, "steps_saved": forced.steps_saved}
-        load = self._engine.outstanding_prefill_tokens
-        return ReplicaStatus(self._name, self._engine.running, self._source.counters(), jumps, load, self._engine.core)
+        load, step = self._engine.outstanding_prefill_tokens, self._engine.step_tokens
+        return ReplicaStatus(self._name, self._engine.running, self._source.counters(), jumps, load, step, self._engine.core)
 
     async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
         """A head and the body, or a failure in place of the head. Every call is answered."""

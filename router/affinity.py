@@ -36,7 +36,7 @@ class AffinityLimits:
     bound: float = BOUND
     floor: float = FLOOR
     seats: float = math.inf
-    hot: float = 0.4
+    hot: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,14 @@ class Affinity:
             return Choice(())
         rarity, requests = self.rarity(fleet, popularity), loads if requests is None else requests
         if key is None:
-            return self._less_loaded(fleet, loads, prefix, self._within(fleet, loads, requests, 0.0, rarity))
+            return self._less_loaded(fleet, loads, prefix, _within(fleet, loads, requests, *self._shares(fleet, loads, requests, rarity)))
         scores = fleet.scores(key)
-        elsewhere = 0.0 if waiting is None else float(waiting.sum() - waiting[scores.argmin()])
-        within = self._within(fleet, loads, requests, elsewhere, rarity)
-        order = _best(scores, within, max(1, ranks))
+        home = int(scores.argmin())
+        elsewhere = 0.0 if waiting is None else float(waiting.sum() - waiting[home])
+        share, seats = self._shares(fleet, loads, requests, rarity, elsewhere)
+        if ranks == 1 and loads[home] <= share * fleet.weights[home] and requests[home] + 1 <= seats * fleet.weights[home]:
+            return Choice((fleet.ids[home],))
+        order = _best(scores, _within(fleet, loads, requests, share, seats), max(1, ranks))
         passed_over = int(np.count_nonzero(scores < scores[order[0]]))
         if passed_over and not rarity and prefix is not None:
             order[:TIES] = order[:TIES][np.argsort(fleet.scores(prefix, order[:TIES]))]
@@ -95,14 +98,12 @@ class Affinity:
         """1 for a key that is never asked for, 0 for one that is resident everywhere before long."""
         return max(0.0, 1 - popularity * len(fleet) / self._limits.hot)
 
-    def _within(self, fleet: Fleet, loads: Floats, requests: Floats, elsewhere: float, rarity: float) -> Flags:
+    def _shares(self, fleet: Fleet, loads: Floats, requests: Floats, rarity: float, elsewhere: float = 0.0) -> tuple[float, float]:
+        """The load and the requests that a replica of weight 1 may have."""
         mean = max(0.0, float(loads.sum()) + elsewhere) / fleet.weight
         above = rarity * max((self._limits.bound - 1) * LEEWAY * mean, DEVIATIONS * math.sqrt(mean)) if rarity else 0.0
-        share = max(mean + above, self._limits.floor)
         seats = max(self._limits.seats, (1 + SLACK * rarity) * (float(requests.sum()) + elsewhere) / fleet.weight)
-        within: Flags = (fleet.by_weight(loads) <= share) & (fleet.by_weight(requests + 1) <= seats)
-        # Where all are full, or by rounding, or for loads that are no numbers, nobody may be left.
-        return within if within.any() else np.ones(len(fleet), dtype=np.bool_)
+        return max(mean + above, self._limits.floor), seats
 
     def _less_loaded(self, fleet: Fleet, loads: Floats, prefix: str | None, within: Flags) -> Choice:
         if prefix is None:
@@ -110,6 +111,12 @@ class Affinity:
         else:
             order = _best(fleet.scores(prefix), within, 2)
         return Choice(_ids(fleet, order[np.argsort(fleet.by_weight(loads)[order], kind="stable")]))
+
+
+def _within(fleet: Fleet, loads: Floats, requests: Floats, share: float, seats: float) -> Flags:
+    within: Flags = (fleet.by_weight(loads) <= share) & (fleet.by_weight(requests + 1) <= seats)
+    # Where all are full, or by rounding, or for loads that are no numbers, nobody may be left.
+    return within if within.any() else np.ones(len(fleet), dtype=np.bool_)
 
 
 def _best(scores: Scores, within: Flags, count: int) -> Positions:

@@ -50,7 +50,6 @@ class Dispatcher:
         self._popularity = Popularity(clock)
         self._seats = affinity.seats
         self._grouping = Grouping(self._group_ranks, self._spare, grouping, self._prefers, self._released)
-        self._budget = grouping.prefill_budget
         self._waiting: dict[str, Dispatched] = {}
         self._under_way: set[str] = set()
 
@@ -67,9 +66,10 @@ class Dispatcher:
         self._board.adopt(fleet)
 
     def reported(self, report: LoadReport) -> None:
-        """That replica may have room now: `tick` asks it."""
+        """That replica may have room now: `tick` asks it. What a step of its engine prefills is what theirs all do."""
         if self._board.reported(report):
             self._grouping.roomier(report.replica)
+            self._grouping.prefill_budget = report.step_tokens or self._grouping.prefill_budget
 
     def report(self, replica: str) -> LoadReport | None:
         """The last one that counted."""
@@ -128,7 +128,7 @@ class Dispatcher:
         """As many as the tokens take: a rare grammar rather waits a little at home, where a popular one goes wherever there is room."""
         if key.startswith(_ALONE):
             return self._choose("", prefix, 2, 0.0)
-        needed = 1 + int(tokens / (self._budget * self._board.share()))
+        needed = 1 + int(tokens / (self._grouping.prefill_budget * self._board.share()))
         popularity = self._popularity.share(key)
         popular = not self._affinity.rarity(self._board.fleet, popularity)
         return self._choose(key, prefix, needed + RANKS * popular, popularity)
@@ -146,8 +146,8 @@ class Dispatcher:
     def _spare(self, replica: str, together: int) -> Spare:
         """Our share of the seats that are free there, and of a step's tokens, as long as no more than `QUEUED_STEPS` wait there: other
         routers are about to send theirs. What a replica cannot admit waits here, where it finds others of its grammar."""
-        share, queued = self._board.share(), self._board.backlog(replica)
-        tokens = int(min(self._budget, QUEUED_STEPS * self._budget - queued) * share)
+        share, queued, budget = self._board.share(), self._board.backlog(replica), self._grouping.prefill_budget
+        tokens = int(min(budget, QUEUED_STEPS * budget - queued) * share)
         if math.isinf(self._seats):
             return Spare(tokens, UNLIMITED)
         seats = self._seats * float(self.fleet.weights[self.fleet.positions[replica]])

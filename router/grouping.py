@@ -16,7 +16,7 @@ from router.dividing import NONE, Spare, divide
 
 WINDOW_S = 0.002
 PREFILL_BUDGET = 8192
-PATIENCE_S, SEAT_PATIENCE_S = 0.25, 30.0
+PATIENCE_S, SEAT_PATIENCE_S = 10.0, 30.0
 RETRY_S, SELDOM_S = 0.01, 0.25
 
 
@@ -112,6 +112,8 @@ class Grouping:
         self._ranks = ranks
         self._spare = spare
         self._limits = limits or GroupingLimits()
+        self.prefill_budget = self._limits.prefill_budget
+        """May be set to what engines say."""
         self._prefers = prefers
         self._released = released
         self._roomier: set[str] = set()
@@ -143,7 +145,7 @@ class Grouping:
     def tick(self, now: float) -> list[Release]:
         """Who goes, groups of the oldest requests first."""
         releases: list[Release] = []
-        room = _Room(self._spare, self._limits.prefill_budget)
+        room = _Room(self._spare, self.prefill_budget)
         self.waiting_for.clear()
         for group in self._groups.values():
             if group.ranks:
@@ -166,7 +168,7 @@ class Grouping:
         return min((max(self._due_at(group), group.retry_at) for group in self._groups.values()), default=None)
 
     def _due_at(self, group: _Group) -> float:
-        complete = len(group.waiting) == 1 or group.tokens >= self._limits.prefill_budget
+        complete = len(group.waiting) == 1 or group.tokens >= self.prefill_budget
         return group.oldest_at + (0.0 if complete else self._limits.window_s)
 
     def _release(self, key: str, group: _Group, room: _Room, now: float) -> list[Release]:
@@ -202,7 +204,7 @@ class Grouping:
     def _fill(self, group: _Group, room: _Room, sent: dict[str, list[str]], now: float) -> None:
         places = [room.at(replica, len(group.waiting)) for replica in group.ranks]
         if self._has_waited(group, self._limits.patience_s, now):
-            places = [Spare(self._limits.prefill_budget, place.requests) for place in places]
+            places = [Spare(self.prefill_budget, place.requests) for place in places]
         considered = list(islice(group.waiting, _seats(places)))
 
         def preferred(number: int) -> Sequence[int]:

@@ -20,7 +20,8 @@ VIEW_S, PICTURE_S = 0.1, 0.005
 @dataclass(frozen=True, slots=True)
 class LoadReport:
     """What a replica says of itself; `taken_at` is its wall clock, in seconds. `step_ms` is the mean time of an engine step since the
-    last report, of which `mask_ms` went into masks; 0: there was none. `resident_keys` counts the grammars that its engine holds."""
+    last report, of which `mask_ms` went into masks; 0: there was none. `resident_keys` counts the grammars that its engine holds. A step
+    computes at most `step_tokens`; 0: it does not say."""
 
     replica: str
     taken_at: float
@@ -30,6 +31,7 @@ class LoadReport:
     resident_keys: int = 0
     mask_ms: float = 0.0
     step_ms: float = 0.0
+    step_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ def read_report(replica: str, stats: Mapping[str, Any]) -> LoadReport | None:
         int(_number(stats.get("resident_keys"))),
         _number(stats.get("mask_ms")),
         _number(stats.get("step_ms")),
+        int(_number(stats.get("step_tokens"))),
     )
 
 

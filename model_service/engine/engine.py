@@ -67,6 +67,11 @@ class Engine:
         return self._engine.outstanding_prefill_tokens if self._engine else 0
 
     @property
+    def step_tokens(self) -> int:
+        """The most tokens that a step computes."""
+        return self._engine.step_tokens if self._engine else 0
+
+    @property
     def core(self) -> CoreFigures:
         """What the engine core has counted so far."""
         return self._page.read()

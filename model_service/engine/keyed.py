@@ -46,6 +46,12 @@ class KeyedEngine(AsyncLLM):
     def outstanding_prefill_tokens(self) -> int:
         return self._load.tokens
 
+    @property
+    def step_tokens(self) -> int:
+        """The most that a step computes."""
+        tokens: int = self.vllm_config.scheduler_config.max_num_batched_tokens
+        return tokens
+
     def follow(self, call_id: str) -> ForcedAccount:
         """Keep account of a call that is about to come, until it is forgotten."""
         return self._calls.setdefault(call_id, Followed()).account

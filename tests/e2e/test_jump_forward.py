@@ -86,6 +86,7 @@ def test_a_replica_tells_routers_of_its_load(service: Service) -> None:
     assert stats.pop("taken_at") > 0
     assert stats["step_ms"] >= stats["mask_ms"] >= 0
     assert stats["resident_keys"] >= 1
+    assert stats["step_tokens"] >= 64
     assert (stats["running"], stats["outstanding_prefill_tokens"]) == (0, 0)
 
 

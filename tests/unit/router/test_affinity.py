@@ -70,6 +70,17 @@ def test_an_engine_that_is_nearly_idle_keeps_its_grammar_however_idle_the_others
     assert affinity().choose(TEN, loads, "key").replicas[0] == first
 
 
+@settings(max_examples=60)
+@given(KEYS, LOADS, st.floats(0, 1), st.lists(st.floats(0.1, 10), min_size=20, max_size=20))
+def test_the_best_rank_is_the_same_however_many_are_asked_for(
+    key: str, loads: list[float], popularity: float, weights: list[float]
+) -> None:
+    fleet = Fleet(Member(f"{number:02}", weights[number]) for number in range(len(loads)))
+    limits = AffinityLimits(seats=300)
+    one = affinity(limits).choose(fleet, np.array(loads), key, ranks=1, popularity=popularity)
+    assert one.replicas == affinity(limits).choose(fleet, np.array(loads), key, popularity=popularity).replicas[:1]
+
+
 def test_a_few_requests_more_than_the_mean_are_chance() -> None:
     first, second = ranks(TEN, "key")[:2]
     mean = np.full(10, 9.0)

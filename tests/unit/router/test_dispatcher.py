@@ -172,6 +172,14 @@ def test_who_waits_alone_takes_any_seat() -> None:
     assert policy.tick(5.0) == [Release("a", "key", ("alone",))]
 
 
+def test_what_a_step_prefills_is_what_engines_say() -> None:
+    policy = dispatcher("a", budget=100)
+    policy.reported(LoadReport("a", WALL - 1, 0, 0, 0, step_tokens=1000))
+    for number in range(9):
+        policy.arrived(Dispatched(str(number), "key", 100), 5.0)
+    assert [len(release.requests) for release in policy.tick(5.0 + WINDOW_S)] == [9]
+
+
 def test_a_report_that_tells_of_room_is_acted_upon_at_once() -> None:
     policy = dispatcher("a", seats=3)
     policy.reported(LoadReport("a", WALL - 10, 9, 0, 0))

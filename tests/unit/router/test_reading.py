@@ -15,7 +15,7 @@ from router.load import LoadReport
 from router.reading import CallFacts, read_call, read_report
 
 ANYTHING = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.lists(st.integers(), max_size=1)
-STATS = ["taken_at", "running", "waiting", "outstanding_prefill_tokens", "resident_keys", "mask_ms", "step_ms", "colour"]
+STATS = ["taken_at", "running", "waiting", "outstanding_prefill_tokens", "resident_keys", "mask_ms", "step_ms", "step_tokens", "colour"]
 
 
 @dataclass
@@ -44,8 +44,8 @@ def test_a_call_may_say_anything(prompt: object, forced: object, prefix: object,
 
 
 def test_a_report_is_read_from_what_the_model_deployment_says() -> None:
-    stats = {"taken_at": 12.5, "running": 3, "outstanding_prefill_tokens": 700}
-    assert read_report("a", stats) == LoadReport("a", 12.5, 3, 0, 700)
+    stats = {"taken_at": 12.5, "running": 3, "outstanding_prefill_tokens": 700, "step_tokens": 8192}
+    assert read_report("a", stats) == LoadReport("a", 12.5, 3, 0, 700, step_tokens=8192)
 
 
 @pytest.mark.parametrize(
