@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -53,14 +54,14 @@ class LoadScale:
     half_life_s: float = 0.25
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Sent:
     replica: str
     at: float
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Moved:
     """A request of ours came (+1) or went (-1) at `at`; it was sent at `sent_at`. `tokens` came or went with it."""
 
@@ -116,9 +117,6 @@ class _Picture:
     loads: Floats
     usual: float
     at: float
-
-
-_ALL = slice(None)
 
 
 class LoadBoard:
@@ -239,27 +237,27 @@ class LoadBoard:
     def _pictured(self) -> _Picture:
         now = self._clock()
         if self._picture is None or not 0 <= now - self._picture.at < PICTURE_S:
-            view = self._viewed(now)
-            usual = float(view.trust @ self._others(_ALL)) / view.trusted if view.trusted else 0.0
-            replicas = len(self.fleet)
+            known, view, replicas = self._columns, self._viewed(now), len(self.fleet)
+            others = _others(np.maximum, known.own, known.own_then, known.others, view.ratio)
+            usual = float(view.trust @ others) / view.trusted if view.trusted else 0.0
             self._picture = _Picture(np.empty(replicas), np.empty(replicas), usual, now)
-            self._draw(self._picture, _ALL)
+            picture = self._picture
+            picture.requests[:], picture.loads[:] = self._drawn(picture, np.exp2, np.maximum, self._drawing())
         return self._picture
 
-    def _draw(self, picture: _Picture, part: slice | int) -> None:
-        known, view, half_life_s = self._columns, self._view, self._pace.half_life_s
-        others = view.trust[part] * self._others(part) + (1 - view.trust[part]) * picture.usual
-        requests = known.own[part] + others
-        reported = known.backlog[part] * np.exp2((known.taken_at[part] - picture.at) / half_life_s)
-        sent = known.sent[part] * np.exp2((known.sent_at[part] - picture.at) / half_life_s)
-        backlog = reported + sent * (1 + view.ratio)
-        picture.requests[part] = requests
-        picture.loads[part] = (requests + backlog / self._scale.tokens_per_request) * self._slow()[part]
-
-    def _others(self, part: slice | int) -> Floats:
+    def _drawing(self) -> tuple[Floats, ...]:
         known = self._columns
-        others: Floats = np.maximum(0.0, known.others[part] + (known.own[part] - known.own_then[part]) * self._view.ratio)
-        return others
+        reported = known.own_then, known.others, known.backlog, known.taken_at
+        return known.own, *reported, known.sent, known.sent_at, self._view.trust, self._slow()
+
+    def _drawn(self, picture: _Picture, exp2: Callable[[Any], Any], maximum: Callable[[float, Any], Any], columns: Iterable[Any]) -> Any:
+        """Requests and loads, of all replicas or of one: in numbers of its own, one takes a third of the time."""
+        own, own_then, others, backlog, taken_at, sent, sent_at, trust, slow = columns
+        ratio, half_life_s = self._view.ratio, self._pace.half_life_s
+        requests = own + trust * _others(maximum, own, own_then, others, ratio) + (1 - trust) * picture.usual
+        left = backlog * exp2(-maximum(0.0, picture.at - taken_at) / half_life_s)
+        left += sent * exp2(-maximum(0.0, picture.at - sent_at) / half_life_s) * (1 + ratio)
+        return requests, (requests + left / self._scale.tokens_per_request) * slow
 
     def _left(self, seconds: float) -> float:
         """The share of a prefill backlog that is not yet worked off."""
@@ -270,8 +268,9 @@ class LoadBoard:
         known.own[at] += move.requests
         known.sent[at] = max(0.0, known.sent[at] * self._left(move.at - known.sent_at[at]) + move.tokens)
         known.sent_at[at] = move.at
-        if self._picture is not None:
-            self._draw(self._picture, at)
+        if (picture := self._picture) is not None:
+            columns = (column.item(at) for column in self._drawing())
+            picture.requests[at], picture.loads[at] = self._drawn(picture, math.exp2, max, columns)
         moves = self._moves[self.fleet.ids[at]]
         moves.append(move)
         # Only a report that is older than these could ask for them, and such a one does not count.
@@ -298,3 +297,8 @@ class LoadBoard:
             slowness = np.nan_to_num(steps / usual, nan=1.0)
             self._slowness = np.where(slowness < SLOW, 1.0, np.minimum(slowness, SLOWEST))
         return self._slowness
+
+
+def _others(maximum: Callable[[float, Any], Any], own: Any, own_then: Any, others: Any, ratio: float) -> Any:
+    """Requests of others now, if they have come and gone as ours."""
+    return maximum(0.0, others + (own - own_then) * ratio)
