@@ -36,7 +36,7 @@ class AffinityLimits:
     bound: float = BOUND
     floor: float = FLOOR
     seats: float = math.inf
-    hot: float = 0.7
+    hot: float = 1.4
 
 
 @dataclass(frozen=True, slots=True)

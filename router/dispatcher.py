@@ -18,7 +18,7 @@ from router.popularity import Popularity
 
 UNLIMITED = 1 << 30
 QUEUED_STEPS = 4
-KEPT_FREE = 1 / 8
+KEPT_FREE = 1 / 4
 _ALONE = "\0"
 
 

@@ -97,7 +97,7 @@ def full(seats: int, free: int = 0) -> Dispatcher:
     return policy
 
 
-def test_a_group_waits_until_it_fits_or_an_eighth_of_all_seats_is_free() -> None:
+def test_a_group_waits_until_it_fits_or_a_quarter_of_all_seats_is_free() -> None:
     policy, kept = full(64), int(64 * KEPT_FREE)
     for number in range(2 * kept):
         policy.arrived(Dispatched(f"waits {number}", "key"), 5.0)
