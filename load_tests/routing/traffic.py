@@ -15,7 +15,7 @@ from model_service.embedded.tasks import exercises
 SEED = 23
 ZIPF = 1.1
 MAX_TOKENS = 128
-"""Room for whole answers. Where they are cut short, one ingress takes longer for a request than four small engines, and leaves seats free."""
+"""Room for whole answers: where they are cut short, one ingress takes longer for a request than four small engines, and seats stay free."""
 LARGEST_BYTES = 10_000
 HOT_SHARE = 0.8
 HOT_RANK = 12
