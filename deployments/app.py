@@ -96,12 +96,12 @@ def _router(settings: Settings) -> RequestRouterConfig:
     router, model = settings.router, settings.model
     if router.policy == "power_of_two":
         return RequestRouterConfig()
-    step = model.engine_args.get("max_num_batched_tokens")
+    given = {name.replace("-", "_"): value for name, value in model.engine_args.items() if isinstance(value, int)}
     limits = {
         "bound": router.bound,
         "window_s": router.window_ms / 1000,
-        "seats": min(model.max_num_seqs, model.max_ongoing_requests),
-        "prefill_budget": step if isinstance(step, int) else STEP_TOKENS,
+        "seats": min(given.get("max_num_seqs", model.max_num_seqs), model.max_ongoing_requests),
+        "prefill_budget": given.get("max_num_batched_tokens", STEP_TOKENS),
     }
     return RequestRouterConfig.model_validate(
         {"request_router_class": SCHEMA, "request_router_kwargs": limits, "request_routing_stats_period_s": REPORT_PERIOD_S}

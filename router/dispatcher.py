@@ -62,8 +62,11 @@ class Dispatcher:
         return self._board.fleet
 
     def adopt(self, fleet: Fleet) -> None:
-        """From now on the replicas are these."""
+        """From now on the replicas are these, and who waits for one that has gone, or could go to a new one, is asked again."""
+        changed = set(self.fleet.ids) ^ set(fleet.ids)
         self._board.adopt(fleet)
+        for replica in changed:
+            self._grouping.roomier(replica)
 
     def reported(self, report: LoadReport) -> None:
         """That replica may have room now: `tick` asks it. What a step of its engine prefills is what theirs all do."""
@@ -124,14 +127,14 @@ class Dispatcher:
                 waiting[at] = requests / share
         return waiting
 
-    def _group_ranks(self, key: str, tokens: int, prefix: str) -> Sequence[str]:
-        """As many as the tokens take: a rare grammar rather waits a little at home, where a popular one goes wherever there is room."""
+    def _group_ranks(self, key: str, tokens: int, prefix: str, has_waited: bool) -> Sequence[str]:
+        """As many as the tokens take: a rare grammar rather waits at home for a while, where a popular one goes wherever there is room."""
         if key.startswith(_ALONE):
             return self._choose("", prefix, 2, 0.0)
         needed = 1 + int(tokens / (self._grouping.prefill_budget * self._board.share()))
         popularity = self._popularity.share(key)
-        popular = not self._affinity.rarity(self._board.fleet, popularity)
-        return self._choose(key, prefix, needed + RANKS * popular, popularity)
+        anywhere = has_waited or not self._affinity.rarity(self._board.fleet, popularity)
+        return self._choose(key, prefix, needed + RANKS * anywhere, popularity)
 
     def _prefers(self, prefix: str, replicas: Sequence[str]) -> Sequence[int]:
         fleet = self._board.fleet
@@ -147,7 +150,7 @@ class Dispatcher:
         """Our share of the seats that are free there, and of a step's tokens, as long as no more than `QUEUED_STEPS` wait there: other
         routers are about to send theirs. What a replica cannot admit waits here, where it finds others of its grammar."""
         share, queued, budget = self._board.share(), self._board.backlog(replica), self._grouping.prefill_budget
-        tokens = int(min(budget, QUEUED_STEPS * budget - queued) * share)
+        tokens = math.ceil(min(budget, QUEUED_STEPS * budget - queued) * share)
         if math.isinf(self._seats):
             return Spare(tokens, UNLIMITED)
         seats = self._seats * float(self.fleet.weights[self.fleet.positions[replica]])

@@ -16,7 +16,7 @@ from router.dividing import NONE, Spare, divide
 
 WINDOW_S = 0.002
 PREFILL_BUDGET = 8192
-PATIENCE_S, SEAT_PATIENCE_S = 10.0, 30.0
+HOLD_S, PATIENCE_S, SEAT_PATIENCE_S = 3.0, 10.0, 30.0
 RETRY_S, SELDOM_S = 0.01, 0.25
 
 
@@ -32,8 +32,9 @@ class Waiting:
     prefix: str = ""
 
 
-Ranks = Callable[[str, int, str], Sequence[str]]
-"""Replicas for a key, the best first, as many as so many prefill tokens need; of equal ones, those of the prefix."""
+Ranks = Callable[[str, int, str, bool], Sequence[str]]
+"""Replicas for a key, the best first, as many as so many prefill tokens need, and more where it has waited for long; of equal ones, those
+of the prefix."""
 SpareOf = Callable[[str, int], Spare | None]
 """What a replica can take for so many requests that wait together, None where nobody knows: then it can take a full budget."""
 Prefers = Callable[[str, Sequence[str]], Sequence[int]]
@@ -54,23 +55,27 @@ class GroupingLimits:
     """Several requests of one grammar wait `window_s` for more, unless they have `prefill_budget` tokens, which is what one engine step
     prefills, and the most that goes to one replica at a time, but for a single longer request. Where there is no room, it is asked for
     again when a replica may have got some, and after `retry_s`, then after as long as the group has waited, and every `SELDOM_S` in
-    the end. After `patience_s` it matters no more how much a replica has to prefill, and after `seat_patience_s` a request goes
-    whatever is said of room: the engine has a queue of its own."""
+    the end. Who is first in line waits `hold_s` at most for room for all of the group, then takes what there is. After `patience_s` it
+    matters no more how much a replica has to prefill, nor which one it is, and after `seat_patience_s` a request goes whatever is said
+    of room: the engine has a queue of its own."""
 
     window_s: float = WINDOW_S
     prefill_budget: int = PREFILL_BUDGET
+    hold_s: float = HOLD_S
     patience_s: float = PATIENCE_S
     seat_patience_s: float = SEAT_PATIENCE_S
     retry_s: float = RETRY_S
 
 
 class _Group:
-    """What waits for one grammar, oldest first; `tokens` of all of it. Until `retry_at` it waits for room at `ranks`, if there are any."""
+    """What waits for one grammar, oldest first; `tokens` of all of it. Until `retry_at` it waits for room at `ranks`, if there are any, and
+    is first in line there since `first_at`."""
 
     def __init__(self) -> None:
         self.waiting: deque[Waiting] = deque()
         self.tokens = 0
         self.retry_at = -math.inf
+        self.first_at = math.inf
         self.ranks: Sequence[str] = ()
 
     @property
@@ -93,7 +98,7 @@ class _Group:
 
 
 class Grouping:
-    """`spare` is asked for room in `tick`, once for each replica, as `ranks` is, for the prefix of a group's oldest request; of what it
+    """`spare` is asked for room in `tick`, as `ranks` is, for the prefix of a group's oldest request; of what it
     releases itself it keeps count, and `released` hears of it before the next group is ranked. A group that is divided is divided by
     prefixes as far as the shares allow it, where `prefers` tells how these rank replicas.
 
@@ -153,10 +158,10 @@ class Grouping:
         for key, group in sorted(self._groups.items(), key=lambda item: item[1].oldest_at):
             if now < self._due_at(group):
                 continue
-            if now < group.retry_at and self._roomier.isdisjoint(group.ranks):
+            if room.is_closed(group.ranks):
+                group.first_at = math.inf
+            if now < group.retry_at and (self._roomier.isdisjoint(group.ranks) or room.is_closed(group.ranks)):
                 room.close(group.ranks)
-            elif group.ranks and room.is_closed(group.ranks) and not self._has_waited(group, self._limits.seat_patience_s, now):
-                group.retry_at = self._retry_at(group, now)
             else:
                 releases += self._release(key, group, room, now)
                 self._drop_if_empty(key)
@@ -174,10 +179,13 @@ class Grouping:
     def _release(self, key: str, group: _Group, room: _Room, now: float) -> list[Release]:
         # One request cannot be divided, however long it is.
         tokens = group.tokens if len(group.waiting) > 1 else 0
-        group.ranks = ranks = self._ranks(key, tokens, group.waiting[0].prefix)
+        group.ranks = ranks = self._ranks(key, tokens, group.waiting[0].prefix, self._has_waited(group, self._limits.patience_s, now))
         sent: dict[str, list[str]] = {}
-        if ranks:
+        if not room.is_closed(ranks):
+            group.first_at = min(group.first_at, now)
             self._fill(group, room, sent, now)
+            if sent and now < group.first_at + self._limits.hold_s:
+                group.first_at = now
         while ranks and group.waiting and self._has_waited(group, self._limits.seat_patience_s, now):
             sent.setdefault(ranks[0], []).append(group.take().request)
         group.retry_at = self._retry_at(group, now)
@@ -195,6 +203,8 @@ class Grouping:
         if self._has_waited(group, limits.seat_patience_s, now):
             return soon  # there is no replica to go to
         later = max(soon, min(2 * now - group.oldest_at, now + SELDOM_S))
+        if now < group.first_at + limits.hold_s:
+            later = min(later, group.first_at + limits.hold_s)
         until = limits.seat_patience_s if self._has_waited(group, limits.patience_s, now) else limits.patience_s
         return min(group.oldest_at + until, later)
 
@@ -202,7 +212,8 @@ class Grouping:
         return now >= group.oldest_at + seconds
 
     def _fill(self, group: _Group, room: _Room, sent: dict[str, list[str]], now: float) -> None:
-        places = [room.at(replica, len(group.waiting)) for replica in group.ranks]
+        together = len(group.waiting) if now < group.first_at + self._limits.hold_s else 1
+        places = [room.at(replica, together) for replica in group.ranks]
         if self._has_waited(group, self._limits.patience_s, now):
             places = [Spare(self.prefill_budget, place.requests) for place in places]
         considered = list(islice(group.waiting, _seats(places)))
@@ -234,9 +245,12 @@ class _Room:
 
     def at(self, replica: str, together: int) -> Spare:
         if replica not in self._left:
-            spare = self._asked(replica, together) or Spare(self._budget, self._budget)
+            spare = self._asked(replica, 1) or Spare(self._budget, self._budget)
             self._left[replica] = Spare(min(spare.prefill_tokens, self._budget), spare.requests)
-        return self._left[replica]
+        left = self._left[replica]
+        if together > 1 and left.requests > 0 and (for_all := self._asked(replica, together)) and for_all.requests <= 0:
+            return Spare(left.prefill_tokens, 0)
+        return left
 
     def take(self, replica: str, tokens: int) -> None:
         spare = self._left[replica]

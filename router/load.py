@@ -74,12 +74,13 @@ class _Moved:
 @dataclass(slots=True)
 class _Columns:
     """What is known of each replica, by position. Of its last report: when it was `taken_at`, its prefill `backlog`, the requests of
-    `others` and of ours (`own_then`) that were there. Of ours: those under way now (`own`), and the prefill tokens `sent` since the
-    report, as of `sent_at`."""
+    others (`others_then`) and of ours (`own_then`) that were there; `others` is smoothed over several. Of ours: those under way now
+    (`own`), and the prefill tokens `sent` since the report, as of `sent_at`."""
 
     own: Floats
     own_then: Floats
     others: Floats
+    others_then: Floats
     backlog: Floats
     taken_at: Floats
     sent: Floats
@@ -88,9 +89,9 @@ class _Columns:
 
     @classmethod
     def blank(cls, replicas: int) -> _Columns:
-        zeros = [np.zeros(replicas) for _ in range(6)]
-        own, own_then, others, backlog, sent, sent_at = zeros
-        return cls(own, own_then, others, backlog, np.full(replicas, -math.inf), sent, sent_at, np.full(replicas, math.nan))
+        zeros = [np.zeros(replicas) for _ in range(7)]
+        own, own_then, others, others_then, backlog, sent, sent_at = zeros
+        return cls(own, own_then, others, others_then, backlog, np.full(replicas, -math.inf), sent, sent_at, np.full(replicas, math.nan))
 
     def taken(self, positions: Sequence[int]) -> _Columns:
         """These, in this order; -1 is one of which nothing is known."""
@@ -167,7 +168,7 @@ class LoadBoard:
         known_at = float(known.taken_at[at])
         keeps = math.exp((known_at - taken) / self._scale.smooth_s)
         reported = max(0.0, report.running + report.waiting - own_then)
-        known.others[at] = expected * keeps + reported * (1 - keeps)
+        known.others[at], known.others_then[at] = expected * keeps + reported * (1 - keeps), reported
         known.own_then[at], known.taken_at[at] = own_then, taken
         known.backlog[at] = report.outstanding_prefill_tokens
         known.sent[at] = sum(move.tokens * self._left(now - move.at) for move in since if move.sent_at > taken)
@@ -209,7 +210,7 @@ class LoadBoard:
         """Seats there: those of our requests, and those that others had in the last report. They are not thought to come and go as ours do,
         as for loads: a router with few requests would take one of its own for many of theirs. 0 for strangers."""
         at, known = self.fleet.positions.get(replica), self._columns
-        return 0.0 if at is None else float(known.own[at] + known.others[at] * self._viewed(self._clock()).trust[at])
+        return 0.0 if at is None else float(known.own[at] + known.others_then[at] * self._viewed(self._clock()).trust[at])
 
     def backlog(self, replica: str) -> float:
         """Prefill tokens that are thought to be outstanding there; 0 for strangers."""

@@ -127,7 +127,7 @@ class SchemaRouter(RequestRouter):
         wait for their group would hold up all others."""
         ticket = self._tickets[id(pending_request.metadata)] = self._ticket(pending_request)
         try:
-            if (ticket.request.key or len(self._waiting_room)) and not ticket.avoid and not is_retry and self._known:
+            if not ticket.avoid and not is_retry and self._known:
                 with self._guarded():
                     ticket.release = await self._waiting_room.released(ticket.request)
             replica = await super()._choose_replica_for_request(pending_request, is_retry=is_retry)

@@ -53,6 +53,12 @@ def test_model_requests_are_routed_as_the_settings_say() -> None:
     assert router(policy="power_of_two") == RequestRouterConfig()
 
 
+def test_seats_are_those_that_the_engine_is_told_of() -> None:
+    built = build(parse_settings({"model": {"engine_args": {"max-num-seqs": 48}}}))
+    models = cast(tuple[serve.Application, ...], built._bound_deployment.init_args)[-1]
+    assert models._bound_deployment._deployment_config.request_router_config.request_router_kwargs["seats"] == 48
+
+
 def test_a_way_of_routing_that_is_not_known_is_refused() -> None:
     for wrong in ({"policy": "random"}, {"bound": 0.5}, {"window_ms": -1}):
         with pytest.raises(SettingsError, match=r"router\."):

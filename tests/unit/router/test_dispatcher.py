@@ -55,6 +55,25 @@ def test_a_rare_grammar_waits_for_room_at_home_where_a_popular_one_goes_elsewher
     assert (release.key, release.replica) == ("rare", home["rare"])
 
 
+def test_who_waits_for_a_replica_that_has_gone_goes_at_once() -> None:
+    policy = dispatcher(seats=1)
+    home = policy.ranks(KEYED)[0]
+    for replica in "abcd":
+        policy.sent(Dispatched(f"long at {replica}", "other"), replica)
+    policy.arrived(Dispatched("one", "key"), 5.0)
+    assert policy.tick(5.0) == []
+    policy.adopt(fleet("abcd".replace(home, "e")))
+    assert [release.replica for release in policy.tick(5.001)] == ["e"]
+
+
+@pytest.mark.parametrize("others", [0, 500])
+def test_a_router_with_a_small_share_has_room_for_some_tokens(others: int) -> None:
+    policy = dispatcher("a", budget=16)
+    policy.reported(LoadReport("a", WALL, running=others, waiting=0, outstanding_prefill_tokens=0))
+    policy.arrived(Dispatched("one", "key", 10), 5.0)
+    assert [release.requests for release in policy.tick(5.0)] == [("one",)]
+
+
 def test_what_was_released_counts_at_once() -> None:
     policy = dispatcher(floor=0.0)
     first = policy.ranks(KEYED)[0]

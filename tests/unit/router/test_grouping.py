@@ -23,7 +23,7 @@ class Replicas:
     spare: dict[str, Spare] = field(default_factory=dict)
 
     def grouping(self) -> Grouping:
-        return Grouping(lambda key, tokens, prefix: self.ranks.get(key, ("a", "b")), self._spare_of, LIMITS)
+        return Grouping(lambda key, *_: self.ranks.get(key, ("a", "b")), self._spare_of, LIMITS)
 
     def _spare_of(self, replica: str, together: int) -> Spare | None:
         return self.spare.get(replica)
@@ -145,6 +145,67 @@ def test_who_has_waited_long_enough_does_not_mind_what_is_yet_to_be_prefilled() 
         grouping.arrived(waiting(str(number), 5.0))
     assert grouping.tick(5.05) == []
     assert names(grouping.tick(5.1)) == ["0", "1"]
+
+
+def all_or_none(seats: dict[str, int], limits: GroupingLimits = LIMITS) -> Grouping:
+    """Every key's only replica is its first letter; one takes no part of a group that is too large for its seats."""
+
+    def spare(replica: str, together: int) -> Spare:
+        return Spare(1000, seats[replica] if seats[replica] >= together else 0)
+
+    return Grouping(lambda key, *_: (key[0],), spare, limits)
+
+
+def test_who_is_first_in_line_takes_what_there_is_before_long() -> None:
+    seats = {"a": 2}
+    grouping = all_or_none(seats, replace(LIMITS, hold_s=0.05))
+    for number in range(4):
+        grouping.arrived(waiting(str(number), 5.0, "a", tokens=1))
+    assert grouping.tick(5.002) == []
+    while not (releases := grouping.tick(now := grouping.next_tick() or 0.0)):
+        pass
+    assert names(releases) == ["0", "1"]
+    assert now == pytest.approx(5.052)
+    seats["a"] = 1
+    grouping.roomier("a")
+    assert names(grouping.tick(5.053)) == ["2"], "it has waited in the same line"
+
+
+def test_the_line_is_behind_those_that_are_older() -> None:
+    seats = {"a": 1}
+    grouping = all_or_none(seats, replace(LIMITS, hold_s=0.05, seat_patience_s=9.0))
+    for number, key in enumerate(("a old", "a old", "a young", "a young")):
+        grouping.arrived(waiting(str(number), 5.0 + number / 1e4, key))
+    assert grouping.tick(5.003) == []
+    assert names(grouping.tick(5.06)) == ["0"]
+    grouping.left("1")
+    grouping.roomier("a")
+    assert grouping.tick(5.061) == [], "the younger ones are first in line only now"
+
+
+def test_a_small_group_leaves_no_rest_for_one_that_is_too_large() -> None:
+    grouping = all_or_none({"a": 2})
+    for number, key in enumerate(("a small", "a large", "a large", "a large")):
+        grouping.arrived(waiting(str(number), 5.0 + number / 1e4, key))
+    assert names(grouping.tick(5.003)) == ["0"]
+
+
+def test_who_has_waited_for_long_may_leave_its_replica() -> None:
+    spare = {"a": Spare(1000, 0), "b": Spare(1000, 1)}
+    grouping = Grouping(lambda key, tokens, prefix, has_waited: ("a", "b") if has_waited else ("a",), lambda name, _: spare[name], LIMITS)
+    grouping.arrived(waiting("one", 5.0))
+    assert grouping.tick(5.09) == []
+    assert [release.replica for release in grouping.tick(5.1)] == ["b"]
+
+
+def test_who_waits_behind_others_is_ranked_anew() -> None:
+    replicas = Replicas({"old": ("a",), "young": ("a",)}, {"a": Spare(0, 0)})
+    grouping = replicas.grouping()
+    for number, key in enumerate(replicas.ranks):
+        grouping.arrived(waiting(key, 5.0 + number / 1e4, key))
+    assert grouping.tick(5.001) == []
+    replicas.ranks["young"] = ("b",)
+    assert names(grouping.tick(5.02)) == ["young"]
 
 
 def test_it_is_known_how_many_wait_for_each_replica() -> None:

@@ -265,3 +265,15 @@ def test_what_is_added_to_the_picture_is_what_a_new_one_would_show(moves: list[t
     known.adopt(known.fleet)
     assert known.loads().tolist() == pytest.approx(loads)
     assert known.requests().tolist() == pytest.approx(requests)
+
+
+def test_a_burst_of_ours_takes_no_seats_for_others(clock: Clock) -> None:
+    known = board(clock, scale=LoadScale())
+    for name in "ab":
+        known.reported(report(name, clock.now, requests=40))
+    assert known.share() < 0.1
+    for number in range(20):
+        known.routed(str(number), "a", 0)
+    clock.now += 1.0
+    known.reported(report("a", clock.now, requests=60))
+    assert known.taken("a") == pytest.approx(60, abs=0.5)
