@@ -19,6 +19,7 @@ from router.popularity import Popularity
 UNLIMITED = 1 << 30
 QUEUED_STEPS = 4
 KEPT_FREE = 1 / 4
+SILENT_S = 10.0
 _ALONE = "\0"
 
 
@@ -46,12 +47,14 @@ class Dispatcher:
 
     def __init__(self, random: Random, clock: Callable[[], float], affinity: AffinityLimits, grouping: GroupingLimits) -> None:
         self._affinity = Affinity(random, affinity)
+        self._clock = clock
         self._board = LoadBoard(clock)
         self._popularity = Popularity(clock)
         self._seats = affinity.seats
         self._grouping = Grouping(self._group_ranks, self._spare, grouping, self._prefers, self._released)
         self._waiting: dict[str, Dispatched] = {}
         self._under_way: set[str] = set()
+        self._answered_at: dict[str, float] = {}
 
     def __len__(self) -> int:
         """Requests that wait or are under way."""
@@ -65,6 +68,7 @@ class Dispatcher:
         """From now on the replicas are these, and who waits for one that has gone, or could go to a new one, is asked again."""
         changed = set(self.fleet.ids) ^ set(fleet.ids)
         self._board.adopt(fleet)
+        self._answered_at = {replica: at for replica, at in self._answered_at.items() if replica in fleet.positions}
         for replica in changed:
             self._grouping.roomier(replica)
 
@@ -110,6 +114,7 @@ class Dispatcher:
             self._grouping.left(name)
         self._under_way.discard(name)
         if (replica := self._board.completed(name)) is not None:
+            self._answered_at[replica] = self._clock()
             self._grouping.roomier(replica)
 
     def _choose(self, key: str, prefix: str, ranks: int, popularity: float) -> tuple[str, ...]:
@@ -128,13 +133,18 @@ class Dispatcher:
         return waiting
 
     def _group_ranks(self, key: str, tokens: int, prefix: str, has_waited: bool) -> Sequence[str]:
-        """As many as the tokens take: a rare grammar rather waits at home for a while, where a popular one goes wherever there is room."""
+        """As many as the tokens take: a rare grammar rather waits at home, where a popular one goes wherever there is room; but not for long
+        at a replica that answers nothing."""
         if key.startswith(_ALONE):
             return self._choose("", prefix, 2, 0.0)
         needed = 1 + int(tokens / (self._grouping.prefill_budget * self._board.share()))
         popularity = self._popularity.share(key)
-        anywhere = has_waited or not self._affinity.rarity(self._board.fleet, popularity)
-        return self._choose(key, prefix, needed + RANKS * anywhere, popularity)
+        popular = not self._affinity.rarity(self._board.fleet, popularity)
+        ranks = self._choose(key, prefix, needed + RANKS * (popular or has_waited), popularity)
+        return ranks if popular or (has_waited and any(map(self._is_silent, ranks[:1]))) else ranks[:needed]
+
+    def _is_silent(self, replica: str) -> bool:
+        return self._clock() - self._answered_at.get(replica, -math.inf) >= SILENT_S
 
     def _prefers(self, prefix: str, replicas: Sequence[str]) -> Sequence[int]:
         fleet = self._board.fleet

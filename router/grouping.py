@@ -33,8 +33,8 @@ class Waiting:
 
 
 Ranks = Callable[[str, int, str, bool], Sequence[str]]
-"""Replicas for a key, the best first, as many as so many prefill tokens need, and more where it has waited for long; of equal ones, those
-of the prefix."""
+"""Replicas for a key, the best first, as many as so many prefill tokens need; of equal ones, those of the prefix. It is told as well whether
+the key has waited for `patience_s`."""
 SpareOf = Callable[[str, int], Spare | None]
 """What a replica can take for so many requests that wait together, None where nobody knows: then it can take a full budget."""
 Prefers = Callable[[str, Sequence[str]], Sequence[int]]
@@ -56,8 +56,8 @@ class GroupingLimits:
     prefills, and the most that goes to one replica at a time, but for a single longer request. Where there is no room, it is asked for
     again when a replica may have got some, and after `retry_s`, then after as long as the group has waited, and every `SELDOM_S` in
     the end. Who is first in line waits `hold_s` at most for room for all of the group, then takes what there is. After `patience_s` it
-    matters no more how much a replica has to prefill, nor which one it is, and after `seat_patience_s` a request goes whatever is said
-    of room: the engine has a queue of its own."""
+    matters no more how much a replica has to prefill, and after `seat_patience_s` a request goes whatever is said of room: the engine
+    has a queue of its own."""
 
     window_s: float = WINDOW_S
     prefill_budget: int = PREFILL_BUDGET
@@ -98,9 +98,9 @@ class _Group:
 
 
 class Grouping:
-    """`spare` is asked for room in `tick`, as `ranks` is, for the prefix of a group's oldest request; of what it
-    releases itself it keeps count, and `released` hears of it before the next group is ranked. A group that is divided is divided by
-    prefixes as far as the shares allow it, where `prefers` tells how these rank replicas.
+    """`spare` is asked for room in `tick`, as `ranks` is, for the prefix of a group's oldest request; of what it releases itself it keeps
+    count, and `released` hears of it before the next group is ranked. A group that is divided is divided by prefixes as far as the shares
+    allow it, where `prefers` tells how these rank replicas.
 
     A request that finds nothing of its grammar waiting is due at once. What is due goes oldest first, and where a replica cannot take
     all of a group, the rest keeps its place before younger ones: nobody waits for later arrivals without end.
@@ -158,9 +158,9 @@ class Grouping:
         for key, group in sorted(self._groups.items(), key=lambda item: item[1].oldest_at):
             if now < self._due_at(group):
                 continue
-            if room.is_closed(group.ranks):
+            if is_behind := room.is_closed(group.ranks):
                 group.first_at = math.inf
-            if now < group.retry_at and (self._roomier.isdisjoint(group.ranks) or room.is_closed(group.ranks)):
+            if now < group.retry_at and (is_behind or self._roomier.isdisjoint(group.ranks)):
                 room.close(group.ranks)
             else:
                 releases += self._release(key, group, room, now)

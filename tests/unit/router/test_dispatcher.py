@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from router.affinity import AffinityLimits
-from router.dispatcher import KEPT_FREE, QUEUED_STEPS, Dispatched, Dispatcher
+from router.dispatcher import KEPT_FREE, QUEUED_STEPS, SILENT_S, Dispatched, Dispatcher
 from router.fleet import Fleet, Member
 from router.grouping import PATIENCE_S, WINDOW_S, GroupingLimits, Release
 from router.load import LoadReport
@@ -72,6 +72,28 @@ def test_a_router_with_a_small_share_has_room_for_some_tokens(others: int) -> No
     policy.reported(LoadReport("a", WALL, running=others, waiting=0, outstanding_prefill_tokens=0))
     policy.arrived(Dispatched("one", "key", 10), 5.0)
     assert [release.requests for release in policy.tick(5.0)] == [("one",)]
+
+
+@pytest.mark.parametrize("home_answers", [True, False])
+def test_who_waits_for_long_leaves_a_replica_that_answers_nothing(home_answers: bool) -> None:
+    now = WALL
+    policy = Dispatcher(Random(5), lambda: now, AffinityLimits(seats=2, floor=1000.0), GroupingLimits())
+    policy.adopt(fleet("abcd"))
+    home = policy.ranks(KEYED)[0]
+    for replica in "abcd":
+        for number in range(2):
+            policy.sent(Dispatched(f"{replica} {number}", "other"), replica)
+    policy.arrived(Dispatched("one", "key"), 5.0)
+    for number in range(40):  # so many wait for the other replicas that leaving home would gain nothing
+        policy.arrived(Dispatched(str(number), f"key {number}"), 5.001)
+    assert policy.tick(5.01) == []
+    now += SILENT_S
+    for replica in "abcd" if home_answers else "abcd".replace(home, ""):
+        policy.gone(f"{replica} 0")
+        policy.sent(Dispatched(f"{replica} 0", "other"), replica)
+    policy.gone(f"{'a' if home != 'a' else 'b'} 0")
+    releases = policy.tick(5.0 + PATIENCE_S)
+    assert ("one" in releases[0].requests) is not home_answers
 
 
 def test_what_was_released_counts_at_once() -> None:
