@@ -133,8 +133,8 @@ class Dispatcher:
         return waiting
 
     def _group_ranks(self, key: str, tokens: int, prefix: str, has_waited: bool) -> Sequence[str]:
-        """As many as the tokens take: a rare grammar rather waits at home, where a popular one goes wherever there is room; but not for long
-        at a replica that answers nothing."""
+        """As many as the tokens take: a rare grammar rather waits at home, where a popular one goes wherever there is room; but not for
+        long at a replica that answers nothing."""
         if key.startswith(_ALONE):
             return self._choose("", prefix, 2, 0.0)
         needed = 1 + int(tokens / (self._grouping.prefill_budget * self._board.share()))

@@ -33,8 +33,8 @@ class Waiting:
 
 
 Ranks = Callable[[str, int, str, bool], Sequence[str]]
-"""Replicas for a key, the best first, as many as so many prefill tokens need; of equal ones, those of the prefix. It is told as well whether
-the key has waited for `patience_s`."""
+"""Replicas for a key, the best first, as many as so many prefill tokens need; of equal ones, those of the prefix. It is told as well
+whether the key has waited for `patience_s`."""
 SpareOf = Callable[[str, int], Spare | None]
 """What a replica can take for so many requests that wait together, None where nobody knows: then it can take a full budget."""
 Prefers = Callable[[str, Sequence[str]], Sequence[int]]
