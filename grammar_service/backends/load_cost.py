@@ -27,10 +27,10 @@ def bounded_load() -> Iterator[None]:
     bytes_before, started = _resident_bytes(), time.thread_time()
     yield
     seconds, grown = time.thread_time() - started, _resident_bytes() - bytes_before
-    if seconds > MAX_LOAD_S:
-        raise GrammarTooLarge(f"loading the grammar takes {seconds:.1f} s of an engine, the limit is {MAX_LOAD_S:g} s")
     if grown > MAX_LOAD_BYTES:
         raise GrammarTooLarge(f"the grammar takes {grown >> 20} MiB of an engine's memory, the limit is {MAX_LOAD_BYTES >> 20} MiB")
+    if seconds > MAX_LOAD_S:
+        raise GrammarTooLarge(f"loading the grammar takes {seconds:.1f} s of an engine, the limit is {MAX_LOAD_S:g} s")
 
 
 def _resident_bytes() -> int:
