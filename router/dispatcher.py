@@ -36,11 +36,11 @@ class Dispatched:
 
 class Dispatcher:
     """A request may wait for its group and for room (`arrived`, and a `Release` of `tick`) or be ranked at once (`ranks`). It counts from
-    its release, or from `sent`, until `gone`. One without a grammar has nobody to wait for, but where others wait for room, it would
-    overtake them.
+    its release, or from `sent`, until `gone`. One without a grammar has no group, but waits for room as all do, or it would overtake.
 
     Where all seats are taken, requests wait here. A group that is too large for the seats that are free takes none, until `KEPT_FREE` of
-    all are: requests that start in one step are in the same states of their grammar for a while, and share their masks.
+    all are, or for as long as its turn may take (`GroupingLimits.hold_s`): requests that start in one step are in the same states of
+    their grammar for a while, and share their masks. Who has waited for long leaves a replica that has answered nothing for `SILENT_S`.
 
     `clock` is wall clock time, in seconds; `arrived` and `tick` are told the time of a clock that does not run backwards.
     """

@@ -89,6 +89,15 @@ def test_a_full_deployment_backs_off_and_then_answers(deploy: Deploy) -> None:
     assert {call.result(timeout_s=60) for call in (*held, *late)} <= set(fleet.router.dispatcher.fleet.ids)
 
 
+def test_a_call_without_a_key_waits_for_a_seat_as_all_do(deploy: Deploy) -> None:
+    fleet = deploy(replicas=1, max_ongoing_requests=100, limits={"seats": 1})
+    held = fleet.hold(1)
+    late = fleet.send("")
+    wait_for(lambda: len(fleet.router._waiting_room) == 1, 30, "the call to wait in the router")
+    ray.get(fleet.gate.open.remote())
+    assert {call.result(timeout_s=60) for call in (*held, late)} == set(fleet.router.dispatcher.fleet.ids)
+
+
 def test_cancelled_calls_leave_nothing_behind(deploy: Deploy) -> None:
     fleet = deploy(max_ongoing_requests=1, limits={"prefill_budget": 64})
     fleet.hold(REPLICAS)
