@@ -28,6 +28,7 @@ bench: setup  ## every benchmark there is; refreshes the README's tables
 	@$(BIN)/python -m load_tests.router_overhead --json load_tests/results/router_overhead.json
 	@$(BIN)/maskcast simulate --json load_tests/results/simulation.json --plot load_tests/results/simulation.png
 	@$(BIN)/python -m load_tests.peers.routing --json load_tests/results/routing.json
+	@$(BIN)/python -m load_tests.routing_faults --json load_tests/results/routing_faults.json
 	@$(BIN)/python -m load_tests.peers.mask_path --steps 5 --json load_tests/results/mask_path.json
 	@$(BIN)/python -m load_tests.peers.mask_engines --json load_tests/results/mask_engines.json
 	@$(BIN)/python -m load_tests.readme_tables

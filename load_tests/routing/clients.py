@@ -50,7 +50,7 @@ async def compile_all(url: str, schemas: Sequence[Schema]) -> None:
     async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, trust_env=False) as http:
         for number, schema in enumerate(schemas):
             named = {"id": f"schema-{number}", "structured_outputs": {"json": schema}}
-            asked = await _ask(http, named, "/v1/grammars")
+            asked = await ask(http, named, "/v1/grammars")
             if not httpx.codes.is_success(asked.status):
                 raise Refused(f"schema {number} gets no name: {asked.status} {asked.code}")
 
@@ -58,10 +58,11 @@ async def compile_all(url: str, schemas: Sequence[Schema]) -> None:
 async def _client(url: str, left: Iterator[Body], context: ssl.SSLContext) -> list[Asked]:
     # A pool of all connections looks through all of them for each request, which took a processor of the two that the engines had.
     async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, trust_env=False, verify=context) as http:
-        return [await _ask(http, body) for body in left]
+        return [await ask(http, body) for body in left]
 
 
-async def _ask(http: httpx.AsyncClient, body: Mapping[str, Any], path: str = "/v1/chat/completions") -> Asked:
+async def ask(http: httpx.AsyncClient, body: Mapping[str, Any], path: str = "/v1/chat/completions") -> Asked:
+    """One request and, where the service says to come again, its retries."""
     started = time.perf_counter()
     for retries in range(RETRIES + 1):
         status, again_s, code = await _once(http, body, path)
@@ -77,5 +78,12 @@ async def _once(http: httpx.AsyncClient, body: Mapping[str, Any], path: str) -> 
         answer = await http.post(path, json=body)
     except httpx.HTTPError as error:
         return 0, 0.0, type(error).__name__
-    code = "" if answer.is_success else str(answer.json()["error"]["code"])
-    return answer.status_code, float(answer.headers.get("retry-after", 1)), code
+    return answer.status_code, float(answer.headers.get("retry-after", 1)), "" if answer.is_success else _code(answer)
+
+
+def _code(answer: httpx.Response) -> str:
+    """That of an error of the service's own; none where something else has answered."""
+    try:
+        return str(answer.json()["error"]["code"])
+    except (ValueError, LookupError, TypeError):
+        return ""

@@ -45,6 +45,11 @@ def hot(count: int) -> list[Body]:
     return _bodies([HOT_RANK if random.random() < HOT_SHARE else rank for rank in _ranks(count, random)])
 
 
+def each(count: int, max_tokens: int) -> list[Body]:
+    """One request for each of the first schemas, with nothing to read."""
+    return [{**_body(schema, ""), "max_tokens": max_tokens} for schema in schemas()[:count]]
+
+
 def _ranks(count: int, random: Random) -> list[int]:
     weights = [(rank + 1) ** -ZIPF for rank in range(len(schemas()))]
     return random.choices(range(len(weights)), weights, k=count)
