@@ -92,7 +92,7 @@ def cells(row: Row) -> list[str]:
 
 def table(found: Sequence[Figures]) -> Table:
     """All figures, for a terminal."""
-    shown = Table(title="routing, simulated", title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    shown = Table(title="routing, simulated", title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=0)
     for heading in ("scenario", "policy"):
         shown.add_column(heading, no_wrap=True)
     for heading in FIGURES:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from deployments.cli import app
-from deployments.simulation import SimulationFailed, scenarios
+from deployments.simulation import SimulationFailed, cells, scenarios, table
 from grammar_service.bench.report import BenchReport
-from router.simulation.policies import POLICIES
+from router.simulation.figures import Figures
+from router.simulation.policies import CONSISTENT, POLICIES
 from router.simulation.scenarios import Size
 
 TINY = ["simulate", "--replicas", "2", "--schemas", "20", "--seconds", "0.5", "--rate", "2"]
@@ -24,6 +26,16 @@ def test_the_command_compares_all_policies_in_all_scenarios(tmp_path: Path) -> N
     assert [row["policy"] for row in rows] == [*POLICIES] * 4
     assert list(dict.fromkeys(row["scenario"] for row in rows)) == ["steady", "burst", "failures", "scale-up"]
     assert drawn.read_bytes().startswith(b"\x89PNG")
+
+
+def test_large_figures_are_shown_whole_on_a_narrow_terminal() -> None:
+    large = Figures("scale-up", CONSISTENT, 2000, 300_000, 60_123.0, 21_034.5, 503_123.0, 912.34, 4123.0, 121.0, 1.0, 0, 326_210, 0, 1)
+    console = Console(width=80)
+    with console.capture() as shown:
+        console.print(table([large]))
+    heading, _, row = shown.get().splitlines()[1:4]
+    assert heading.split()[-1] == "prefix"
+    assert row.split()[-8:] == cells(large.row())
 
 
 @pytest.mark.parametrize(("text", "complaint"), [("", "no request"), ("nonsense", "line 1")])
