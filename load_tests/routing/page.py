@@ -55,6 +55,10 @@ def read_page(text: str) -> Page:
     return {replica: ReplicaFigures(**figures) for replica, figures in sorted(found.items())}
 
 
+def page_of(url: str) -> Page:
+    return read_page(httpx.get(f"{url}/metrics", timeout=30, trust_env=False).text)
+
+
 def settled_page(url: str) -> Page:
     """The page when it tells the same for `STEADY_S`: processes report to it every ten seconds.
 
@@ -64,7 +68,7 @@ def settled_page(url: str) -> Page:
     give_up = time.monotonic() + PATIENCE_S
     last, since = dict[str, ReplicaFigures](), time.monotonic()
     while time.monotonic() < give_up:
-        page = dict(read_page(httpx.get(f"{url}/metrics", timeout=30, trust_env=False).text))
+        page = dict(page_of(url))
         if page != last:
             last, since = page, time.monotonic()
         elif page and time.monotonic() - since >= STEADY_S:

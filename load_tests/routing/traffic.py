@@ -46,8 +46,9 @@ def hot(count: int) -> list[Body]:
 
 
 def each(count: int, max_tokens: int) -> list[Body]:
-    """One request for each of the first schemas, with nothing to read."""
-    return [{**_body(schema, ""), "max_tokens": max_tokens} for schema in schemas()[:count]]
+    """One request for each of the first schemas, with next to nothing to read."""
+    short = [{"role": "user", "content": "Answer."}]
+    return [{**_body(schema, ""), "messages": short, "max_tokens": max_tokens} for schema in schemas()[:count]]
 
 
 def _ranks(count: int, random: Random) -> list[int]:

@@ -8,7 +8,7 @@ from load_tests.routing_faults import EVENTS, JOINED, KILLED, row, targets
 
 
 def rows(**changed: Any) -> list[dict[str, Any]]:
-    usual = {"back_s": 2.0, "grammars_moved": 6, "replicas_answering": 1, "unclean": 0}
+    usual = {"back_s": 2.0, "grammars_moved": 6, "replicas_answering": 1, "unclean": 0, "held": 6}
     return [{"event": event, **usual, **changed} for event in EVENTS]
 
 
@@ -31,6 +31,7 @@ def test_what_never_comes_back_moves_too_much_or_fails_uncleanly_misses() -> Non
         return [target.name for target in targets(rows(**changed), 4) if not target.holds]
 
     assert len(missed(back_s=None)) == len(EVENTS)
+    assert missed(grammars_moved=7) == [f"a replica {KILLED}: grammars that move / that it held"]
     assert len(missed(grammars_moved=13)) == 2
     assert len(missed(unclean=1)) == 1
     assert missed(replicas_answering=0) == [f"a replica {JOINED}: new replicas that answer"]
