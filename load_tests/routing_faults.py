@@ -52,9 +52,9 @@ def main(
     """Kill a replica, let one join, and suspend one, each under load on real engines."""
     console = Console()
     rows = []
-    for row in _events(replicas):
-        console.print(row, highlight=False)
-        rows.append(row)
+    for measured in _events(replicas):
+        console.print(measured, highlight=False)
+        rows.append(measured)
     report = BenchReport.here(f"python -m load_tests.routing_faults --replicas {replicas}", PACKAGES, targets(rows, replicas), rows)
     console.print(report.table())
     if json_out:
@@ -64,10 +64,10 @@ def main(
 
 def targets(rows: Sequence[Row], replicas: int) -> list[Target]:
     """With so few grammars, chance may give a newcomer twice its share of them."""
-    by_event = {row["event"]: row for row in rows}
+    by_event = {each["event"]: each for each in rows}
     killed, joined = by_event[KILLED], by_event[JOINED]
     back = [Target.at_most(f"a replica {event}: traffic is back after", by_event[event]["back_s"], BACK_S, "s") for event in EVENTS]
-    unclean = float(sum(row["unclean"] for row in rows))
+    unclean = float(sum(each["unclean"] for each in rows))
     return [
         *back,
         Target.at_most("a replica killed: grammars that move / that it held", ratio(killed["grammars_moved"], killed["held"]), 1, ""),

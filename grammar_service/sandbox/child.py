@@ -40,8 +40,8 @@ class CompileChild:
 
     @property
     def is_alive(self) -> bool:
-        """Its end of the connection is open."""
-        return not self._reader.at_eof()
+        """No end of the connection has been seen, orderly or not. It may be dying all the same: a process closes its files last."""
+        return not (self._reader.at_eof() or self._writer.is_closing())
 
     async def run(self, job: Job) -> Result:
         """The child's answer. Raises ChildDied. Once this is cancelled the child must be killed: its answer is still to come."""

@@ -131,8 +131,7 @@ class Zygote:
 
     async def kill(self) -> None:
         """End the process and reap it; its children end with it."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
+        self._end()
         await self._process.wait()
         async with self._lock:
             # Not under somebody who still waits for an answer: the event loop would take the next socket of that number for this one.
@@ -144,14 +143,23 @@ class Zygote:
         return b"".join(self._tail).decode("utf-8", "replace")
 
     async def _ask(self, message: msgspec.Struct, kind: type[M], timeout_s: float, sent_along: socket.socket | None = None) -> M:
-        loop = asyncio.get_running_loop()
-        async with self._lock, asyncio.timeout(timeout_s):
+        async with self._lock:
             descriptors = [sent_along.fileno()] if sent_along else []
             socket.send_fds(self._channel, [msgspec.msgpack.encode(message)], descriptors)
-            answer = await loop.sock_recv(self._channel, MAX_PACKET_BYTES)
+            try:
+                async with asyncio.timeout(timeout_s):
+                    answer = await asyncio.get_running_loop().sock_recv(self._channel, MAX_PACKET_BYTES)
+            except BaseException:
+                # The answer is still to come, and whoever asks next would take it for his own.
+                self._end()
+                raise
         if not answer:
             raise ChildDied(f"the zygote has ended: {self.last_words()[-500:]}")
         return msgspec.msgpack.decode(answer, type=kind)
+
+    def _end(self) -> None:
+        with suppress(ProcessLookupError):
+            self._process.kill()
 
     async def _listen(self) -> None:
         stderr = self._process.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from contextlib import suppress
 
 from grammar_service.errors import CompileFailed, CompileTimeout, PoolUnavailable
@@ -12,6 +13,7 @@ from grammar_service.sandbox.nursery import Nursery
 from grammar_service.sandbox.wire import Job, Refused, Result
 
 _LOG = logging.getLogger(__name__)
+_TRIES = 2
 
 
 class Slot:
@@ -35,34 +37,46 @@ class Slot:
         await self._ready()
 
     async def run(self, job: Job, deadline_s: float) -> Result:
-        """The child's answer; the deadline counts from when a child takes the job.
+        """The child's answer; the deadline counts from when a child takes the job, and is not extended for a second one.
+
+        A job whose child died is tried once more: a child that was killed from outside may have been dying when it got the job, and the
+        end of its connection comes last. A compiler that crashes on a grammar does so again.
 
         Raises:
             CompileTimeout, CompileFailed: and the child is replaced.
             PoolUnavailable: no child could be had.
         """
-        child = await self._ready()
-        misbehaved = True
-        try:
-            async with asyncio.timeout(deadline_s):
-                result = await child.run(job)
-            misbehaved = isinstance(result, Refused) and result.refusal.code == CompileFailed.code
-            return result
-        except TimeoutError:
-            raise CompileTimeout(f"the grammar did not compile within {deadline_s:g} s") from None
-        except ChildDied:
-            _LOG.warning("the compile child crashed: %s", child.last_words()[-2000:])
-            raise CompileFailed("the compiler crashed on the grammar") from None
-        finally:
-            if misbehaved:
-                self.replaced += 1
-                self._child = asyncio.create_task(self._successor(self._child))
+        left_s = deadline_s
+        for _ in range(_TRIES):
+            child = await self._ready()
+            started = time.monotonic()
+            try:
+                return await self._attempt(child, job, left_s)
+            except TimeoutError:
+                raise CompileTimeout(f"the grammar did not compile within {deadline_s:g} s") from None
+            except ChildDied:
+                left_s -= time.monotonic() - started
+                _LOG.warning("the compile child died: %s", child.last_words()[-2000:])
+        raise CompileFailed("the compiler crashed on the grammar")
 
     async def close(self) -> None:
         """Kill the child and wait for its end."""
         if self._child is not None:
             self._child.cancel()
             await _put_down(self._child)
+
+    async def _attempt(self, child: CompileChild, job: Job, deadline_s: float) -> Result:
+        """Raises TimeoutError, ChildDied. The child is replaced where it may not be asked again."""
+        misbehaved = True
+        try:
+            async with asyncio.timeout(deadline_s):
+                result = await child.run(job)
+            misbehaved = isinstance(result, Refused) and result.refusal.code == CompileFailed.code
+            return result
+        finally:
+            if misbehaved:
+                self.replaced += 1
+                self._child = asyncio.create_task(self._successor(self._child))
 
     async def _ready(self) -> CompileChild:
         if self._child is None or _is_lost(self._child):

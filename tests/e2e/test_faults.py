@@ -113,8 +113,7 @@ async def test_a_killed_compile_replica_is_replaced_under_load(service: Service)
 
 
 async def test_a_killed_compile_child_is_replaced_under_load(service: Service) -> None:
-    statuses = await strike_under_load(service, service.processes("grammar_service.sandbox.zygote"))
-    assert set(statuses) <= {200, 400, 503}
+    assert await strike_under_load(service, service.processes("grammar_service.sandbox.zygote")) == {200: 40}
     assert service.text("Say.", structured_outputs={"regex": "zz[a-c]top"})
 
 
