@@ -72,7 +72,11 @@ class Nursery:
     async def _successor(self, old: asyncio.Task[Zygote] | None) -> Zygote:
         if old is not None and not old.cancelled() and old.exception() is None:
             await old.result().kill()
-        return await Zygote.spawn(self._setup, self._start_timeout_s)
+        try:
+            return await Zygote.spawn(self._setup, self._start_timeout_s)
+        except ChildDied:
+            # Killed from outside, perhaps. What is wrong with the model will be so again.
+            return await Zygote.spawn(self._setup, self._start_timeout_s)
 
 
 class Zygote:
@@ -143,12 +147,14 @@ class Zygote:
         return b"".join(self._tail).decode("utf-8", "replace")
 
     async def _ask(self, message: msgspec.Struct, kind: type[M], timeout_s: float, sent_along: socket.socket | None = None) -> M:
+        descriptors = [sent_along.fileno()] if sent_along else []
         async with self._lock:
-            descriptors = [sent_along.fileno()] if sent_along else []
-            socket.send_fds(self._channel, [msgspec.msgpack.encode(message)], descriptors)
             try:
+                socket.send_fds(self._channel, [msgspec.msgpack.encode(message)], descriptors)
                 async with asyncio.timeout(timeout_s):
                     answer = await asyncio.get_running_loop().sock_recv(self._channel, MAX_PACKET_BYTES)
+            except ConnectionError:
+                answer = b""
             except BaseException:
                 # The answer is still to come, and whoever asks next would take it for his own.
                 self._end()

@@ -10,19 +10,25 @@ import pytest
 import pytest_asyncio
 
 from grammar_service.limits import Limits
-from grammar_service.sandbox import nursery
+from grammar_service.sandbox import nursery as nursery_module
 from grammar_service.sandbox.child import ChildDied
-from grammar_service.sandbox.nursery import Zygote
+from grammar_service.sandbox.nursery import Nursery, Zygote
 from grammar_service.sandbox.wire import Job, Setup
 from grammar_service.spec import GrammarKind, GrammarSpec
 
 PLENTY = 1 << 30
+START_S = 120.0
 JOB = Job(GrammarSpec(GrammarKind.REGEX, "ab?"), "xgrammar")
 
 
+@pytest.fixture
+def setup(model_folder: Path) -> Setup:
+    return Setup(str(model_folder), None, Limits(), PLENTY, PLENTY, 1, os.getpid())
+
+
 @pytest_asyncio.fixture
-async def zygote(model_folder: Path) -> AsyncIterator[Zygote]:
-    zygote = await Zygote.spawn(Setup(str(model_folder), None, Limits(), PLENTY, PLENTY, 1, os.getpid()), 120)
+async def zygote(setup: Setup) -> AsyncIterator[Zygote]:
+    zygote = await Zygote.spawn(setup, START_S)
     yield zygote
     await zygote.kill()
 
@@ -33,7 +39,7 @@ async def test_a_zygote_that_answered_too_late_is_asked_no_more(zygote: Zygote, 
     assert process is not None
     process.suspend()
     with monkeypatch.context() as patch:
-        patch.setattr(nursery, "_ORDER_TIMEOUT_S", 0.05)
+        patch.setattr(nursery_module, "_ORDER_TIMEOUT_S", 0.05)
         await child.kill()
     process.resume()
     # It would take the answer about the dead child for that about its own.
@@ -52,3 +58,20 @@ async def test_a_child_whose_connection_was_reset_is_not_alive(zygote: Zygote) -
         await running
     assert not child.is_alive
     await child.kill()
+
+
+async def test_a_zygote_that_is_killed_while_it_starts_has_a_successor(setup: Setup) -> None:
+    before = set(psutil.Process().children())
+    nursery = Nursery(setup, START_S)
+    forking = asyncio.create_task(nursery.fork(False))
+    try:
+        starting: set[psutil.Process] = set()
+        async with asyncio.timeout(START_S):
+            while not starting:
+                starting = set(await asyncio.to_thread(psutil.Process().children)) - before
+        starting.pop().kill()
+        child = await forking
+        assert await child.run(JOB)
+        await child.kill()
+    finally:
+        await nursery.close()
