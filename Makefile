@@ -18,20 +18,21 @@ lint: setup  ## style and the import contracts
 types: setup  ## mypy --strict, tests included
 	@$(BIN)/mypy $(CODE)
 
-bench: setup  ## every benchmark there is; refreshes the README's tables
+bench: setup  ## every benchmark there is; refreshes the tables in docs/benchmarks
 	@$(BIN)/python -m model_service.embedded.evaluate
-	@$(BIN)/maskcast grammar bench load_tests/schemas --ray --json load_tests/results/grammar.json
+	@$(BIN)/python -m load_tests.grammar load_tests/corpus/schemas --ray --json load_tests/results/grammar.json
+	@$(BIN)/python -m load_tests.grammar.hits --json load_tests/results/grammar_hits.json
 	@$(BIN)/python -m load_tests.redis_trouble --json load_tests/results/redis_trouble.json
 	@$(BIN)/python -m load_tests.abuse --json load_tests/results/abuse.json
-	@$(BIN)/python -m load_tests.peers.jump_forward --tekken --json load_tests/results/jump_forward.json
-	@$(BIN)/python -m load_tests.mask_bytes --json load_tests/results/mask_bytes.json
-	@$(BIN)/python -m load_tests.router_overhead --json load_tests/results/router_overhead.json
+	@$(BIN)/python -m load_tests.jump_forward --tekken --json load_tests/results/jump_forward.json
+	@$(BIN)/python -m load_tests.masks.sizes --json load_tests/results/mask_bytes.json
+	@$(BIN)/python -m load_tests.routing.overhead --json load_tests/results/router_overhead.json
 	@$(BIN)/maskcast simulate --json load_tests/results/simulation.json --plot load_tests/results/simulation.png
-	@$(BIN)/python -m load_tests.peers.routing --json load_tests/results/routing.json
-	@$(BIN)/python -m load_tests.routing_faults --json load_tests/results/routing_faults.json
-	@$(BIN)/python -m load_tests.peers.mask_path --steps 5 --json load_tests/results/mask_path.json
-	@$(BIN)/python -m load_tests.peers.mask_engines --json load_tests/results/mask_engines.json
-	@$(BIN)/python -m load_tests.readme_tables
+	@$(BIN)/python -m load_tests.routing --json load_tests/results/routing.json
+	@$(BIN)/python -m load_tests.routing.faults --json load_tests/results/routing_faults.json
+	@$(BIN)/python -m load_tests.masks.path --steps 5 --json load_tests/results/mask_path.json
+	@$(BIN)/python -m load_tests.masks.engines --json load_tests/results/mask_engines.json
+	@$(BIN)/python -m load_tests.reporting.tables
 
 setup:
 	@scripts/setup

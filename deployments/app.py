@@ -11,14 +11,14 @@ from ray import serve
 from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
-from deployments.compiler import CompilerDeployment
+from deployments.api.routes import ingress_class
 from deployments.config import GrammarSettings, Settings, load_settings, parse_settings
-from deployments.health import COMPILER, MODEL
-from deployments.modelling import ModelDeployment
-from deployments.placement import place
-from deployments.routes import ingress_class
+from deployments.grammars.registration import settings_grammars
+from deployments.names import APPLICATION, COMPILER, INGRESS, MODEL
+from deployments.replicas.compiler import CompilerDeployment
+from deployments.replicas.modelling import ModelDeployment
+from deployments.replicas.placement import place
 
-APPLICATION = "maskcast"
 CONSISTENT_HASH = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
 SCHEMA = "router.request_router.SchemaRouter"
 REPORT_PERIOD_S = 1.0
@@ -33,9 +33,10 @@ def build(args: Mapping[str, Any] | Settings) -> serve.Application:
     `{"config": PATH}` names.
 
     Raises:
-        SettingsError: a setting is unknown or wrong.
+        SettingsError: a setting is unknown or wrong, or a grammar in the settings is enforced by no backend.
     """
     settings = _settings(args)
+    settings_grammars(settings)
     compilers = _handle(compile_pool(settings))
     return _ingress(settings, compilers, _models(settings, compilers))
 
@@ -110,7 +111,7 @@ def _router(settings: Settings) -> RequestRouterConfig:
 
 def _ingress(settings: Settings, compilers: DeploymentHandle[Any], models: DeploymentHandle[Any]) -> serve.Application:
     deployment = serve.deployment(
-        name="Ingress",
+        name=INGRESS,
         num_replicas=settings.http.num_replicas,
         ray_actor_options={"num_cpus": 0},
         max_ongoing_requests=settings.http.max_ongoing_requests,

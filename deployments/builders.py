@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from deployments.config import EMBEDDED, Settings
-from grammar_service.cache import MemoryCache, RedisCache, TieredCache
-from grammar_service.cache.link import RedisLink
+from grammar_service.artifacts.cache import MemoryCache, RedisCache, TieredCache
+from grammar_service.artifacts.cache.link import RedisLink
 from grammar_service.limits import Limits
 from grammar_service.registry import RegistryStore
 from grammar_service.registry.entry import OVERHEAD_BYTES
@@ -16,7 +16,7 @@ from model_service.settings import EngineSettings
 
 PATIENCE_MS = 1000
 """For what no generation waits for: registering, deleting and listing names."""
-EMBEDDED_WEIGHTS = Path(__file__).resolve().parent.parent / "model_service" / "embedded" / "weights"
+EMBEDDED_WEIGHTS = Path(__file__).resolve().parents[1] / "model_service" / "embedded" / "weights"
 
 
 def model_path(settings: Settings) -> str:

@@ -144,15 +144,10 @@ def load_settings(path: Path | None = None, environment: Mapping[str, str] | Non
 def parse_settings(tree: Mapping[str, Any]) -> Settings:
     """Settings from a plain mapping, such as the `args` of a Serve configuration file. Raises SettingsError."""
     try:
-        settings = Settings.model_validate(tree)
+        return Settings.model_validate(tree)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'all'}: {e['msg']}" for e in error.errors())
         raise SettingsError(f"settings: {faults}") from None
-    if settings.grammars:
-        from deployments.registration import settings_grammars  # takes seconds to import
-
-        settings_grammars(settings)
-    return settings
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

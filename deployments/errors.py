@@ -1,4 +1,14 @@
-"""The deployments' own errors, and what a client sees of any error; the tree's root stands in `grammar_service.errors`."""
+"""The deployments' own errors, and what a client sees of any error.
+
+MaskcastError (grammar_service.errors)
+├── SettingsError      the operator's settings are wrong
+├── StartError         the service cannot start on this machine as it is
+├── StatusError        the service whose state was asked for does not tell it
+├── SimulationFailed   (commands.simulation) there is nothing to play, or nothing to draw with
+├── ApiError           an answer that is an error, in OpenAI's form
+├── OutputTruncated    (client) an answer ended before its grammar did
+└── _ReplicaLost       (api.gateway) a replica ended before the first byte: another one is asked
+"""
 
 from __future__ import annotations
 

@@ -1,20 +1,21 @@
-"""Every error of the project descends from `MaskcastError`.
+"""Every error that a package raises on purpose descends from `MaskcastError`, so that nothing foreign passes a door untranslated. The
+other packages draw their own branches in their `errors.py`; `router`, which imports none of them, raises `ValueError`.
 
 MaskcastError
 ├── GrammarError            the constraint is at fault: a 400 with a field and, for JSON, a pointer
 │   ├── InvalidGrammar      it is not a schema, regex, grammar, … at all
 │   ├── UnsupportedGrammar  no backend enforces all of it
+│   │   └── Inexact         (schema.algebra) a set of values that cannot be described exactly
 │   ├── GrammarTooLarge     over a configured limit
 │   ├── CompileTimeout      over its compile deadline
 │   └── CompileFailed       the compiler ran out of memory or crashed on it
 ├── PoolBusy                the compile pool's queue is full: a 503 with Retry-After
 ├── PoolUnavailable         no compile child could be started
+├── ChildDied               (sandbox) a compile child or the zygote ended: caught where a new one is started
 ├── ArtifactError           bytes that are not an intact artifact of ours: a cache miss, never a user's error
 ├── EntryError              bytes that are not the registry's intact entry for a name
 ├── CacheUnavailable        the shared cache does not answer, or not in time
-├── UnusableFile            a file, folder or package that a command was pointed to and cannot use
-├── BenchFailed             a benchmark that cannot be run to its end
-└── SettingsError           (deployments) the operator's settings are wrong
+└── UnusableFile            a file, folder or package that a command was pointed to and cannot use
 """
 
 from __future__ import annotations
@@ -83,7 +84,3 @@ class CacheUnavailable(MaskcastError):
 
 class UnusableFile(MaskcastError):
     """A file, folder or package that a command was pointed to cannot be used."""
-
-
-class BenchFailed(MaskcastError):
-    """A benchmark cannot be run to its end."""

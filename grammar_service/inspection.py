@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from grammar_service.backends import backend_named, select_backend, select_stopgap
 from grammar_service.errors import GrammarError
-from grammar_service.fault import Fault
 from grammar_service.limits import Limits, check_limits
+from grammar_service.resolve import warnings_of
+from grammar_service.schema.fault import Fault
 from grammar_service.spec import GrammarSpec
+from grammar_service.warning import ConstraintWarning
 
 BACKENDS = ("xgrammar", "llguidance")
 
@@ -24,19 +26,20 @@ class Opinion:
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """`served_by` is the chosen backend and `first_by` the one that stands in for it until it has compiled; `refusal` is why there is
-    none. A constraint that is at fault itself has no opinions."""
+    none; `warnings` tell what asserts nothing. A constraint that is at fault itself has no opinions."""
 
     spec: GrammarSpec
     opinions: tuple[Opinion, ...]
     served_by: str | None = None
     first_by: str | None = None
     refusal: GrammarError | None = None
+    warnings: tuple[ConstraintWarning, ...] = ()
 
 
-def inspect(spec: GrammarSpec, limits: Limits | None = None) -> Inspection:
-    """Pure and quick. Never raises a GrammarError: it is part of the answer."""
+def inspect(spec: GrammarSpec) -> Inspection:
+    """Within the usual limits. Pure and quick. Never raises a GrammarError: it is part of the answer."""
     try:
-        check_limits(spec, limits or Limits())
+        check_limits(spec, Limits())
         opinions = tuple(Opinion(name, tuple(backend_named(name).unsupported(spec))) for name in BACKENDS)
     except GrammarError as error:
         return Inspection(spec, (), refusal=error)
@@ -45,4 +48,4 @@ def inspect(spec: GrammarSpec, limits: Limits | None = None) -> Inspection:
     except GrammarError as error:
         return Inspection(spec, opinions, refusal=error)
     first = select_stopgap(spec, backend)
-    return Inspection(spec, opinions, backend.name, first.name if first else None)
+    return Inspection(spec, opinions, backend.name, first.name if first else None, warnings=warnings_of(spec))

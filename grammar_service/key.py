@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 
-from grammar_service.json_text import Json, shared_json, text_of
-from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, TEXT_ANNOTATIONS
+from grammar_service.schema.annotations import is_unknown
+from grammar_service.schema.json_text import Json, shared_json, text_of
+from grammar_service.schema.keywords import TEXT_ANNOTATIONS, mapped
 from grammar_service.spec import SCHEMA_KINDS, SPACED_KINDS, GrammarKind, GrammarSpec
 
 REMEMBERED = 4
@@ -18,8 +19,8 @@ are closed or not, and are rewritten."""
 def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerprint: str) -> str:
     """Hex BLAKE2b-256 of the canonical spec, the backend with its version, and the tokenizer's fingerprint.
 
-    The order of properties is meaning; insignificant JSON whitespace and a schema's title, description, $comment and examples are
-    not. Costs time linear in the text. Raises InvalidGrammar or GrammarTooLarge as `shared_json` does.
+    The order of properties is meaning; insignificant JSON whitespace and a schema's title, description, $comment, examples and unknown
+    keywords are not. Costs time linear in the text. Raises InvalidGrammar or GrammarTooLarge as `shared_json` does.
     """
     digest = hashlib.blake2b(digest_size=32)
     whitespace = spec.whitespace if spec.kind in SPACED_KINDS else ""
@@ -44,17 +45,8 @@ def canonical_text(spec: GrammarSpec) -> str:
 
 
 def _without_annotations(schema: Json) -> Json:
-    """A schema without text annotations; names of properties and the data of const, enum and default are left alone."""
+    """A schema without text annotations and unknown keywords; names of properties, and data, are left alone."""
     if not isinstance(schema, dict):
         return schema
-    return {keyword: _inner(keyword, value) for keyword, value in schema.items() if keyword not in TEXT_ANNOTATIONS}
-
-
-def _inner(keyword: str, value: Json) -> Json:
-    if keyword in ONE_SUBSCHEMA:
-        return _without_annotations(value)
-    if keyword in LIST_OF_SUBSCHEMAS and isinstance(value, list):
-        return [_without_annotations(item) for item in value]
-    if keyword in MAP_OF_SUBSCHEMAS and isinstance(value, dict):
-        return {name: _without_annotations(member) for name, member in value.items()}
-    return value
+    kept = {keyword: value for keyword, value in schema.items() if keyword not in TEXT_ANNOTATIONS and not is_unknown(keyword)}
+    return mapped(kept, _without_annotations)

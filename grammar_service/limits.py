@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from grammar_service.errors import GrammarTooLarge, InvalidGrammar
-from grammar_service.json_text import Json, json_nesting, nests_deeper, shared_json
+from grammar_service.schema.json_text import Json, json_nesting, nests_deeper, shared_json
 from grammar_service.spec import GrammarKind, GrammarSpec, indent_of
 
 _JSON_TEXT = frozenset({GrammarKind.JSON_SCHEMA, GrammarKind.CHOICE, GrammarKind.STRUCTURAL_TAG})

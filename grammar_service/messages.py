@@ -17,6 +17,7 @@ from grammar_service.errors import (
     UnsupportedGrammar,
 )
 from grammar_service.spec import GrammarSpec
+from grammar_service.warning import ConstraintWarning
 
 SMALL_BYTES = 32 * 1024
 """An artifact of that size costs less to send along with a request than to ask for."""
@@ -32,19 +33,19 @@ _POOL_ERRORS: dict[str, type[MaskcastError]] = {"pool_busy": PoolBusy, "pool_una
 @dataclass(frozen=True, slots=True)
 class Stopgap:
     """The same grammar on a backend that is ready at once: its key and backend, and the spec as that backend's library will be given it
-    (`Backend.written`), so that it need not be worked out twice while somebody waits."""
+    (`Backend.library_source`), so that it need not be worked out twice while somebody waits."""
 
     key: str
     backend: str
-    written: str | None = None
+    library_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CompileRequest:
     """Make the artifact of `key` ready. `deadline_s` None means the pool's own deadline; a longer one is cut to it. A pinned one
     stays in the memory of the replica that makes it. `tenant` is who waits for its turn. `stopgap` is what may be answered instead
-    while the artifact is not there yet. `written` is what the backend's library is to be given
-    for the spec, None where that is still to be worked out."""
+    while the artifact is not there yet. `library_source` is what the backend's library is to be given for the spec, None where that
+    is still to be worked out."""
 
     spec: GrammarSpec
     key: str
@@ -53,13 +54,14 @@ class CompileRequest:
     pinned: bool = False
     tenant: str = ""
     stopgap: Stopgap | None = None
-    written: str | None = None
+    library_source: str | None = None
 
     def on_stopgap(self) -> CompileRequest | None:
         """The request for the stopgap itself."""
-        if self.stopgap is None:
+        quick = self.stopgap
+        if quick is None:
             return None
-        return replace(self, key=self.stopgap.key, backend=self.stopgap.backend, written=self.stopgap.written, stopgap=None)
+        return replace(self, key=quick.key, backend=quick.backend, library_source=quick.library_source, stopgap=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,23 @@ class Prepared:
     @classmethod
     def of(cls, compiled: Compiled) -> Prepared:
         return cls(compiled.key, compiled.backend, compiled.blob if len(compiled.blob) <= SMALL_BYTES else None)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyGrammar:
+    """A grammar for an engine, with the key and backend of its artifact. Whoever fetches a pinned one keeps it in memory. `artifact` is
+    the encoded artifact, where it is small enough to travel with every request. `warnings` are for the answer.
+
+    Requests are routed by `routing_key`, which is the key, or for a stopgap the key of what it stands for: both are wanted on one
+    replica."""
+
+    spec: GrammarSpec
+    key: str
+    backend: str
+    routing_key: str
+    pinned: bool = False
+    artifact: bytes | None = None
+    warnings: tuple[ConstraintWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def unpack(packed: bytes, max_bytes: int) -> str:
     if packed[:1] != _FORMAT:
         raise ArtifactError("the text is packed in an unknown way")
     try:
-        return expand(packed[1:], max_bytes).decode("utf-8")
+        return expand(memoryview(packed)[1:], max_bytes).decode("utf-8")
     except UnicodeDecodeError:
         raise ArtifactError("the packed text is not UTF-8") from None
 
@@ -51,7 +51,7 @@ def compress(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(compression_params=parameters).compress(data)
 
 
-def expand(frame: bytes, max_bytes: int) -> bytes:
+def expand(frame: bytes | memoryview, max_bytes: int) -> bytes:
     """What was compressed. Raises ArtifactError as `unpack` does."""
     if not frame:
         return b""

@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grammar_service.backends import select_backend, select_stopgap
 from grammar_service.key import grammar_key
 from grammar_service.limits import Limits, check_limits
-from grammar_service.messages import CompileRequest, Stopgap
-from grammar_service.spec import GrammarSpec
+from grammar_service.messages import CompileRequest, ReadyGrammar, Stopgap
+from grammar_service.schema.json_schema import parse_schema
+from grammar_service.spec import GrammarKind, GrammarSpec
+from grammar_service.tags.structural_tag import embedded_schemas
+from grammar_service.warning import ConstraintWarning, first
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedGrammar:
-    """A spec within the limits, the backend that enforces all of it, and its key; `stopgap` enforces all of it too, and is ready
-    sooner. Whoever fetches a pinned one keeps it in memory. `artifact` is the encoded artifact, where it is small enough to travel
-    with every request. `written` is what the backend's library will be given, where the backend is quick (`Backend.written`).
-
-    Requests are routed by `home`, which is the key, or for a stopgap the key of what it stands for: both are wanted on one replica."""
+class Resolution:
+    """A spec within the limits, the backend that enforces all of it, and its key there; `stopgap` enforces all of it too, and is ready
+    sooner. `library_source` is what the backend's library will be given, where that can be said (`Backend.library_source`). `warnings`
+    are for the answer."""
 
     spec: GrammarSpec
     key: str
     backend: str
     stopgap: Stopgap | None = None
-    pinned: bool = False
-    artifact: bytes | None = None
-    written: str | None = None
-    home: str = ""
+    library_source: str | None = None
+    warnings: tuple[ConstraintWarning, ...] = ()
 
     def request(self, tenant: str = "", deadline_s: float | None = None, pinned: bool = False) -> CompileRequest:
         """What to ask the compile pool; a pinned grammar is compiled ahead, so that it needs no stopgap."""
         stopgap = None if pinned else self.stopgap
-        return CompileRequest(self.spec, self.key, self.backend, deadline_s, pinned, tenant, stopgap, self.written)
+        return CompileRequest(self.spec, self.key, self.backend, deadline_s, pinned, tenant, stopgap, self.library_source)
+
+    def ready(self) -> ReadyGrammar:
+        """For an engine whose replica finds the artifact by itself."""
+        return ReadyGrammar(self.spec, self.key, self.backend, routing_key=self.key)
 
 
-def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> ResolvedGrammar:
+def warnings_of(spec: GrammarSpec) -> tuple[ConstraintWarning, ...]:
+    """What asserts nothing in a spec's schemas, at JSON pointers into its text. Raises GrammarError as `resolve`."""
+    if spec.kind is GrammarKind.JSON_SCHEMA:
+        return parse_schema(spec.text, spec.closed).warnings
+    if spec.kind is not GrammarKind.STRUCTURAL_TAG:
+        return ()
+    embedded = embedded_schemas(spec.text, spec.closed)
+    return first(replace(warning, pointer=e.pointer + warning.pointer) for e in embedded for warning in e.schema.warnings)
+
+
+def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:
     """Pure and quick: nothing is compiled.
 
     Raises:
@@ -43,6 +56,6 @@ def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> ResolvedGram
     check_limits(spec, limits)
     backend = select_backend(spec)
     quick = select_stopgap(spec, backend)
-    stopgap = Stopgap(grammar_key(spec, quick.name, quick.version, fingerprint), quick.name, quick.written(spec)) if quick else None
+    stopgap = Stopgap(grammar_key(spec, quick.name, quick.version, fingerprint), quick.name, quick.library_source(spec)) if quick else None
     key = grammar_key(spec, backend.name, backend.version, fingerprint)
-    return ResolvedGrammar(spec, key, backend.name, stopgap, written=backend.written(spec), home=key)
+    return Resolution(spec, key, backend.name, stopgap, backend.library_source(spec), warnings_of(spec))

@@ -41,7 +41,7 @@ class GrammarSpec:
     for json_object. `whitespace` matters for the JSON kinds, and for the JSON inside structural tags: "flexible" (runs of up to
     MAX_WHITESPACE spaces, tabs and line breaks between tokens), "standard" (as `json.dumps`: ", " and ": "), "compact" (none),
     "indent:N" (as `json.dumps(indent=N)`). `closed` matters for json_schema and structural_tag: what a schema leaves unsaid is not
-    allowed (see `schema.normal`); False means what JSON Schema means.
+    allowed (see `schema.normal_form`); False means what JSON Schema means.
     """
 
     kind: GrammarKind

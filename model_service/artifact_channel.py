@@ -1,22 +1,21 @@
 """Carries payloads from the replica to its engine core, which is another process of the same user on the same node.
 
-The socket has an abstract name, so that nothing is left in the file system however a process ends. The peer's user id is
-checked: whoever may connect could also attach a debugger. A request is a key and a newline; the answer is a one-byte
-flag, a backend name, a newline and the payload, up to the end of the stream.
+The socket has an abstract name, so that nothing is left in the file system however a process ends. Both ends check that the other is
+this user's: artifacts are not signed here, and the name of a replica that has died is anybody's. A request is a key and a newline; the
+answer is a one-byte flag, a backend name, a newline and the payload, up to the end of the stream.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
-import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from model_service.errors import ChannelError
+from model_service.peer import is_same_user
 
 FOUND, MISSING = b"+", b"-"
 
@@ -29,12 +28,20 @@ class Payload:
     data: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class PayloadView:
+    """The same, which need not be copied out of the artifact that holds it."""
+
+    backend: str
+    data: bytes | memoryview
+
+
 class ArtifactServer:
     """Offers payloads for as long as a request needs them."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._payloads: dict[str, Callable[[], Payload]] = {}
+        self._payloads: dict[str, Callable[[], Payload | PayloadView]] = {}
         self._users: Counter[str] = Counter()
         self._server: asyncio.Server | None = None
 
@@ -47,7 +54,7 @@ class ArtifactServer:
             await self._server.wait_closed()
 
     @contextmanager
-    def offered(self, key: str, payload: Callable[[], Payload]) -> Iterator[None]:
+    def offered(self, key: str, payload: Callable[[], Payload | PayloadView]) -> Iterator[None]:
         """`payload()` can be fetched under `key` until the block ends; blocks with one key share it."""
         self._payloads.setdefault(key, payload)
         self._users[key] += 1
@@ -58,22 +65,25 @@ class ArtifactServer:
             if not self._users[key]:
                 del self._users[key], self._payloads[key]
 
-    def _frame(self, key: str) -> bytes:
-        if (make := self._payloads.get(key)) is None:
-            return MISSING
-        payload = make()
-        return FOUND + payload.backend.encode() + b"\n" + payload.data
-
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            if _peer_user(writer) == os.getuid():
+            if is_same_user(writer.get_extra_info("socket")):
                 key = (await reader.readuntil(b"\n"))[:-1].decode("ascii", "replace")
-                writer.write(self._frame(key))
+                self._send(key, writer)
                 await writer.drain()
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # the engine core went away in the middle of a fetch; there is nobody to tell
         finally:
             writer.close()
+
+    def _send(self, key: str, writer: asyncio.StreamWriter) -> None:
+        if (make := self._payloads.get(key)) is None:
+            writer.write(MISSING)
+            return
+        payload = make()
+        writer.write(FOUND + payload.backend.encode() + b"\n")
+        # Apart, since joining the two would copy what may be megabytes.
+        writer.write(payload.data)
 
 
 def fetch(name: str, key: str, timeout_s: float = 10.0) -> Payload:
@@ -86,17 +96,13 @@ def fetch(name: str, key: str, timeout_s: float = 10.0) -> Payload:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(timeout_s)
             connection.connect(f"\0{name}")
+            if not is_same_user(connection):
+                raise ChannelError("the replica's name is another user's")
             connection.sendall(key.encode("ascii") + b"\n")
             with connection.makefile("rb") as stream:
-                answer = stream.read()
+                head, data = stream.readline(), stream.read()
     except OSError as error:
         raise ChannelError(f"the replica did not answer: {error}") from error
-    if not answer.startswith(FOUND):
+    if not head.startswith(FOUND):
         raise ChannelError(f"no artifact is offered for key {key[:16]}…")
-    backend, _, data = answer[1:].partition(b"\n")
-    return Payload(backend.decode(), data)
-
-
-def _peer_user(writer: asyncio.StreamWriter) -> int:
-    credentials = writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return int(struct.unpack("3i", credentials)[1])
+    return Payload(head.removeprefix(FOUND).rstrip(b"\n").decode(), data)

@@ -1,18 +1,17 @@
 """What an engine core counts of its steps, on a page of memory that its replica reads at any time without asking it.
 
 The core is a process that vLLM starts and speaks to in its own messages, which carry no figures of ours; a message of our own would need
-an answer from a process that is busy stepping. The page is a memfd of the replica's, which the kernel frees with the last process that
-holds it. Each figure is one aligned word with one writer; a reader may see one step's figures half counted, which nobody minds.
+an answer from a process that is busy stepping. The page is the replica's, since the core starts after it and may end before it. Each
+figure is one aligned word with one writer; a reader may see one step's figures half counted, which nobody minds.
 """
 
 from __future__ import annotations
 
-import mmap
-import os
 from dataclasses import astuple, dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
+
+from model_service.shared_memory import MemoryAddress, OwnMemory, mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,43 +38,30 @@ class CoreFigures:
         return _mean_ms(self.mask_us - earlier.mask_us, self.steps - earlier.steps)
 
 
-_SIZE_BYTES = 8 * len(fields(CoreFigures))
-
-
 class FiguresPage:
-    """The replica's end; the engine core writes at `path`."""
+    """The replica's end; the engine core writes at `address`. Raises MemoryUnavailable."""
 
     def __init__(self) -> None:
-        self._descriptor = os.memfd_create("maskcast-figures", os.MFD_CLOEXEC)
-        os.ftruncate(self._descriptor, _SIZE_BYTES)
-        self._map = mmap.mmap(self._descriptor, _SIZE_BYTES, prot=mmap.PROT_READ)
-        self.path = f"/proc/{os.getpid()}/fd/{self._descriptor}"
+        self._memory = OwnMemory("maskcast-figures", 8 * len(fields(CoreFigures)), shared_writing=True)
+        self.address = self._memory.address
 
     def read(self) -> CoreFigures:
-        return CoreFigures(*np.frombuffer(self._map, dtype=np.int64).tolist())
+        return CoreFigures(*np.frombuffer(self._memory.map, dtype=np.int64).tolist())
 
     def close(self) -> None:
         """The core keeps what it has mapped."""
-        self._map.close()
-        os.close(self._descriptor)
+        self._memory.close()
 
 
 class FiguresWriter:
-    """The engine core's end. Without a path, nobody reads what is counted. Raises OSError: the page is out of reach."""
+    """The engine core's end. Without an address, nobody reads what is counted. Raises MemoryUnavailable: the page is out of reach."""
 
-    def __init__(self, path: str = "") -> None:
-        self._words = _mapped(path) if path else np.zeros(len(fields(CoreFigures)), dtype=np.int64)
+    def __init__(self, address: MemoryAddress | None = None) -> None:
+        page = bytearray(8 * len(fields(CoreFigures))) if address is None else mapped(address, writable=True)
+        self._words = np.frombuffer(page, dtype=np.int64)
 
     def write(self, figures: CoreFigures) -> None:
         self._words[:] = astuple(figures)
-
-
-def _mapped(path: str) -> NDArray[np.int64]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        return np.frombuffer(mmap.mmap(descriptor, _SIZE_BYTES), dtype=np.int64)
-    finally:
-        os.close(descriptor)
 
 
 def _mean_ms(microseconds: int, steps: int) -> float:

@@ -1,4 +1,17 @@
-"""The model service's own errors; the tree's root stands in `grammar_service.errors`."""
+"""The model service's own errors.
+
+MaskcastError (grammar_service.errors)
+├── EngineSettingsError   vLLM refuses the engine arguments
+├── EngineDead            the engine process is gone
+├── ChannelError          the engine core did not get an artifact from its replica
+├── MemoryUnavailable     no memory to share, or none at the address
+└── MaskError             masks did not come as a frame: whoever needs them fills them from the grammar
+    ├── InvalidFrame      bytes that are no intact mask frame
+    ├── FrameTooLarge     no slot of the ring holds it
+    ├── FrameLate         not published by the deadline
+    ├── FrameGone         not in the ring any more
+    └── InvalidMessage    no message between an engine and the broadcaster
+"""
 
 from __future__ import annotations
 
@@ -26,20 +39,20 @@ class InvalidFrame(MaskError):
 
 
 class FrameTooLarge(MaskError):
-    """A frame that no slot of the ring holds: it has to be sent along."""
+    """A frame that no slot of the ring holds."""
 
 
 class FrameLate(MaskError):
-    """A frame that was not published by the deadline."""
+    """A frame of which the broadcaster has said nothing by the deadline."""
 
 
 class FrameGone(MaskError):
-    """A frame that the ring does not hold any more, or never will: a later one has been published."""
-
-
-class RingUnavailable(MaskError):
-    """There is no memory for a ring, no ring at the address, or its writer has closed it."""
+    """A frame that is not in the ring: another stands there, or is just being written, or it is another ring."""
 
 
 class InvalidMessage(MaskError):
     """Bytes that are no message between an engine and the broadcaster, or one that does not follow from those before."""
+
+
+class MemoryUnavailable(MaskcastError):
+    """There is no shared memory of that size, none at the address, or it does not hold what it should."""

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from threading import Lock
 
 from grammar_service.backends import Backend, CompiledGrammar, backend_named
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import fetch
 
 LOADED_BYTES = 512 << 20

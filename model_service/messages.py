@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from grammar_service.resolve import ResolvedGrammar
+from grammar_service.messages import ReadyGrammar
 from model_service.core_figures import CoreFigures
 
 KEY_ARGUMENT = "maskcast_key"
@@ -31,7 +31,7 @@ class Call:
     endpoint: Endpoint
     request_id: str
     body: dict[str, Any]
-    constraint: ResolvedGrammar | None
+    constraint: ReadyGrammar | None
     mark_forced: bool = False
     prompt_tokens: int = 0
     forced_tokens: int = 0

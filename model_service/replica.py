@@ -12,11 +12,10 @@ from contextlib import ExitStack, aclosing
 from itertools import count
 from typing import TYPE_CHECKING
 
+from grammar_service.compiler.source import GrammarSource
 from grammar_service.errors import GrammarError, MaskcastError, PoolBusy, PoolUnavailable
-from grammar_service.messages import Refusal
-from grammar_service.resolve import ResolvedGrammar
-from grammar_service.source import GrammarSource
-from model_service.artifact_channel import ArtifactServer, Payload
+from grammar_service.messages import ReadyGrammar, Refusal
+from model_service.artifact_channel import ArtifactServer, PayloadView
 from model_service.coalesce import coalesced
 from model_service.engine.environment import prepare_environment
 from model_service.errors import EngineDead
@@ -95,14 +94,10 @@ class ModelReplica:
         except EngineDead as error:
             yield Failure(ENGINE_DEAD, str(error), replica=self._name)
 
-    async def _payload(self, grammar: ResolvedGrammar) -> Callable[[], Payload]:
-        blob = await self._source.get(grammar)
-
-        def decode() -> Payload:
-            artifact = self._source.decode(blob, grammar.key)
-            return Payload(artifact.header.backend, artifact.payload)
-
-        return decode  # the engine core mostly has the grammar already; only a fetch pays for decoding
+    async def _payload(self, grammar: ReadyGrammar) -> Callable[[], PayloadView]:
+        artifact = await self._source.get(grammar)
+        # The engine core mostly has the grammar already: only a fetch pays for expanding the payload.
+        return lambda: PayloadView(artifact.header.backend, artifact.payload())
 
     async def _warm_up(self) -> None:
         constraint = self._source.resolve(SPEC)

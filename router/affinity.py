@@ -9,34 +9,9 @@ from random import Random
 import numpy as np
 
 from router.fleet import Flags, Fleet, Floats, Positions, Scores
+from router.parameters import Parameters
 
-BOUND = 1.25
-FLOOR = 8.0
 RANKS = 4
-SLACK = 0.1
-LEEWAY = 1.5
-DEVIATIONS = 2.0
-TIES = 2
-
-
-@dataclass(frozen=True, slots=True)
-class AffinityLimits:
-    """A replica is over its share when its load is above `bound` × the mean and above `floor`: in an engine that is nearly idle one
-    request more costs next to nothing, and an even spread is not worth another copy of the grammar. Nor is what comes about at random: up
-    to `DEVIATIONS` × the square root of the mean above it. It is over its share as well when one more would be too many for its `seats`,
-    the number of requests that an engine runs at once, and for the mean: it would wait there, and would not elsewhere. Where all have
-    more than both, `SLACK` above the mean is no reason to move. Requests that wait for other replicas belong to the mean: they are about
-    to take the room that these seem to have.
-
-    A grammar that is popular leaves its replica sooner than others, and makes room for them: it is resident on the next ones as well before
-    long, where a rare one would cost another copy each time. The bound falls with popularity: what is above the mean in it counts
-    `LEEWAY` times for a grammar that is never asked for, less for others, and not at all for one that is asked for as often as `hot` × what
-    is one replica's share. Loads are in requests, for a replica of weight 1."""
-
-    bound: float = BOUND
-    floor: float = FLOOR
-    seats: float = math.inf
-    hot: float = 1.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +28,9 @@ class Affinity:
     For equal fleets and loads every process chooses alike; only requests with neither key nor prefix ask `random`. It never raises.
     """
 
-    def __init__(self, random: Random, limits: AffinityLimits | None = None) -> None:
+    def __init__(self, random: Random, parameters: Parameters | None = None) -> None:
         self._random = random
-        self._limits = limits or AffinityLimits()
+        self._parameters = parameters or Parameters()
 
     def choose(
         self,
@@ -84,29 +59,30 @@ class Affinity:
             return self._less_loaded(fleet, loads, prefix, _within(fleet, loads, requests, *self._shares(fleet, loads, requests, rarity)))
         scores = fleet.scores(key)
         home = int(scores.argmin())
-        elsewhere = 0.0 if waiting is None else float(waiting.sum() - waiting[home])
+        elsewhere = 0.0 if waiting is None or not self._parameters.counts_waiting else float(waiting.sum() - waiting[home])
         share, seats = self._shares(fleet, loads, requests, rarity, elsewhere)
         if ranks == 1 and loads[home] <= share * fleet.weights[home] and requests[home] + 1 <= seats * fleet.weights[home]:
             return Choice((fleet.ids[home],))
         order = _best(scores, _within(fleet, loads, requests, share, seats), max(1, ranks))
         passed_over = int(np.count_nonzero(scores < scores[order[0]]))
         if passed_over and not rarity and prefix is not None:
-            order[:TIES] = order[:TIES][np.argsort(fleet.scores(prefix, order[:TIES]))]
+            choices = self._parameters.spill_choices
+            order[:choices] = order[:choices][np.argsort(fleet.scores(prefix, order[:choices]))]
         return Choice(_ids(fleet, order), passed_over)
 
     def rarity(self, fleet: Fleet, popularity: float) -> float:
         """1 for a key that is never asked for, 0 for one that is resident everywhere before long."""
-        return max(0.0, 1 - popularity * len(fleet) / self._limits.hot)
+        return max(0.0, 1 - popularity * len(fleet) / self._parameters.hot)
 
     def _shares(self, fleet: Fleet, loads: Floats, requests: Floats, rarity: float, elsewhere: float = 0.0) -> tuple[float, float]:
         """The load and the requests that a replica of weight 1 may have."""
-        mean = max(0.0, float(loads.sum()) + elsewhere) / fleet.weight
-        above = rarity * max((self._limits.bound - 1) * LEEWAY * mean, DEVIATIONS * math.sqrt(mean)) if rarity else 0.0
-        seats = max(self._limits.seats, (1 + SLACK * rarity) * (float(requests.sum()) + elsewhere) / fleet.weight)
-        return max(mean + above, self._limits.floor), seats
+        numbers, mean = self._parameters, max(0.0, float(loads.sum()) + elsewhere) / fleet.weight
+        above = rarity * max((numbers.bound - 1) * numbers.leeway * mean, numbers.deviations * math.sqrt(mean)) if rarity else 0.0
+        seats = max(numbers.seats, (1 + numbers.slack * rarity) * (float(requests.sum()) + elsewhere) / fleet.weight)
+        return max(mean + above, numbers.floor), seats
 
     def _less_loaded(self, fleet: Fleet, loads: Floats, prefix: str | None, within: Flags) -> Choice:
-        if prefix is None:
+        if prefix is None or not self._parameters.prefix_alone:
             order = np.array(self._random.sample(range(len(fleet)), min(2, len(fleet))))
         else:
             order = _best(fleet.scores(prefix), within, 2)

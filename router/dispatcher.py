@@ -9,17 +9,15 @@ from random import Random
 
 import numpy as np
 
-from router.affinity import RANKS, Affinity, AffinityLimits
+from router.affinity import RANKS, Affinity
 from router.dividing import Spare
 from router.fleet import Fleet, Floats
-from router.grouping import Grouping, GroupingLimits, Release, Waiting
+from router.grouping import Grouping, Release, Waiting
 from router.load import LoadBoard, LoadReport
+from router.parameters import Parameters
 from router.popularity import Popularity
 
 UNLIMITED = 1 << 30
-QUEUED_STEPS = 4
-KEPT_FREE = 1 / 4
-SILENT_S = 10.0
 _ALONE = "\0"
 
 
@@ -38,20 +36,20 @@ class Dispatcher:
     """A request may wait for its group and for room (`arrived`, and a `Release` of `tick`) or be ranked at once (`ranks`). It counts from
     its release, or from `sent`, until `gone`. One without a grammar has no group, but waits for room as all do, or it would overtake.
 
-    Where all seats are taken, requests wait here. A group that is too large for the seats that are free takes none, until `KEPT_FREE` of
-    all are, or for as long as its turn may take (`GroupingLimits.hold_s`): requests that start in one step are in the same states of
-    their grammar for a while, and share their masks. Who has waited for long leaves a replica that has answered nothing for `SILENT_S`.
+    Where all seats are taken, requests wait here. A group that is too large for the seats that are free takes none, until `kept_free` of
+    all are, or for as long as its turn may take (`hold_s`): requests that start in one step are in the same states of
+    their grammar for a while, and share their masks. Who has waited for long leaves a replica that has answered nothing for `silent_s`.
 
     `clock` is wall clock time, in seconds; `arrived` and `tick` are told the time of a clock that does not run backwards.
     """
 
-    def __init__(self, random: Random, clock: Callable[[], float], affinity: AffinityLimits, grouping: GroupingLimits) -> None:
-        self._affinity = Affinity(random, affinity)
+    def __init__(self, random: Random, clock: Callable[[], float], parameters: Parameters) -> None:
+        self._affinity = Affinity(random, parameters)
         self._clock = clock
-        self._board = LoadBoard(clock)
+        self._board = LoadBoard(clock, parameters)
         self._popularity = Popularity(clock)
-        self._seats = affinity.seats
-        self._grouping = Grouping(self._group_ranks, self._spare, grouping, self._prefers, self._released)
+        self._parameters = parameters
+        self._grouping = Grouping(self._group_ranks, self._spare, parameters, self._prefers, self._released)
         self._waiting: dict[str, Dispatched] = {}
         self._under_way: set[str] = set()
         self._answered_at: dict[str, float] = {}
@@ -144,7 +142,7 @@ class Dispatcher:
         return ranks if popular or (has_waited and any(map(self._is_silent, ranks[:1]))) else ranks[:needed]
 
     def _is_silent(self, replica: str) -> bool:
-        return self._clock() - self._answered_at.get(replica, -math.inf) >= SILENT_S
+        return self._clock() - self._answered_at.get(replica, -math.inf) >= self._parameters.silent_s
 
     def _prefers(self, prefix: str, replicas: Sequence[str]) -> Sequence[int]:
         fleet = self._board.fleet
@@ -157,14 +155,16 @@ class Dispatcher:
             self.sent(self._waiting.pop(name), release.replica)
 
     def _spare(self, replica: str, together: int) -> Spare:
-        """Our share of the seats that are free there, and of a step's tokens, as long as no more than `QUEUED_STEPS` wait there: other
+        """Our share of the seats that are free there, and of a step's tokens, as long as no more than `queued_steps` wait there: other
         routers are about to send theirs. What a replica cannot admit waits here, where it finds others of its grammar."""
         share, queued, budget = self._board.share(), self._board.backlog(replica), self._grouping.prefill_budget
-        tokens = math.ceil(min(budget, QUEUED_STEPS * budget - queued) * share)
-        if math.isinf(self._seats):
+        steps = self._parameters.queued_steps
+        tokens = math.ceil(min(budget, steps * budget - queued) * share)
+        if math.isinf(self._parameters.seats):
             return Spare(tokens, UNLIMITED)
-        seats = self._seats * float(self.fleet.weights[self.fleet.positions[replica]])
+        # What others have left is known from the next report on: until then, an engine's queue keeps its seats from standing empty.
+        seats = self._parameters.seats * float(self.fleet.weights[self.fleet.positions[replica]]) * (2 - share)
         free = seats - self._board.taken(replica)
         # By what is free for all of us: a small share of it would never be enough.
-        is_room = free >= min(together, seats * KEPT_FREE)
+        is_room = free >= min(together, seats * self._parameters.kept_free)
         return Spare(tokens, math.ceil(free * share) if is_room else 0)

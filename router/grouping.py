@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from router.dividing import NONE, Spare, divide
+from router.parameters import Parameters
 
-WINDOW_S = 0.002
-PREFILL_BUDGET = 8192
-HOLD_S, PATIENCE_S, SEAT_PATIENCE_S = 3.0, 10.0, 30.0
-RETRY_S, SELDOM_S = 0.01, 0.25
+SELDOM_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +46,6 @@ class Release:
     replica: str
     key: str
     requests: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupingLimits:
-    """Several requests of one grammar wait `window_s` for more, unless they have `prefill_budget` tokens, which is what one engine step
-    prefills, and the most that goes to one replica at a time, but for a single longer request. Where there is no room, it is asked for
-    again when a replica may have got some, and after `retry_s`, then after as long as the group has waited, and every `SELDOM_S` in
-    the end. Who is first in line waits `hold_s` at most for room for all of the group, then takes what there is. After `patience_s` it
-    matters no more how much a replica has to prefill, and after `seat_patience_s` a request goes whatever is said of room: the engine
-    has a queue of its own."""
-
-    window_s: float = WINDOW_S
-    prefill_budget: int = PREFILL_BUDGET
-    hold_s: float = HOLD_S
-    patience_s: float = PATIENCE_S
-    seat_patience_s: float = SEAT_PATIENCE_S
-    retry_s: float = RETRY_S
 
 
 class _Group:
@@ -110,14 +91,14 @@ class Grouping:
         self,
         ranks: Ranks,
         spare: SpareOf,
-        limits: GroupingLimits | None = None,
+        parameters: Parameters | None = None,
         prefers: Prefers | None = None,
         released: Callable[[Release], None] = lambda release: None,
     ) -> None:
         self._ranks = ranks
         self._spare = spare
-        self._limits = limits or GroupingLimits()
-        self.prefill_budget = self._limits.prefill_budget
+        self._parameters = parameters or Parameters()
+        self.prefill_budget = self._parameters.prefill_budget
         """May be set to what engines say."""
         self._prefers = prefers
         self._released = released
@@ -174,19 +155,19 @@ class Grouping:
 
     def _due_at(self, group: _Group) -> float:
         complete = len(group.waiting) == 1 or group.tokens >= self.prefill_budget
-        return group.oldest_at + (0.0 if complete else self._limits.window_s)
+        return group.oldest_at + (0.0 if complete else self._parameters.window_s)
 
     def _release(self, key: str, group: _Group, room: _Room, now: float) -> list[Release]:
         # One request cannot be divided, however long it is.
         tokens = group.tokens if len(group.waiting) > 1 else 0
-        group.ranks = ranks = self._ranks(key, tokens, group.waiting[0].prefix, self._has_waited(group, self._limits.patience_s, now))
+        group.ranks = ranks = self._ranks(key, tokens, group.waiting[0].prefix, self._has_waited(group, self._parameters.patience_s, now))
         sent: dict[str, list[str]] = {}
         if not room.is_closed(ranks):
             group.first_at = min(group.first_at, now)
             self._fill(group, room, sent, now)
-            if sent and now < group.first_at + self._limits.hold_s:
+            if sent and now < group.first_at + self._parameters.hold_s:
                 group.first_at = now
-        while ranks and group.waiting and self._has_waited(group, self._limits.seat_patience_s, now):
+        while ranks and group.waiting and self._has_waited(group, self._parameters.seat_patience_s, now):
             sent.setdefault(ranks[0], []).append(group.take().request)
         group.retry_at = self._retry_at(group, now)
         releases = [Release(replica, key, tuple(requests)) for replica, requests in sent.items()]
@@ -199,28 +180,28 @@ class Grouping:
     def _retry_at(self, group: _Group, now: float) -> float:
         if not group.waiting:
             return now
-        limits, soon = self._limits, now + self._limits.retry_s
-        if self._has_waited(group, limits.seat_patience_s, now):
+        numbers, soon = self._parameters, now + self._parameters.retry_s
+        if self._has_waited(group, numbers.seat_patience_s, now):
             return soon  # there is no replica to go to
         later = max(soon, min(2 * now - group.oldest_at, now + SELDOM_S))
-        if now < group.first_at + limits.hold_s:
-            later = min(later, group.first_at + limits.hold_s)
-        until = limits.seat_patience_s if self._has_waited(group, limits.patience_s, now) else limits.patience_s
+        if now < group.first_at + numbers.hold_s:
+            later = min(later, group.first_at + numbers.hold_s)
+        until = numbers.seat_patience_s if self._has_waited(group, numbers.patience_s, now) else numbers.patience_s
         return min(group.oldest_at + until, later)
 
     def _has_waited(self, group: _Group, seconds: float, now: float) -> bool:
         return now >= group.oldest_at + seconds
 
     def _fill(self, group: _Group, room: _Room, sent: dict[str, list[str]], now: float) -> None:
-        together = len(group.waiting) if now < group.first_at + self._limits.hold_s else 1
+        together = len(group.waiting) if now < group.first_at + self._parameters.hold_s else 1
         places = [room.at(replica, together) for replica in group.ranks]
-        if self._has_waited(group, self._limits.patience_s, now):
+        if self._has_waited(group, self._parameters.patience_s, now):
             places = [Spare(self.prefill_budget, place.requests) for place in places]
         considered = list(islice(group.waiting, _seats(places)))
 
         def preferred(number: int) -> Sequence[int]:
             prefix = considered[number].prefix
-            return self._prefers(prefix, group.ranks) if prefix and self._prefers else ()
+            return self._prefers(prefix, group.ranks) if prefix and self._prefers and self._parameters.prefix_divides else ()
 
         shares = divide([waiting.prefill_tokens for waiting in considered], places, preferred)
         for share in shares:

@@ -12,8 +12,9 @@ import numpy as np
 
 from router.fleet import Fleet, Floats
 from router.pace import PrefillPace
+from router.parameters import Parameters
 
-SLOW, SLOWEST = 2.0, 4.0
+SLOWEST = 4.0
 VIEW_S, PICTURE_S = 0.1, 0.005
 """How long what is worked out from reports, and from backlogs that shrink, is good for."""
 
@@ -33,25 +34,6 @@ class LoadReport:
     mask_ms: float = 0.0
     step_ms: float = 0.0
     step_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class LoadScale:
-    """What load is made of, in requests: one for each request, and one for every `tokens_per_request` outstanding prefill tokens. A request
-    that runs costs every step one token, a backlog costs the next step all of its tokens, and whoever comes next waits behind it: 64 is
-    where simulated bursts of one grammar waited least, without more grammars on each replica.
-
-    Reports count in full until `fresh_s` and not at all from `stale_s` on. They are smoothed over `smooth_s`, and step times over
-    `steps_smooth_s`: long prompts and a busy machine make any engine slow for seconds. Between reports half of a prefill backlog is
-    worked off every `half_life_s`, or as fast as reports have shown.
-    """
-
-    tokens_per_request: float = 64.0
-    fresh_s: float = 15.0
-    stale_s: float = 45.0
-    smooth_s: float = 2.0
-    steps_smooth_s: float = 20.0
-    half_life_s: float = 0.25
 
 
 @dataclass(slots=True)
@@ -130,10 +112,10 @@ class LoadBoard:
     replica without a report that counts is taken to have as many of the others' as the average one: silence must not look idle.
     """
 
-    def __init__(self, clock: Callable[[], float], scale: LoadScale | None = None) -> None:
+    def __init__(self, clock: Callable[[], float], parameters: Parameters | None = None) -> None:
         self._clock = clock
-        self._scale = scale or LoadScale()
-        self._pace = PrefillPace(self._scale.half_life_s)
+        self._parameters = parameters or Parameters()
+        self._pace = PrefillPace(self._parameters.half_life_s)
         self._sent: dict[str, _Sent] = {}
         self._reports: dict[str, LoadReport] = {}
         self._moves: dict[str, deque[_Moved]] = {}
@@ -159,14 +141,14 @@ class LoadBoard:
         """Reports of strangers, and those that are stale or older than the last one, change nothing: False."""
         at, now, known = self.fleet.positions.get(report.replica), self._clock(), self._columns
         taken = min(report.taken_at, now)
-        if at is None or now - taken >= self._scale.stale_s or taken <= known.taken_at[at]:
+        if at is None or now - taken >= self._parameters.stale_s or taken <= known.taken_at[at]:
             return False
         since = [move for move in self._moves[report.replica] if move.at > taken]
         self._learn_pace(at, report, taken)
         own_then = known.own[at] - sum(move.requests for move in since)
         expected = max(0.0, known.others[at] + (own_then - known.own_then[at]) * self._view.ratio)
         known_at = float(known.taken_at[at])
-        keeps = math.exp((known_at - taken) / self._scale.smooth_s)
+        keeps = math.exp((known_at - taken) / self._parameters.smooth_s)
         reported = max(0.0, report.running + report.waiting - own_then)
         known.others[at], known.others_then[at] = expected * keeps + reported * (1 - keeps), reported
         known.own_then[at], known.taken_at[at] = own_then, taken
@@ -174,7 +156,7 @@ class LoadBoard:
         known.sent[at] = sum(move.tokens * self._left(now - move.at) for move in since if move.sent_at > taken)
         known.sent_at[at] = now
         self._view_at, self._picture = -math.inf, None
-        self._learn_step(at, report.step_ms, math.exp((known_at - taken) / self._scale.steps_smooth_s))
+        self._learn_step(at, report.step_ms, math.exp((known_at - taken) / self._parameters.steps_smooth_s))
         self._reports[report.replica] = report
         return True
 
@@ -199,7 +181,7 @@ class LoadBoard:
 
     def loads(self) -> Floats:
         """In requests, by position in the fleet; good until something happens. A replica whose steps take much longer than usual counts as
-        loaded by as much more; less than `SLOW` times as long is what a fuller batch takes."""
+        loaded by as much more; less than `slow` times as long is what a fuller batch takes."""
         return self._pictured().loads
 
     def requests(self) -> Floats:
@@ -228,10 +210,10 @@ class LoadBoard:
     def _viewed(self, now: float) -> _View:
         """As of the last report, or of a moment ago: it is asked for with every request."""
         if not 0 <= now - self._view_at < VIEW_S:
-            known, scale = self._columns, self._scale
-            trust = np.clip((known.taken_at + (scale.stale_s - now)) / (scale.stale_s - scale.fresh_s), 0.0, 1.0)
+            known, numbers = self._columns, self._parameters
+            trust = np.clip((known.taken_at + (numbers.stale_s - now)) / (numbers.stale_s - numbers.fresh_s), 0.0, 1.0)
             trusted = float(trust.sum())
-            ratio = float(trust @ known.others) / (float(trust @ known.own_then) + trusted) if trusted else 0.0
+            ratio = numbers.extrapolates * float(trust @ known.others) / (float(trust @ known.own_then) + trusted) if trusted else 0.0
             self._view, self._view_at = _View(trust, trusted, ratio), now
         return self._view
 
@@ -258,7 +240,7 @@ class LoadBoard:
         requests = own + trust * _others(maximum, own, own_then, others, ratio) + (1 - trust) * picture.usual
         left = backlog * exp2(-maximum(0.0, picture.at - taken_at) / half_life_s)
         left += sent * exp2(-maximum(0.0, picture.at - sent_at) / half_life_s) * (1 + ratio)
-        return requests, (requests + left / self._scale.tokens_per_request) * slow
+        return requests, (requests + left / self._parameters.tokens_per_request) * slow
 
     def _left(self, seconds: float) -> float:
         """The share of a prefill backlog that is not yet worked off."""
@@ -275,14 +257,14 @@ class LoadBoard:
         moves = self._moves[self.fleet.ids[at]]
         moves.append(move)
         # Only a report that is older than these could ask for them, and such a one does not count.
-        while moves and moves[0].at < max(move.at - self._scale.stale_s, float(known.taken_at[at])):
+        while moves and moves[0].at < max(move.at - self._parameters.stale_s, float(known.taken_at[at])):
             moves.popleft()
 
     def _learn_pace(self, at: int, report: LoadReport, taken: float) -> None:
         known = self._columns
         sent = sum(move.tokens for move in self._moves[report.replica] if known.taken_at[at] < move.at <= taken and move.requests > 0)
         seconds = taken - float(known.taken_at[at])
-        if seconds < math.inf:
+        if seconds < math.inf and self._parameters.learns_pace:
             self._pace.observed(float(known.backlog[at]), sent * (1 + self._view.ratio), seconds, report.outstanding_prefill_tokens)
 
     def _learn_step(self, at: int, step_ms: float, keeps: float) -> None:
@@ -296,7 +278,7 @@ class LoadBoard:
             steps = self._columns.step_ms
             usual = float(np.nanmedian(steps)) if np.isfinite(steps).any() else math.nan
             slowness = np.nan_to_num(steps / usual, nan=1.0)
-            self._slowness = np.where(slowness < SLOW, 1.0, np.minimum(slowness, SLOWEST))
+            self._slowness = np.where(slowness < self._parameters.slow, 1.0, np.minimum(slowness, SLOWEST))
         return self._slowness
 
 

@@ -7,7 +7,6 @@ stops requests that healthy replicas could answer, so that here every failure of
 from __future__ import annotations
 
 import logging
-import math
 import random
 import time
 from collections import defaultdict
@@ -20,10 +19,9 @@ from typing import Any
 from ray.serve._private.common import RequestMetadata
 from ray.serve.request_router import PendingRequest, ReplicaID, RequestRouter, RunningReplica
 
-from router.affinity import BOUND, AffinityLimits
 from router.dispatcher import Dispatched, Dispatcher
 from router.fleet import Fleet, Member
-from router.grouping import PREFILL_BUDGET, WINDOW_S, GroupingLimits
+from router.parameters import Parameters
 from router.rare_log import RareLog
 from router.reading import read_call, read_report
 from router.waiting_room import WaitingRoom
@@ -47,8 +45,7 @@ class SchemaRouter(RequestRouter):
     """Requests with a `session_id`, which is the key of their grammar, go to the replica of that grammar, in groups; all others to the
     less loaded of two. Who finds it full goes to the next one in rank and then to any other.
 
-    Keyword arguments (`request_router_kwargs`): `bound` and `seats` of `AffinityLimits`, `window_s` and `prefill_budget` of
-    `GroupingLimits`.
+    Keyword arguments (`request_router_kwargs`): any of `Parameters`.
     """
 
     dispatcher_class: type[Dispatcher] = Dispatcher
@@ -69,11 +66,8 @@ class SchemaRouter(RequestRouter):
         with self._guarded():
             self._set_policy(self.policy(**kwargs))
 
-    def policy(
-        self, bound: float = BOUND, window_s: float = WINDOW_S, prefill_budget: int = PREFILL_BUDGET, seats: float = math.inf
-    ) -> Dispatcher:
-        grouping = GroupingLimits(window_s=window_s, prefill_budget=prefill_budget)
-        return self.dispatcher_class(random.Random(), time.time, AffinityLimits(bound=bound, seats=seats), grouping)
+    def policy(self, **parameters: Any) -> Dispatcher:
+        return self.dispatcher_class(random.Random(), time.time, Parameters(**parameters))
 
     def _set_policy(self, policy: Dispatcher) -> None:
         self.dispatcher = policy

@@ -11,7 +11,7 @@ import torch
 from grammar_service.backends import CompiledGrammar, Matcher, backend_named, select_backend
 from grammar_service.backends.trial import accepted_prefix
 from grammar_service.spec import STANDARD, GrammarKind, GrammarSpec
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.tiny_tokenizer import STOP_ID, tiny_tokenizer
 
 _TOKENIZER = tiny_tokenizer()

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grammar_service.regex import literal
+from grammar_service.regexes.rendering import literal
 
 _PIECES = [
     *(

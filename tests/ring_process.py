@@ -11,16 +11,15 @@ import os
 import resource
 import sys
 import tempfile
-import time
 from dataclasses import astuple
 from itertools import count
 
 from model_service.errors import MaskError
-from model_service.masks.ring import RingReader, RingWriter
-from model_service.masks.shared_memory import MemoryAddress
+from model_service.masks.ring.ring import FrameRef, RingReader, RingWriter
+from model_service.shared_memory import MemoryAddress
 
+SLOTS = 2
 SLOT_BYTES = 1 << 18
-FOREVER_S = 300.0
 
 
 def payload(sequence: int, size_bytes: int = SLOT_BYTES) -> bytes:
@@ -31,7 +30,7 @@ def payload(sequence: int, size_bytes: int = SLOT_BYTES) -> bytes:
 def main() -> None:
     role, *arguments = sys.argv[1:]
     if role == "writer":
-        _write(RingWriter(slots=2, slot_bytes=SLOT_BYTES, checksums=False))
+        _write(RingWriter(slots=SLOTS, slot_bytes=SLOT_BYTES, checksums=False))
     else:
         pid, descriptor, name = json.loads(arguments[0])
         _read(RingReader(MemoryAddress(pid, descriptor, name)))
@@ -69,7 +68,7 @@ def _read(reader: RingReader) -> None:
     for line in sys.stdin:
         sequence = int(line.split()[1])
         try:
-            frame = reader.read(sequence, time.monotonic() + FOREVER_S)
+            frame = reader.read(FrameRef(reader.address, sequence, SLOT_BYTES))
             _say("whole" if frame == payload(sequence) else "TORN")
         except MaskError as error:
             _say(type(error).__name__)

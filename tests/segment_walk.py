@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from grammar_service.backends import CompiledGrammar, Matcher
 from grammar_service.segments import Segment, Segmenter
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed
 
 

@@ -8,20 +8,22 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from random import Random
+from threading import Event
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from grammar_service.backends import CompiledGrammar, Matcher
-from grammar_service.tokenizer import GrammarTokenizer
-from model_service.masks.client import Asked, FrameRef, MaskClient
-from model_service.masks.frame import decode, free_row
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from model_service.masks.client import Asked, MaskClient
+from model_service.masks.frames.frame import decode, free_row
 from model_service.masks.messages import VERSION, Hello
-from model_service.masks.ring import RingReader
+from model_service.masks.ring.ring import FrameRef, RingReader
+from model_service.shared_memory import MemoryAddress
+from tests.waiting import PATIENCE_S, TICK_S
 
 Ints = npt.NDArray[np.int32]
-PATIENCE_S = 60.0
 
 
 def hello(tokenizer: GrammarTokenizer, channel: str, most_rows: int = 256) -> Hello:
@@ -106,17 +108,33 @@ class WalkingEngine:
 
     def compare(self, asked: Asked, reference: FrameRef, rows: Mapping[str, Sequence[int]]) -> None:
         frame = decode(_read(reference))
-        found = np.zeros((frame.header.logits, frame.header.row_words), dtype=np.int32)
-        frame.expand(found)
+        logits = torch.zeros(frame.header.logits, frame.header.vocab_size)
+        frame.apply(logits)
         expected = [expected_rows(self.walks[request_id].matcher, rows[request_id], self._vocab_size) for request_id in asked.request_ids]
         assert [len(own) for own in expected] == list(asked.counts)
-        assert np.array_equal(found, np.concatenate(expected))
+        assert np.array_equal(logits.numpy() == 0, _allowed(np.concatenate(expected), self._vocab_size))
 
     def await_masks(self, drafts: int = 0) -> None:
         """Until there are masks of all; nobody takes a token."""
         until = time.monotonic() + PATIENCE_S
         while self.masked(drafts) != self.walks.keys():
-            assert time.monotonic() < until, self.client.counters
+            left = until - time.monotonic()
+            assert left > 0, self.client.link
+            self._await_message(left)
+
+    @property
+    def ring(self) -> MemoryAddress | None:
+        """That of the broadcaster, while it is there."""
+        link = self.client.link
+        return link.ring.address if link is not None and link.ring is not None else None
+
+    def _await_message(self, seconds: float) -> None:
+        """Unless all that could be waited for has been said."""
+        if self.client.link is None:
+            # Nothing tells that somebody listens at last.
+            Event().wait(TICK_S)
+        elif len(self.client._requests.ready([(request_id, ()) for request_id in self.walks])) < len(self.walks):
+            self.client.link.poll(seconds)
 
     def _drafts(self, walk: Walk, most: int) -> list[int]:
         """Mostly what the grammar allows, at times what it forbids, or padding."""
@@ -131,6 +149,10 @@ class WalkingEngine:
         return drafts
 
 
+def _allowed(rows: Ints, vocab_size: int) -> npt.NDArray[np.bool_]:
+    return np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little", count=vocab_size).astype(np.bool_)
+
+
 def _read(reference: FrameRef) -> bytes:
     with closing(RingReader(reference.address)) as reader:
-        return reader.read(reference.sequence, time.monotonic())
+        return reader.read(reference)

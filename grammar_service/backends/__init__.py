@@ -1,3 +1,5 @@
+"""The libraries behind one protocol, and which of them serves a spec."""
+
 from grammar_service.backends.protocol import Backend, CompiledGrammar, CompiledPayload, Fault, Matcher
 from grammar_service.backends.selection import backend_named, select_backend, select_stopgap
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from grammar_service.backends.protocol import Matcher
-from grammar_service.token_spaces import TokenSpaces, advance
+from grammar_service.vocabulary.token_spaces import TokenSpaces, advance
 
 
 class BoundedWhitespace:

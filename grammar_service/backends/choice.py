@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grammar_service.errors import InvalidGrammar
-from grammar_service.json_text import parse_json
+from grammar_service.schema.json_text import parse_json
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 

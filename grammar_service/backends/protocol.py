@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from grammar_service.fault import Fault
+from grammar_service.schema.fault import Fault
 from grammar_service.spec import GrammarSpec
 
 if TYPE_CHECKING:
     import torch
 
-    from grammar_service.tokenizer import GrammarTokenizer
+    from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 __all__ = ["Backend", "CompiledGrammar", "CompiledPayload", "Fault", "Matcher"]
 
@@ -84,12 +84,14 @@ class Backend(Protocol):
             InvalidGrammar, GrammarTooLarge, UnsupportedGrammar: the spec is at fault whatever the backend.
         """
 
-    def written(self, spec: GrammarSpec) -> str | None:
+    def library_source(self, spec: GrammarSpec) -> str | None:
         """What `compile` would give the library for a spec without faults, None where that is not for another process to write."""
 
-    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, written: str | None = None) -> CompiledPayload:
-        """The payload with its costs; `written` is that of the spec, where somebody has it. Native code: run it in the sandbox. Raises
-        GrammarError."""
+    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, library_source: str | None = None) -> CompiledPayload:
+        """The payload with its costs; `library_source` is that of the spec, where somebody has it. Native code: run it in the sandbox.
+
+        Raises GrammarError.
+        """
 
     def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
         """The grammar of an authentic payload, read or compiled once more: keep the backend, since that goes faster where it is warm.

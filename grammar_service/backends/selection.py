@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from grammar_service.backends.llguidance_backend import LlguidanceBackend
+from grammar_service.backends.llguidance.backend import LlguidanceBackend
 from grammar_service.backends.protocol import Backend, Fault
-from grammar_service.backends.xgrammar_backend import XgrammarBackend
+from grammar_service.backends.xgrammar.backend import XgrammarBackend
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.spec import COMPACT, JSON_KINDS, GrammarKind, GrammarSpec
+
+MOST_NAMED = 5
+"""Places at fault that one message names."""
 
 
 def backend_named(name: str) -> Backend:
@@ -32,9 +35,17 @@ def select_backend(spec: GrammarSpec) -> Backend:
             return backend
         # The last candidate's faults come first: it enforces the most, and so names the keyword that is really in the way.
         refused = [*faults, *refused]
-    refused.sort(key=lambda fault: fault.pointer is None)
-    named = "; ".join(f"{fault.pointer or ''} {fault.message}".strip() for fault in refused[:5])
-    raise UnsupportedGrammar(f"no backend enforces the whole constraint: {named}", refused[0].pointer)
+    raise _refusal(refused)
+
+
+def _refusal(faults: list[Fault]) -> UnsupportedGrammar:
+    """The first fault of each place; those with a reason before the others, which might have been rewritten."""
+    places: dict[str, Fault] = {}
+    for fault in sorted(faults, key=lambda fault: (fault.because is None, fault.pointer is None)):
+        places.setdefault(fault.message if fault.pointer is None else fault.pointer, fault)
+    told = list(places.values())
+    named = "; ".join(f"{fault.pointer or ''} {fault.text}".strip() for fault in told[:MOST_NAMED])
+    return UnsupportedGrammar(f"no backend enforces the whole constraint: {named}", told[0].pointer)
 
 
 def select_stopgap(spec: GrammarSpec, backend: Backend) -> Backend | None:

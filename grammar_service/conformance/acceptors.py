@@ -11,9 +11,9 @@ import xgrammar
 
 from grammar_service.backends import Matcher, select_backend
 from grammar_service.errors import UnsupportedGrammar
-from grammar_service.json_text import Json
+from grammar_service.schema.json_text import Json
 from grammar_service.spec import STANDARD, GrammarKind, GrammarSpec
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 if TYPE_CHECKING:
     from llguidance._lib import JsonCompileOptions

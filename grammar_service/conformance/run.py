@@ -14,7 +14,7 @@ from grammar_service.conformance.suite import Group, read_suite
 from grammar_service.conformance.verdict import Deviation, Outcome, Reason, Tally, outcome_of
 from grammar_service.conformance.walk import Walked, walk_group
 from grammar_service.errors import CompileFailed, CompileTimeout
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 OPEN, CLOSED, XGRAMMAR, LLGUIDANCE = "maskcast", "maskcast, closed", "xgrammar alone", "llguidance alone"
 DEADLINE_S = 20.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grammar_service.errors import UnusableFile
-from grammar_service.json_text import Json
+from grammar_service.schema.json_text import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from grammar_service.conformance.acceptors import Acceptor, Compile
 from grammar_service.conformance.suite import Case, Group
 from grammar_service.conformance.verdict import Reason
 from grammar_service.errors import GrammarError
-from grammar_service.json_text import Json
-from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.schema.json_text import Json
+from grammar_service.schema.keywords import mapped
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 _MOST_ORDERS = 5000
 
@@ -84,14 +84,4 @@ def _with_integers(value: Json) -> Json:
 def _without_format(schema: Json) -> Json:
     if not isinstance(schema, dict):
         return schema
-    return {keyword: _unformatted(keyword, value) for keyword, value in schema.items() if keyword != "format"}
-
-
-def _unformatted(keyword: str, value: Json) -> Json:
-    if keyword in ONE_SUBSCHEMA:
-        return _without_format(value)
-    if keyword in LIST_OF_SUBSCHEMAS and isinstance(value, list):
-        return [_without_format(item) for item in value]
-    if keyword in MAP_OF_SUBSCHEMAS and isinstance(value, dict):
-        return {name: _without_format(member) for name, member in value.items()}
-    return value
+    return mapped({keyword: value for keyword, value in schema.items() if keyword != "format"}, _without_format)

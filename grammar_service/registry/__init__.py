@@ -1,3 +1,5 @@
+"""Grammars that have names: what is kept of them, and where."""
+
 from grammar_service.registry.entry import MAX_ID_LENGTH, GrammarEntry, is_valid_id
 from grammar_service.registry.names import GrammarNames
 from grammar_service.registry.store import RegistryStore

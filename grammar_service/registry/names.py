@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 
 import msgspec
 
-from grammar_service.cache.memory import MemoryCache
+from grammar_service.artifacts.cache.memory import MemoryCache
 from grammar_service.errors import CacheUnavailable, EntryError
 from grammar_service.registry.entry import GrammarEntry, is_valid_id
 from grammar_service.registry.store import RegistryStore
@@ -21,7 +21,7 @@ class GrammarNames:
     def __init__(self, fixed: Mapping[str, GrammarEntry], store: RegistryStore | None, seen_bytes: int = SEEN_BYTES) -> None:
         self._fixed = fixed
         self._store = store
-        self._seen = MemoryCache(seen_bytes)
+        self._seen: MemoryCache[bytes] = MemoryCache(seen_bytes)
 
     def is_fixed(self, name: str) -> bool:
         return name in self._fixed

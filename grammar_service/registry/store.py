@@ -10,7 +10,7 @@ from typing import cast
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from grammar_service.cache.link import LinkCounters, RedisLink
+from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from grammar_service.errors import EntryError
 from grammar_service.registry.entry import GrammarEntry, seal, unseal
 

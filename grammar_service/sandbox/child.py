@@ -7,14 +7,14 @@ from typing import Protocol
 
 import msgspec
 
-from grammar_service.errors import ArtifactError
+from grammar_service.errors import ArtifactError, MaskcastError
 from grammar_service.sandbox.wire import LENGTH_BYTES, Job, Result, body_length, frame
 
 _RESULT_SLACK = 64 * 1024
 """What a result holds besides its payload."""
 
 
-class ChildDied(Exception):
+class ChildDied(MaskcastError):
     """A process of the sandbox ended, or sent something else than a message, before it had answered."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from grammar_service.json_text import Json
+from grammar_service.schema.json_text import Json
 from grammar_service.spec import COMPACT, FLEXIBLE, STANDARD, GrammarKind, GrammarSpec
 
 _SCALARS: dict[str, Json] = {

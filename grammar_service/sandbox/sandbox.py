@@ -12,7 +12,7 @@ from grammar_service.backends.protocol import CompiledPayload
 from grammar_service.errors import PoolUnavailable
 from grammar_service.limits import Limits, check_size
 from grammar_service.messages import CompileRequest
-from grammar_service.resolve import ResolvedGrammar
+from grammar_service.resolve import Resolution
 from grammar_service.sandbox.nursery import Nursery
 from grammar_service.sandbox.slot import Slot
 from grammar_service.sandbox.turns import FairTurns
@@ -44,9 +44,9 @@ class SandboxSettings:
 class Sandbox:
     """Compiles specs, each tenant in its turn. One zygote, children for quick backends, and the workers for the others."""
 
-    def __init__(self, tokenizer_path: str | Path, vocab_size: int | None, settings: SandboxSettings = SandboxSettings()) -> None:
+    def __init__(self, tokenizer_path: str | Path, settings: SandboxSettings = SandboxSettings()) -> None:
         memory, output = settings.memory_limit_bytes, settings.output_limit_bytes
-        setup = Setup(str(tokenizer_path), vocab_size, settings.limits, memory, output, settings.threads, os.getpid())
+        setup = Setup(str(tokenizer_path), settings.limits, memory, output, settings.threads, os.getpid())
         self._limits = settings.limits
         self._nursery = Nursery(setup, settings.start_timeout_s)
         self._quick = [Slot(self._nursery, background=False) for _ in range(QUICK_CHILDREN)]
@@ -84,18 +84,18 @@ class Sandbox:
             PoolBusy: the queue is full.
             PoolUnavailable: no child could be started, the sandbox is closed, or the key is not the grammar's.
         """
-        result = await self._run(Job(request.spec, request.backend, request.written), request.tenant, deadline_s)
+        result = await self._run(Job(request.spec, request.backend, request.library_source), request.tenant, deadline_s)
         assert isinstance(result, Payload)
         if result.key not in (None, request.key):
             # It names what every replica and Redis will take the artifact for, so it is not believed but computed.
             raise PoolUnavailable("the request's key is not its grammar's here: do all nodes run the same versions and model?")
         return result.payload
 
-    async def resolve(self, spec: GrammarSpec, deadline_s: float, tenant: str) -> ResolvedGrammar:
+    async def resolve(self, spec: GrammarSpec, deadline_s: float, tenant: str) -> Resolution:
         """As `resolve` does, for specs so long that it takes a while. Raises as `compile` does."""
         result = await self._run(Job(spec, None), tenant, deadline_s)
         assert isinstance(result, Resolved)
-        return ResolvedGrammar(spec, result.key, result.backend, result.stopgap, written=result.written, home=result.key)
+        return Resolution(spec, result.key, result.backend, result.stopgap, result.library_source, result.warnings)
 
     async def _run(self, job: Job, tenant: str, deadline_s: float) -> Payload | Resolved:
         check_size(job.spec, self._limits)

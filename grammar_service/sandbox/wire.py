@@ -16,6 +16,7 @@ from grammar_service.errors import ArtifactError
 from grammar_service.limits import Limits
 from grammar_service.messages import Refusal, Stopgap
 from grammar_service.spec import GrammarSpec
+from grammar_service.warning import ConstraintWarning
 
 LENGTH_BYTES = 4
 MAX_PACKET_BYTES = 64 * 1024
@@ -25,7 +26,6 @@ class Setup(msgspec.Struct, frozen=True):
     """First to the zygote. `parent` is the process whose death ends it; `limits` are those of a spec, the others those of one child."""
 
     tokenizer_path: str
-    vocab_size: int | None
     limits: Limits
     memory_limit_bytes: int
     output_limit_bytes: int
@@ -56,12 +56,12 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What to do with one spec: compile it on `backend`, whose name None means that it is only to be resolved. `written` is what
-    the backend's library is to be given for it; the spec has been checked and has its key where that was written."""
+    """What to do with one spec: compile it on `backend`, whose name None means that it is only to be resolved. `library_source` is what
+    the backend's library is to be given for it; where somebody has written that, the spec has been checked and has its key."""
 
     spec: GrammarSpec
     backend: str | None
-    written: str | None = None
+    library_source: str | None = None
 
 
 class Payload(msgspec.Struct, frozen=True, tag=True):
@@ -72,12 +72,13 @@ class Payload(msgspec.Struct, frozen=True, tag=True):
 
 
 class Resolved(msgspec.Struct, frozen=True, tag=True):
-    """What `resolve` makes of the spec, without the spec."""
+    """A `Resolution` without its spec, which whoever asked has."""
 
     key: str
     backend: str
     stopgap: Stopgap | None
-    written: str | None
+    library_source: str | None
+    warnings: tuple[ConstraintWarning, ...]
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):

@@ -18,7 +18,7 @@ from grammar_service.messages import Refusal
 from grammar_service.resolve import resolve
 from grammar_service.sandbox.wire import Job, Payload, Refused, Resolved, Result, Setup, frame, read_frame
 from grammar_service.spec import GrammarSpec
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 _BACKGROUND_NICE = 10
 
@@ -58,22 +58,22 @@ class Worker:
             return Refused(Refusal.of(CompileFailed("compiling the grammar took more memory than it may")))
 
     def _resolved(self, spec: GrammarSpec) -> Resolved:
-        grammar = resolve(spec, self._setup.limits, self.fingerprint)
-        return Resolved(grammar.key, grammar.backend, grammar.stopgap, grammar.written)
+        resolution = resolve(spec, self._setup.limits, self.fingerprint)
+        return Resolved(resolution.key, resolution.backend, resolution.stopgap, resolution.library_source, resolution.warnings)
 
     def _compiled(self, job: Job, backend: Backend) -> Payload:
-        if job.written is None:
+        if job.library_source is None:
             self._check(job.spec, backend)
-        payload = backend.compile(job.spec, self._tokenizer, job.written)
+        payload = backend.compile(job.spec, self._tokenizer, job.library_source)
         if len(payload.data) > self._setup.output_limit_bytes:
             raise GrammarTooLarge(f"the compiled grammar has {len(payload.data)} bytes, the limit is {self._setup.output_limit_bytes}")
-        is_told = job.written is not None
+        is_told = job.library_source is not None
         return Payload(None if is_told else grammar_key(job.spec, backend.name, backend.version, self.fingerprint), payload)
 
     def _check(self, spec: GrammarSpec, backend: Backend) -> None:
         check_limits(spec, self._setup.limits)
         if faults := backend.unsupported(spec):
-            raise UnsupportedGrammar(faults[0].message, faults[0].pointer)
+            raise UnsupportedGrammar(faults[0].text, faults[0].pointer)
 
 
 def _give_way() -> None:

@@ -15,12 +15,12 @@ import socket
 import msgspec
 
 from grammar_service.backends import Backend, backend_named
-from grammar_service.backends.xgrammar_backend import XgrammarBackend
+from grammar_service.backends.xgrammar.backend import XgrammarBackend
 from grammar_service.heap import settle_heap
 from grammar_service.sandbox.prewarm import TYPICAL
 from grammar_service.sandbox.wire import Done, Order, Ready, Setup, read_packet
 from grammar_service.sandbox.worker import Worker
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 _PR_SET_PDEATHSIG = 1
 _CACHE_SHARE = 8
@@ -55,7 +55,7 @@ def end_with(parent: int) -> None:
 
 
 def _warm_worker(setup: Setup) -> Worker:
-    tokenizer = GrammarTokenizer.load(setup.tokenizer_path, setup.vocab_size)
+    tokenizer = GrammarTokenizer.load(setup.tokenizer_path)
     compiler = XgrammarBackend(setup.threads, setup.memory_limit_bytes // _CACHE_SHARE)
     backends: dict[str, Backend] = {backend.name: backend for backend in (compiler, backend_named("llguidance"))}
     for backend in backends.values():

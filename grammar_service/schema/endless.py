@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 
-from grammar_service.json_text import Json
-from grammar_service.pointer import join
+from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import Schema
+from grammar_service.schema.pointer import join
 from grammar_service.schema.references import References
 
 

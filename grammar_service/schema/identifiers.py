@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from urllib.parse import quote, unquote, urldefrag, urljoin
 
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
-from grammar_service.json_text import Json
-from grammar_service.pointer import join
-from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, Schema, subschemas
+from grammar_service.schema.json_text import Json
+from grammar_service.schema.keywords import Schema, mapped_at, subschemas
+from grammar_service.schema.pointer import join
 
 _NAMES = frozenset({"$id", "$anchor", "$dynamicAnchor"})
 _NAMING = _NAMES | {"$dynamicRef"}
@@ -82,17 +82,8 @@ class _Names:
             if keyword in ("$ref", "$dynamicRef"):
                 copy["$ref"] = "#" + quote(self._target(str(value), keyword, pointer), safe=_SAFE)
             elif keyword not in _NAMES:
-                copy[keyword] = self._inner(keyword, value, join(pointer, keyword))
-        return copy
-
-    def _inner(self, keyword: str, value: Json, pointer: str) -> Json:
-        if keyword in ONE_SUBSCHEMA:
-            return self.replaced(value, pointer)
-        if keyword in LIST_OF_SUBSCHEMAS and isinstance(value, list):
-            return [self.replaced(item, join(pointer, index)) for index, item in enumerate(value)]
-        if keyword in MAP_OF_SUBSCHEMAS and isinstance(value, dict):
-            return {name: self.replaced(member, join(pointer, name)) for name, member in value.items()}
-        return value
+                copy[keyword] = value
+        return mapped_at(pointer, copy, self.replaced)
 
     def _target(self, reference: str, keyword: str, pointer: str) -> str:
         where = join(pointer, keyword)

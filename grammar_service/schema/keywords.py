@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from grammar_service.json_text import Json
-from grammar_service.pointer import join
+from grammar_service.schema.json_text import Json
+from grammar_service.schema.pointer import join
 
 Schema = dict[str, Json]
 
@@ -95,6 +95,26 @@ def subschemas(pointer: str, schema: Schema) -> Iterator[tuple[str, Json]]:
         elif keyword in MAP_OF_SUBSCHEMAS and isinstance(value, dict):
             for name, member in value.items():
                 yield join(pointer, keyword, name), member
+
+
+def mapped(schema: Schema, change: Callable[[Json], Json]) -> Schema:
+    """A copy of a schema, each direct subschema replaced by what `change` makes of it."""
+    copy = dict(schema)
+    # A loop, since comprehensions take frames of their own where `change` recurses.
+    for keyword, value in schema.items():
+        if keyword in ONE_SUBSCHEMA:
+            copy[keyword] = change(value)
+        elif keyword in LIST_OF_SUBSCHEMAS and isinstance(value, list):
+            copy[keyword] = [change(item) for item in value]
+        elif keyword in MAP_OF_SUBSCHEMAS and isinstance(value, dict):
+            copy[keyword] = {name: change(member) for name, member in value.items()}
+    return copy
+
+
+def mapped_at(pointer: str, schema: Schema, change: Callable[[Json, str], Json]) -> Schema:
+    """The same where `change` needs a subschema's pointer too; `pointer` is that of the schema."""
+    pointers = (inner for inner, _ in subschemas(pointer, schema))
+    return mapped(schema, lambda inner: change(inner, next(pointers)))
 
 
 def walk(document: Json) -> Iterator[tuple[str, Json]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
-from grammar_service.json_text import Json
-from grammar_service.pointer import join, of_fragment
+from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import IN_PLACE, Schema
+from grammar_service.schema.pointer import join, of_fragment
 
 _MAX_CHAIN = 64
 

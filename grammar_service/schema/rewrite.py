@@ -7,25 +7,29 @@ again. What is written allows exactly the values that were allowed before; where
 from __future__ import annotations
 
 from grammar_service.errors import GrammarError
-from grammar_service.schema.algebra.inexact import Inexact
-from grammar_service.schema.algebra.reading import Reader
-from grammar_service.schema.algebra.writing import Writer
+from grammar_service.schema.algebra.inexact import Reason
 from grammar_service.schema.keywords import Schema, walk
+from grammar_service.schema.reading.document import Document
+from grammar_service.schema.reading.reader import Reader
 from grammar_service.schema.references import References
+from grammar_service.schema.writing.writer import Writer
 
 GROWTH = 4
 """A rewrite has at most this many times the schemas of the original, and SPARE more."""
 SPARE = 200
 MAX_SCHEMAS = 2000
+"""Schemas in a document that is rewritten, and in its rewrite: 0.3 s for as many."""
 
 
-def rewritten(document: Schema) -> Schema | None:
-    """The rewrite of a schema in normal form, None where there is none."""
+def rewrite(document: Schema) -> Schema | Reason:
+    """The rewrite of a schema in normal form, or why there is none."""
     try:
         references = References(dict(walk(document)))
         if len(references.schemas) > MAX_SCHEMAS:
-            return None
+            return Reason(f"a schema of more than {MAX_SCHEMAS} parts is not rewritten")
         most = min(MAX_SCHEMAS, GROWTH * len(references.schemas) + SPARE)
-        return Writer(Reader(references.schemas), most).document()
-    except (Inexact, GrammarError, RecursionError):
-        return None
+        return Writer(Reader(Document(references.schemas)), most).document()
+    except GrammarError as error:
+        return Reason.of(error)
+    except RecursionError:
+        return Reason("a schema that is nested as deep as this is not rewritten")

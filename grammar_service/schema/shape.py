@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from grammar_service.errors import InvalidGrammar
-from grammar_service.json_text import Json, equality_text
-from grammar_service.pointer import join
+from grammar_service.schema.json_text import Json, equality_text
 from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, Schema
+from grammar_service.schema.pointer import join
 
 TYPES = frozenset({"null", "boolean", "object", "array", "number", "string", "integer"})
 

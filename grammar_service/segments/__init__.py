@@ -1,3 +1,5 @@
+"""What a grammar leaves no choice about, in the tokenizer's own tokens."""
+
 from grammar_service.segments.segment import Segment
 from grammar_service.segments.segmenter import Segmenter
 

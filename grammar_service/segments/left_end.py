@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grammar_service.inner_encoder import InnerEncoder
 from grammar_service.segments.memo import Memo
+from grammar_service.vocabulary.inner_encoder import InnerEncoder
 
 MOST_TAIL = 32
 """Tokens looked back at where the tokenizer never starts anew: what a pre-tokenizer decides depends on nothing that far back."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grammar_service.inner_encoder import InnerEncoder
 from grammar_service.segments.allowed import Allowed
 from grammar_service.segments.extensions import Extensions
 from grammar_service.segments.left_end import Encoded
+from grammar_service.vocabulary.inner_encoder import InnerEncoder
 
 _PROBES = (
     *(

@@ -14,7 +14,7 @@ from grammar_service.segments.left_end import Encoded, LeftEnd
 from grammar_service.segments.memo import Memo
 from grammar_service.segments.right_end import RightEnd
 from grammar_service.segments.segment import END, NOTHING, Segment
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 _MOST_BYTES_PER_TOKEN = 8
 _MOST_RESULTS = 1 << 12

@@ -1,1 +1,1 @@
-"""Routing by schema against the less loaded of two replicas: the same requests to the same service, but for its router."""
+"""Routing on real engines: `python -m load_tests.routing`, `.faults` and `.overhead`."""

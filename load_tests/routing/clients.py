@@ -11,16 +11,13 @@ from typing import Any
 
 import httpx
 
+from load_tests.corpus.families.building import Schema
+from load_tests.errors import BenchFailed
 from load_tests.routing.traffic import Body
-from load_tests.schema_families.building import Schema
 
 PATIENCE_S = 180.0
 BUSY, RETRIES = 503, 2
 """Who is told to come again does, as often as OpenAI's client does."""
-
-
-class Refused(Exception):
-    """The service refuses what the load test needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +42,14 @@ async def compile_all(url: str, schemas: Sequence[Schema]) -> None:
     """Give each schema a name, one after the other: then they are compiled, in Redis, and no engine has heard of them.
 
     Raises:
-        Refused: a schema gets no name.
+        BenchFailed: a schema gets no name.
     """
     async with httpx.AsyncClient(base_url=url, timeout=PATIENCE_S, trust_env=False) as http:
         for number, schema in enumerate(schemas):
             named = {"id": f"schema-{number}", "structured_outputs": {"json": schema}}
             asked = await ask(http, named, "/v1/grammars")
             if not httpx.codes.is_success(asked.status):
-                raise Refused(f"schema {number} gets no name: {asked.status} {asked.code}")
+                raise BenchFailed(f"schema {number} gets no name: {asked.status} {asked.code}")
 
 
 async def _client(url: str, left: Iterator[Body], context: ssl.SSLContext) -> list[Asked]:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 
-from grammar_service.bench.quantiles import median, quantile, ratio
-from grammar_service.bench.report import Row, Target
+from deployments.reporting.quantiles import median, quantile, ratio
+from deployments.reporting.report import Row, Target
 from load_tests.routing.clients import Asked
 from load_tests.routing.page import Page, ReplicaFigures
 

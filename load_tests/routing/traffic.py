@@ -8,8 +8,8 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from load_tests.make_schemas import families
-from load_tests.schema_families.building import Schema
+from load_tests.corpus.families.building import Schema
+from load_tests.corpus.make_schemas import families
 from model_service.embedded.tasks import exercises
 
 SEED = 23

@@ -1,0 +1,1 @@
+"""A model of 2.6 million parameters that comes with the repository, and all that made it."""

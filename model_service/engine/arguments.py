@@ -8,19 +8,17 @@ from typing import Any
 
 from vllm.entrypoints.launchers.cli_args import make_arg_parser
 from vllm.utils.argparse_utils import FlexibleArgumentParser
-from vllm.v1.core.sched.scheduler import Scheduler
 
-from model_service.engine.broadcast import BroadcastAsyncScheduler, BroadcastJumpForwardScheduler, BroadcastScheduler
-from model_service.engine.jumping import JumpForwardScheduler
-from model_service.engine.scheduler import BROADCASTER, CHANNEL, MaskcastAsyncScheduler, MaskcastScheduler
-from model_service.engine.watched import COUNT_ROWS, FIGURES
-from model_service.engine.worker import MaskcastCPUWorker, MaskcastWorker
+from model_service.engine.core.scheduler import MaskcastAsyncScheduler, MaskcastScheduler
+from model_service.engine.core_options import BroadcasterOptions, CoreOptions
+from model_service.engine.workers.worker import MaskcastCPUWorker, MaskcastWorker
 from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings
+from model_service.shared_memory import MemoryAddress
 
 
-def parse_arguments(settings: EngineSettings, channel: str, figures: str = "") -> Namespace:
-    """vLLM's own argument object, so that its checks and defaults apply. `figures`: path of the page that the engine core counts on.
+def parse_arguments(settings: EngineSettings, channel: str, figures: MemoryAddress | None = None) -> Namespace:
+    """vLLM's own argument object, so that its checks and defaults apply. `figures`: the page that the engine core counts on.
 
     Raises:
         EngineSettingsError: vLLM refuses an argument.
@@ -37,7 +35,7 @@ class _Parser(FlexibleArgumentParser):
         raise ValueError(message)
 
 
-def _values(settings: EngineSettings, channel: str, figures: str) -> dict[str, Any]:
+def _values(settings: EngineSettings, channel: str, figures: MemoryAddress | None) -> dict[str, Any]:
     named = {
         "model": settings.model,
         "served_model_name": [settings.served_name],
@@ -53,8 +51,9 @@ def _values(settings: EngineSettings, channel: str, figures: str) -> dict[str, A
         "structured_outputs_config": {"backend": "xgrammar"},
     }
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
-    additional = {**_additional(settings, channel), FIGURES: figures, COUNT_ROWS: settings.count_mask_rows}
-    ours: dict[str, Any] = {"scheduler_cls": _path(_scheduler(settings)), "additional_config": additional}
+    scheduler = MaskcastScheduler if settings.jumps or not settings.on_gpu else MaskcastAsyncScheduler
+    options = _options(settings, channel, figures)
+    ours: dict[str, Any] = {"scheduler_cls": _path(scheduler), "additional_config": options.additional_config()}
     if settings.jumps or settings.mask_socket is not None or not settings.on_gpu:
         ours["worker_cls"] = _path(MaskcastWorker if settings.on_gpu else MaskcastCPUWorker)
     if settings.jumps:
@@ -62,19 +61,10 @@ def _values(settings: EngineSettings, channel: str, figures: str) -> dict[str, A
     return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args, **ours}
 
 
-def _additional(settings: EngineSettings, channel: str) -> dict[str, Any]:
-    if settings.mask_socket is None:
-        return {CHANNEL: channel}
-    return {CHANNEL: channel, BROADCASTER: {"socket": settings.mask_socket, "deadline_s": settings.mask_deadline_ms / 1000}}
-
-
-def _scheduler(settings: EngineSettings) -> type[Scheduler]:
-    broadcast = settings.mask_socket is not None
-    if settings.jumps:
-        return BroadcastJumpForwardScheduler if broadcast else JumpForwardScheduler
-    if settings.on_gpu:
-        return BroadcastAsyncScheduler if broadcast else MaskcastAsyncScheduler
-    return BroadcastScheduler if broadcast else MaskcastScheduler
+def _options(settings: EngineSettings, channel: str, figures: MemoryAddress | None) -> CoreOptions:
+    socket, deadline_s = settings.mask_socket, settings.mask_deadline_ms / 1000
+    broadcaster = BroadcasterOptions(socket, deadline_s) if socket is not None else None
+    return CoreOptions(channel, figures, settings.count_mask_rows, settings.jumps, broadcaster)
 
 
 def _path(of: type) -> str:

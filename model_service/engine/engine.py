@@ -20,11 +20,11 @@ from vllm.v1.metrics.ray_wrappers import RayPrometheusStatLogger
 
 from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import parse_arguments
-from model_service.engine.counted import ForcedTotals
-from model_service.engine.executors import executor_class
 from model_service.engine.keyed import KeyedEngine
+from model_service.engine.output_watch import ForcedTotals
+from model_service.engine.workers.executors import executor_class
 from model_service.errors import EngineDead, EngineSettingsError
-from model_service.jump_forward.telling import Teller
+from model_service.jump_forward.forced_usage import ForcedUsage
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Call, Endpoint, Head
 from model_service.settings import EngineSettings
 
@@ -41,7 +41,7 @@ class Engine:
 
     async def start(self) -> None:
         """Raises EngineSettingsError when vLLM refuses the arguments."""
-        arguments = parse_arguments(self._settings, self._channel, self._page.path)
+        arguments = parse_arguments(self._settings, self._channel, self._page.address)
         try:
             config = AsyncEngineArgs.from_cli_args(arguments).create_engine_config()
         except (ValueError, ValidationError) as error:
@@ -96,7 +96,7 @@ class Engine:
             EngineDead: the engine ended before it answered; later than that, the stream tells.
         """
         assert self._engine is not None, "start() comes first"
-        teller = Teller(self._engine.follow(call.request_id), call.mark_forced)
+        usage = ForcedUsage(self._engine.follow(call.request_id), call.mark_forced)
         try:
             answer = await self._serve(call)
         except EngineDeadError as error:
@@ -109,8 +109,8 @@ class Engine:
         if isinstance(answer, ErrorResponse):
             return Head(answer.error.code or HTTPStatus.INTERNAL_SERVER_ERROR, stream=False), _whole(answer.model_dump_json())
         if isinstance(answer, AsyncGenerator):
-            return Head(HTTPStatus.OK, stream=True), _events(answer, teller)
-        return Head(HTTPStatus.OK, stream=False), _whole(teller.whole(answer.model_dump_json()))
+            return Head(HTTPStatus.OK, stream=True), _events(answer, usage)
+        return Head(HTTPStatus.OK, stream=False), _whole(usage.whole(answer.model_dump_json()))
 
     async def _serve(self, call: Call) -> Any:
         body = dict(call.body)
@@ -127,7 +127,7 @@ async def _whole(answer: str) -> AsyncGenerator[str, None]:
     yield answer
 
 
-async def _events(events: AsyncGenerator[str, None], teller: Teller) -> AsyncGenerator[str, None]:
+async def _events(events: AsyncGenerator[str, None], usage: ForcedUsage) -> AsyncGenerator[str, None]:
     async with aclosing(events):
         async for event in events:
-            yield teller.event(event)
+            yield usage.event(event)

@@ -17,7 +17,7 @@ from vllm.outputs import RequestOutput
 from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 from vllm.v1.engine.async_llm import AsyncLLM
 
-from model_service.engine.counted import ForcedTotals, OutputWatch
+from model_service.engine.output_watch import ForcedTotals, OutputWatch
 from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.prefill_load import PrefillLoad
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT

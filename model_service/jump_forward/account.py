@@ -10,7 +10,7 @@ Span = tuple[int, int]
 @dataclass
 class _Choice:
     spans: list[Span] = field(default_factory=list)
-    told: int = 0
+    reported: int = 0
 
 
 class ForcedAccount:
@@ -28,13 +28,13 @@ class ForcedAccount:
             self.cut(choice, end)
             return
         spans = self._choices.setdefault(choice, _Choice()).spans
-        if spans and spans[-1][1] == start and len(spans) > self._choices[choice].told:
+        if spans and spans[-1][1] == start and len(spans) > self._choices[choice].reported:
             spans[-1] = (spans[-1][0], end)
         elif end > start:
             spans.append((start, end))
 
     def cut(self, choice: int, length: int) -> None:
-        """The text of a choice has become shorter; what was told of it stays told."""
+        """The text of a choice has become shorter; what was reported of it stays so."""
         if choice in self._choices:
             of = self._choices[choice]
             of.spans = [(start, min(end, length)) for start, end in of.spans if start < length]
@@ -48,5 +48,5 @@ class ForcedAccount:
         if choice not in self._choices:
             return []
         of = self._choices[choice]
-        new, of.told = of.spans[of.told :], len(of.spans)
+        new, of.reported = of.spans[of.reported :], len(of.spans)
         return new

@@ -14,15 +14,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Lock, Thread, current_thread
 
-from model_service.masks.ledger import MaskLedger, MaskTotals
+from model_service.masks.broadcaster_counters import BroadcasterCounters, MaskTotals
 from model_service.masks.messages import FromEngine
 from model_service.masks.session import EngineSession
 from model_service.masks.vocabularies import Vocabularies
-from model_service.masks.wire import Connection, is_ours
+from model_service.masks.wire import Connection
+from model_service.peer import is_same_user
 
 LEASE_S = 600.0
 SEND_S = 5.0
-"""For an engine to take a message in."""
+"""For an engine to take a message in, or to say hello."""
 RETRY_S = 1.0
 """Where there are no file descriptors left, say."""
 _WAITING = 64
@@ -39,7 +40,7 @@ class MaskBroadcaster:
         self._lease_s = lease_s
         self._threads = threads or max(1, (os.cpu_count() or 1) // 2)
         self._clock = clock
-        self._ledger = MaskLedger()
+        self._counters = BroadcasterCounters()
         self._vocabularies = Vocabularies()
         self._sessions: dict[Thread, EngineSession] = {}
         self._lock = Lock()
@@ -56,12 +57,12 @@ class MaskBroadcaster:
 
     @property
     def totals(self) -> MaskTotals:
-        return self._ledger.totals
+        return self._counters.totals
 
     @property
     def engines(self) -> int:
         """That are connected."""
-        return self._ledger.engines
+        return self._counters.engines
 
     def want(self) -> None:
         """Somebody is about to connect, or may be."""
@@ -95,14 +96,14 @@ class MaskBroadcaster:
                 if not self._closing.wait(RETRY_S):
                     _log.warning("engines cannot connect: %s", error)
                 continue
-            if is_ours(connection):
+            if is_same_user(connection):
                 self._serve(connection)
             else:
                 connection.close()
 
     def _serve(self, accepted: socket.socket) -> None:
         connection: Connection[FromEngine] = Connection(accepted, FromEngine, SEND_S)
-        session = EngineSession(connection, self._vocabularies, self._ledger, self._lease_s, self._threads)
+        session = EngineSession(connection, self._vocabularies, self._counters, self._lease_s, self._threads)
         thread = Thread(target=self._run, args=(session,), name="engine", daemon=True)
         with self._lock:
             self._sessions[thread] = session

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from grammar_service.backends import CompiledGrammar, Matcher
 from model_service.errors import InvalidMessage
-from model_service.masks.filling import Row
+from model_service.masks.frame_filling import Row
 from model_service.masks.messages import Begun, Step
 
 MOST_DRAFTS = 64
@@ -22,14 +22,6 @@ class _Request:
     matcher: Matcher | None = None
 
 
-@dataclass(slots=True)
-class Told:
-    """What a step has brought: requests whose grammars are to be loaded, and slots whose grammars forbid what they have taken."""
-
-    begun: Sequence[Begun] = ()
-    failed: list[int] = field(default_factory=list)
-
-
 class EngineRequests:
     """A message that does not follow from those before is refused with InvalidMessage, and ends all of it: masks of another state than the
     engine's would be worse than none."""
@@ -40,11 +32,8 @@ class EngineRequests:
         self._steps = 0
         self._most = -1
 
-    def __len__(self) -> int:
-        return len(self._requests)
-
-    def take(self, step: Step) -> Told:
-        """All of a step but its rows."""
+    def take(self, step: Step) -> list[int]:
+        """All of a step but its rows. Returns the slots whose grammars forbid what they have taken."""
         if step.number != self._steps:
             raise InvalidMessage(f"step {step.number} comes where step {self._steps} should")
         self._steps += 1
@@ -59,8 +48,8 @@ class EngineRequests:
             self._most = begun.slot
             self._requests[begun.slot] = _Request(begun, begun.tokens)
         failed = [slot for slot, tokens in step.tokens if slot not in self._failed and not self._advance(slot, tokens)]
-        self._fail(failed)
-        return Told(step.begun, failed)
+        self.fail(failed)
+        return failed
 
     def loaded(self, slot: int, grammar: CompiledGrammar | None) -> bool | None:
         """Whether masks of the request can be had now; None where it has ended meanwhile."""
@@ -71,7 +60,7 @@ class EngineRequests:
             if _advanced(matcher, request.tokens):
                 request.matcher, request.tokens = matcher, []
                 return True
-        self._fail([slot])
+        self.fail([slot])
         return False
 
     def rows(self, step: Step) -> list[Row] | None:
@@ -84,10 +73,8 @@ class EngineRequests:
             raise InvalidMessage(f"step {step.number} has more than {MOST_DRAFTS} drafts for a slot")
         return [(self._matcher(slot), drafts) for slot, drafts in step.rows]
 
-    def fail(self, slot: int) -> None:
-        self._fail([slot])
-
-    def _fail(self, slots: Iterable[int]) -> None:
+    def fail(self, slots: Iterable[int]) -> None:
+        """There will be no masks of these; they may be named until they end."""
         for slot in slots:
             self._requests.pop(slot, None)
             self._failed.add(slot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from grammar_service.backends import CompiledGrammar
 from grammar_service.errors import MaskcastError
@@ -24,7 +24,7 @@ class GrammarLoading:
         self._channel = channel
         self._loaders = ThreadPoolExecutor(LOADERS, thread_name_prefix="grammars")
         self._loaded: SimpleQueue[tuple[int, CompiledGrammar | None]] = SimpleQueue()
-        self._event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._event = os.eventfd(0, os.EFD_CLOEXEC)
 
     def fileno(self) -> int:
         """Readable when there is something to take."""
@@ -39,17 +39,9 @@ class GrammarLoading:
         self._loaders.submit(self._grammars.get, key, self._channel).add_done_callback(done)
 
     def take(self) -> list[tuple[int, CompiledGrammar | None]]:
-        """Slots with their grammars, None: there is none to be had."""
-        try:
-            os.eventfd_read(self._event)
-        except BlockingIOError:
-            return []
-        taken = []
-        try:
-            while True:
-                taken.append(self._loaded.get_nowait())
-        except Empty:
-            return taken
+        """Slots with their grammars, None: there is none to be had. To be called when there is something to take."""
+        os.eventfd_read(self._event)
+        return [self._loaded.get() for _ in range(self._loaded.qsize())]
 
     def close(self) -> None:
         """Waits for what is being loaded."""

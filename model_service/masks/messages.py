@@ -1,16 +1,17 @@
 """What an engine core and the broadcaster of its node say to each other, over a Unix stream socket.
 
 A message is a length, `uint32` little-endian, and msgpack. The engine's first one is its `Hello`, and from the `Welcome` on it sends one
-`Step` a step; the broadcaster says what has become of requests in between. Masks come back by the ring that the `Welcome` names.
+`Step` a step; the broadcaster says that its frame has been published, and in between what has become of requests. The frame itself
+stands in the ring that the `Welcome` names.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from model_service.masks.shared_memory import MemoryAddress
+from model_service.shared_memory import MemoryAddress
 
-VERSION = 1
+VERSION = 2
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
@@ -53,6 +54,14 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=True):
     ring: MemoryAddress
 
 
+class Published(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """What has come of the rows of the step `number`: a frame of that many bytes, or none, 0. Of steps that have been overtaken by another
+    nothing is said."""
+
+    number: int
+    size_bytes: int
+
+
 class Ready(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """Masks of these may be asked for."""
 
@@ -66,4 +75,4 @@ class Failed(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 FromEngine = Hello | Step
-FromBroadcaster = Welcome | Ready | Failed
+FromBroadcaster = Welcome | Published | Ready | Failed

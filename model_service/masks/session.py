@@ -5,21 +5,20 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack, closing
 
-from grammar_service.backends.filling import BatchFiller
+from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.errors import MaskcastError
 from model_service.errors import InvalidMessage
-from model_service.masks.conversation import Conversation
-from model_service.masks.filling import StepFilling
-from model_service.masks.frame_header import HEADER_WORDS, WORD
-from model_service.masks.ledger import MaskLedger
+from model_service.masks.broadcaster_counters import BroadcasterCounters
+from model_service.masks.frame_filling import FrameFilling
+from model_service.masks.frames.header import HEADER_WORDS, WORD
 from model_service.masks.loading import GrammarLoading
 from model_service.masks.messages import VERSION, FromEngine, Hello, Welcome
-from model_service.masks.ring import SLOT_BYTES, RingWriter
-from model_service.masks.shared_memory import MemoryAddress, mapped
+from model_service.masks.ring.ring import SLOT_BYTES, RingWriter
+from model_service.masks.step_loop import StepLoop
 from model_service.masks.vocabularies import Vocabularies, Vocabulary
 from model_service.masks.wire import Connection
+from model_service.shared_memory import MemoryAddress, mapped
 
-HELLO_S = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -27,21 +26,21 @@ class EngineSession:
     """`run` is a thread's. `lease_s`: how long an engine may say nothing; `threads`: that fill its masks."""
 
     def __init__(
-        self, connection: Connection[FromEngine], vocabularies: Vocabularies, ledger: MaskLedger, lease_s: float, threads: int
+        self, connection: Connection[FromEngine], vocabularies: Vocabularies, counters: BroadcasterCounters, lease_s: float, threads: int
     ) -> None:
         self._connection = connection
         self._vocabularies = vocabularies
-        self._ledger = ledger
+        self._counters = counters
         self._lease_s = lease_s
         self._threads = threads
 
     def run(self) -> None:
         """Until the engine goes away, says something invalid, or nothing at all for too long."""
         try:
-            with closing(self._connection), self._ledger.connected():
+            with closing(self._connection), self._counters.connected():
                 self._serve()
         except MaskcastError as error:
-            self._ledger.add(refused=1)
+            self._counters.add(refused=1)
             _log.warning("an engine is sent away: %s", error)
         except OSError as error:
             _log.info("an engine is gone: %s", error)
@@ -56,13 +55,14 @@ class EngineSession:
         with ExitStack() as stack:
             loading = stack.enter_context(closing(GrammarLoading(vocabulary.grammars, hello.channel)))
             ring = stack.enter_context(closing(RingWriter(slot_bytes=_slot_bytes(hello))))
-            filling = StepFilling(BatchFiller(vocabulary.tokenizer, self._threads), hello.vocab_size)
+            filling = FrameFilling(BatchFiller(vocabulary.tokenizer, self._threads), hello.vocab_size)
             self._connection.send(Welcome(ring.address))
             _log.info("engine %s is connected", hello.engine)
-            Conversation(self._connection, ring, filling, loading, self._ledger).go_on(self._lease_s)
+            StepLoop(self._connection, ring, filling, loading, self._counters).run(self._lease_s)
 
     def _hello(self) -> Hello:
-        messages = self._connection.receive(HELLO_S)
+        while not (messages := self._connection.read()):
+            pass  # a part of it has come
         hello = messages[0]
         if not isinstance(hello, Hello) or hello.version != VERSION or len(messages) > 1 or min(hello.most_rows, hello.vocab_size) < 1:
             raise InvalidMessage("an engine does not say hello as it should")

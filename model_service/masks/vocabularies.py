@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from weakref import WeakValueDictionary
 
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.errors import InvalidMessage
 from model_service.loaded_grammars import LoadedGrammars
 

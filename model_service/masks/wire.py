@@ -1,9 +1,7 @@
-"""Messages as bytes on a stream, and who is at its other end."""
+"""Messages as bytes on a stream."""
 
 from __future__ import annotations
 
-import os
-import select
 import socket
 import struct
 from contextlib import suppress
@@ -17,7 +15,6 @@ MOST_BYTES = 64 << 20
 """Of one message."""
 _READ_BYTES = 1 << 18
 _LENGTH = struct.Struct("<I")
-_CREDENTIALS = struct.Struct("3i")
 Message = TypeVar("Message")
 
 
@@ -61,12 +58,12 @@ class Inbox(Generic[Message]):
 
 
 class Connection(Generic[Message]):
-    """A connected socket of one's own, whose other end has `send_s` to take a message in. What goes wrong with it raises OSError."""
+    """A connected socket of one's own, whose other end has `timeout_s` to take a message in. What goes wrong with it raises OSError."""
 
-    def __init__(self, connection: socket.socket, kind: object, send_s: float) -> None:
+    def __init__(self, connection: socket.socket, kind: object, timeout_s: float) -> None:
         self._socket = connection
         self._inbox: Inbox[Message] = Inbox(kind)
-        connection.settimeout(send_s)
+        connection.settimeout(timeout_s)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -74,17 +71,8 @@ class Connection(Generic[Message]):
     def send(self, message: msgspec.Struct) -> None:
         self._socket.sendall(packed(message))
 
-    def receive(self, timeout_s: float) -> list[Message]:
-        """At least one message. Raises ConnectionError: the other end is gone; TimeoutError; InvalidMessage."""
-        messages: list[Message] = []
-        while not messages:
-            if not select.select([self._socket], [], [], timeout_s)[0]:
-                raise TimeoutError(f"nothing was said for {timeout_s:g} s")
-            messages = self.read()
-        return messages
-
     def read(self) -> list[Message]:
-        """The messages that have come; to be called when there is something to read."""
+        """The messages that are complete by what has come; waits for it, for the same time."""
         data = self._socket.recv(_READ_BYTES)
         if not data:
             raise ConnectionError("the other end is gone")
@@ -97,9 +85,3 @@ class Connection(Generic[Message]):
 
     def close(self) -> None:
         self._socket.close()
-
-
-def is_ours(connection: socket.socket) -> bool:
-    """Whether the other end is this user's: anybody may connect to an abstract name, or take it first."""
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return int(_CREDENTIALS.unpack(credentials)[1]) == os.getuid()

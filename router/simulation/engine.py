@@ -6,7 +6,7 @@ import heapq
 import math
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from router.simulation.traffic import Request
 
@@ -36,6 +36,10 @@ class EngineModel:
     fetch_s: float = 0.009
     compile_s: float = 0.033
 
+    def slower(self, times: float) -> EngineModel:
+        """Its steps take so many times as long."""
+        return replace(self, step_s=self.step_s * times, token_s=self.token_s * times, row_s=self.row_s * times)
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -49,7 +53,7 @@ class Answered:
 @dataclass(slots=True)
 class EngineCounts:
     """Since the start: steps, of those that decode the mask rows, the seconds they took; requests and grammars admitted, each grammar once
-    a step; grammars that had to be brought; requests whose prompts had a beginning in common with others, and those that found it."""
+    a step; grammars that had to be loaded; requests whose prompts had a beginning in common with others, and those that found it."""
 
     steps: int = 0
     decode_steps: int = 0
@@ -57,7 +61,7 @@ class EngineCounts:
     busy_s: float = 0.0
     admitted: int = 0
     admitted_groups: int = 0
-    brought: int = 0
+    loads: int = 0
     prefixed: int = 0
     prefix_hits: int = 0
 
@@ -69,7 +73,7 @@ class Engine:
         self._model = model
         self._resident: OrderedDict[str, None] = OrderedDict()
         self._prefixes: OrderedDict[str, None] = OrderedDict()
-        self._bringing: dict[str, list[Request]] = {}
+        self._loading: dict[str, list[Request]] = {}
         self._queue: deque[Request] = deque()
         self._prefilling: deque[tuple[Request, int]] = deque()
         self._decoding: list[tuple[int, int, Request]] = []
@@ -79,13 +83,14 @@ class Engine:
         self._began_s = self._step_s = 0.0
         self._prefills = 0
         self._stretch = 0
+        self.hangs = False
         self.counts = EngineCounts()
         self._told = (0, 0.0)
 
     @property
     def requests(self) -> list[Request]:
         """All that are here, in whatever state."""
-        waiting = [request for requests in self._bringing.values() for request in requests]
+        waiting = [request for requests in self._loading.values() for request in requests]
         return [*waiting, *self._queue, *(request for request, _ in self._prefilling), *(request for _, _, request in self._decoding)]
 
     @property
@@ -94,12 +99,12 @@ class Engine:
 
     @property
     def waiting(self) -> int:
-        return len(self._queue) + sum(map(len, self._bringing.values()))
+        return len(self._queue) + sum(map(len, self._loading.values()))
 
     @property
     def prefill_tokens(self) -> int:
         """Outstanding ones."""
-        waiting = sum(request.prompt_tokens for requests in (*self._bringing.values(), self._queue) for request in requests)
+        waiting = sum(request.prompt_tokens for requests in (*self._loading.values(), self._queue) for request in requests)
         return waiting + sum(left for _, left in self._prefilling)
 
     @property
@@ -111,24 +116,28 @@ class Engine:
         """When the stretch ends that runs now."""
         return self._began_s + self._stretch * self._step_s if self._stretch else None
 
+    def hang(self) -> None:
+        """From now on it takes requests, and answers none."""
+        self.hangs, self._stretch = True, 0
+
     def arrive(self, request: Request, now: float) -> bool:
-        """True when its grammar has to be brought, and nobody does that yet: the world then calls `brought` in time."""
+        """True when its grammar has to be loaded, and nobody does that yet: the world then calls `loaded` in time."""
         key = request.key
         if key is None or key in self._resident:
             if key is not None:
                 self._resident.move_to_end(key)
             self._enqueue([request], now)
             return False
-        first = key not in self._bringing
-        self._bringing.setdefault(key, []).append(request)
-        self.counts.brought += first
+        first = key not in self._loading
+        self._loading.setdefault(key, []).append(request)
+        self.counts.loads += first
         return first
 
-    def brought(self, key: str, now: float) -> None:
+    def loaded(self, key: str, now: float) -> None:
         self._resident[key] = None
         while len(self._resident) > self._model.resident:
             self._resident.popitem(last=False)
-        self._enqueue(self._bringing.pop(key), now)
+        self._enqueue(self._loading.pop(key), now)
 
     def mean_step_ms(self) -> float:
         """Of the steps since it was asked last; 0: there was none."""
@@ -144,6 +153,8 @@ class Engine:
 
     def _enqueue(self, requests: Iterable[Request], now: float) -> None:
         self._queue.extend(requests)
+        if self.hangs:
+            return
         if not self._stretch:
             self._admit()
             self._begin(now)

@@ -12,9 +12,10 @@ from router.simulation.world import Outcome, Scenario
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One policy in one scenario. Waits from arrival to first token; imbalance is the most loaded replica's requests over the mean, on
-    average over time; grammars resident on a replica, and distinct mask rows in a decoding step, on average; `together` keyed
-    requests admitted for each grammar that was admitted in a step; grammars compiled and fetched in all; the share of prompts whose
+    """One policy in one scenario. Waits from arrival to first token, latency to the last one; imbalance is the most loaded replica's
+    requests over the mean, on average over time; grammars resident on a replica, and distinct mask rows in a decoding step, on
+    average; `together` keyed requests admitted for each grammar that was admitted in a step; grammars compiled and fetched in all;
+    requests that were sent again because their replica had failed, and those that were never answered; the share of prompts whose
     beginning was in its replica's prefix cache."""
 
     scenario: str
@@ -24,6 +25,7 @@ class Figures:
     answers_per_s: float
     wait_p50_ms: float
     wait_p99_ms: float
+    latency_p99_ms: float
     imbalance: float
     resident: float
     rows_per_step: float
@@ -31,20 +33,22 @@ class Figures:
     compiled: int
     fetched: int
     sent_again: int
+    lost: int
     prefix_hits: float = 0.0
 
     @classmethod
     def of(cls, scenario: Scenario, policy: str, outcome: Outcome) -> Figures:
         """Answers a second are those that were complete when the last request arrived."""
-        counts, last_s = outcome.counts, scenario.requests[-1].at_s if scenario.requests else 0.0
+        counts = outcome.counts
         return cls(
             scenario.name,
             policy,
             scenario.replicas,
             len(scenario.requests),
-            round(_per(outcome.answered_in_time, last_s), 1),
+            round(_per(outcome.answered_in_time, outcome.last_s), 1),
             _ms(outcome.waits_s, 0.5),
             _ms(outcome.waits_s, 0.99),
+            _ms(outcome.latencies_s, 0.99),
             round(_per(sum(outcome.imbalance), len(outcome.imbalance)), 3),
             round(_per(sum(outcome.resident), len(outcome.resident)), 2),
             round(_per(sum(one.rows for one in counts), sum(one.decode_steps for one in counts)), 2),
@@ -52,8 +56,14 @@ class Figures:
             outcome.compiled,
             outcome.fetched,
             outcome.sent_again,
+            outcome.lost,
             round(_per(sum(one.prefix_hits for one in counts), sum(one.prefixed for one in counts)), 3),
         )
+
+    @property
+    def loads(self) -> int:
+        """How often an engine had to load a grammar."""
+        return self.compiled + self.fetched
 
     def row(self) -> Mapping[str, str | int | float]:
         return {name: getattr(self, name) for name in self.__slots__}

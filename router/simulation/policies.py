@@ -8,11 +8,11 @@ from itertools import count
 from random import Random
 from typing import Protocol
 
-from router.affinity import AffinityLimits
 from router.dispatcher import Dispatched, Dispatcher
 from router.fleet import Fleet
-from router.grouping import GroupingLimits
 from router.load import LoadReport
+from router.parameters import Parameters
+from router.simulation.ablation import ablated
 from router.simulation.engine import EngineModel
 from router.simulation.traffic import Request
 
@@ -86,12 +86,12 @@ class PowerOfTwo(RoundRobin):
 
 
 class Schema:
-    """By grammar: `limits` of the load bound; requests with a grammar are grouped where `grouping` is given."""
+    """By grammar; requests wait for room where `waits`, and go at once otherwise."""
 
-    def __init__(self, random: Random, clock: Clock, limits: AffinityLimits, grouping: GroupingLimits | None = None) -> None:
-        self._dispatcher = Dispatcher(random, clock, limits, grouping or GroupingLimits())
+    def __init__(self, random: Random, clock: Clock, parameters: Parameters, waits: bool) -> None:
+        self._dispatcher = Dispatcher(random, clock, parameters)
         self._clock = clock
-        self._groups = grouping is not None
+        self._waits = waits
         self._ungrouped: list[Request] = []
         self._requests: dict[str, Request] = {}
 
@@ -102,7 +102,7 @@ class Schema:
         self._dispatcher.reported(report)
 
     def arrived(self, request: Request) -> None:
-        if self._groups and (request.key is not None or self._requests):
+        if self._waits and (request.key is not None or self._requests):
             self._requests[request.name] = request
             self._dispatcher.arrived(_dispatched(request), self._clock())
         else:
@@ -135,16 +135,19 @@ def _dispatched(request: Request) -> Dispatched:
     return Dispatched(request.name, request.key or "", request.prompt_tokens, request.prefix)
 
 
-def policies(random: Random, clock: Clock, queue: Callable[[str], int], engine: EngineModel) -> dict[str, Callable[[], Policy]]:
-    """By name, how a router of each kind is made."""
+def policies(
+    random: Random, clock: Clock, queue: Callable[[str], int], engine: EngineModel, without: Sequence[str] = ()
+) -> dict[str, Callable[[], Policy]]:
+    """By name, how a router of each kind is made; `without` some heuristics of ours."""
 
     def own() -> Random:
         return Random(random.randrange(1 << 30))
 
-    unbounded = AffinityLimits(bound=math.inf, hot=math.inf)
+    unbounded = Parameters(bound=math.inf, hot=math.inf)
+    ours = ablated(Parameters(seats=engine.seats, prefill_budget=engine.prefill_budget), without)
     return {
         ROUND_ROBIN: lambda: RoundRobin(own()),
         POWER_OF_TWO: lambda: PowerOfTwo(own(), queue),
-        CONSISTENT: lambda: Schema(own(), clock, unbounded),
-        MASKCAST: lambda: Schema(own(), clock, AffinityLimits(seats=engine.seats), GroupingLimits(prefill_budget=engine.prefill_budget)),
+        CONSISTENT: lambda: Schema(own(), clock, unbounded, waits=False),
+        MASKCAST: lambda: Schema(own(), clock, ours, waits=True),
     }

@@ -1,17 +1,23 @@
-"""What is played: steady traffic, a burst of one grammar, replicas that fail, replicas that join."""
+"""What is played: steady traffic and what can happen to it, and what is harder than that: full seats, replicas that are slow or hang."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from router.simulation.engine import EngineModel
 from router.simulation.traffic import Burst, Request, Traffic, arrivals
-from router.simulation.world import Change, Scenario
+from router.simulation.world import Change, Hang, Scenario
 
 STEADY, BURST, FAILURES, SCALE_UP = "steady", "burst", "failures", "scale-up"
+BATCH, OVERLOAD, SLOW, PROMPTS = "batch", "overload", "slow replica", "shared prompts"
+FULL, CPU, HANG = "full seats", "cpu", "hang"
+NAMES = STEADY, BURST, FAILURES, SCALE_UP, BATCH, OVERLOAD, SLOW, PROMPTS, FULL, CPU, HANG
 FAILING, JOINING = 0.1, 0.25
+"""Shares of the replicas."""
 BURST_PER_REPLICA = 20
 BURST_RANK = 40
+"""Not the most popular grammar: its replicas are the busiest anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +35,19 @@ class Size:
 
 
 def synthetic(size: Size, seed: int) -> list[Scenario]:
-    """The same steady traffic in each; what happens in the middle is what differs. The first quarter is warm-up."""
-    traffic = Traffic(size.seconds, size.rate * size.replicas, size.schemas, size.zipf, size.unkeyed)
-    middle = size.seconds / 2
-    # Not the most popular grammar: its replicas are the busiest anyway.
+    """The same steady traffic in the first four, where what happens in the middle is what differs; the others are smaller. The first
+    quarter is warm-up, but where the loop is closed."""
+    small = replace(size, replicas=max(2, size.replicas // 4), schemas=max(1, size.schemas // 10))
+    return [*_steady(size, seed), *_open(small, seed), *_closed(small, seed)]
+
+
+def recorded(size: Size, requests: Sequence[Request]) -> list[Scenario]:
+    """What a trace holds, as it was."""
+    return [replace(_scenario("recorded", size, requests), warm_up_s=0.0)]
+
+
+def _steady(size: Size, seed: int) -> list[Scenario]:
+    traffic, middle = _traffic(size), size.seconds / 2
     burst = Burst(middle, BURST_PER_REPLICA * size.replicas, min(BURST_RANK, size.schemas - 1))
     steady, sudden = arrivals(traffic, seed), arrivals(replace(traffic, bursts=[burst]), seed)
     return [
@@ -43,9 +58,43 @@ def synthetic(size: Size, seed: int) -> list[Scenario]:
     ]
 
 
-def recorded(size: Size, requests: Sequence[Request]) -> list[Scenario]:
-    """What a trace holds, as it was."""
-    return [replace(_scenario("recorded", size, requests), warm_up_s=0.0)]
+def _open(size: Size, seed: int) -> list[Scenario]:
+    """A list of documents that comes at one moment; more requests than 64 seats answer; a slow replica; prompts that many schemas share."""
+    traffic = _traffic(size)
+    batch = Burst(size.seconds / 2, 2 * BURST_PER_REPLICA * size.replicas, min(BURST_RANK, size.schemas - 1), 0.1, 256)
+    prompts = replace(traffic, prompt_tokens=800, prefixed=0.8, shared_prefixes=8 * size.replicas, unkeyed=0.3)
+    few_seats = EngineModel(seats=64)
+    return [
+        _scenario(BATCH, size, arrivals(replace(traffic, bursts=[batch]), seed)),
+        replace(_scenario(OVERLOAD, size, arrivals(replace(traffic, rate=1.6 * traffic.rate), seed)), engine=few_seats),
+        replace(_scenario(SLOW, size, arrivals(traffic, seed)), slow=1),
+        replace(_scenario(PROMPTS, size, arrivals(prompts, seed)), engine=EngineModel(prefixes=16)),
+    ]
+
+
+def _closed(size: Size, seed: int) -> list[Scenario]:
+    """Half as many clients again as there are seats. `cpu` is `python -m load_tests.routing`: 4 engines on two cores, whose steps take a
+    tenth of a second, one router, 64 schemas; its mask rows are nearly as many as its grammars, as they were measured there."""
+    seconds = size.seconds
+    few = replace(size, replicas=min(4, size.replicas), report_s=1.0)
+    cpu = EngineModel(0.02, 0.001, 0.0005, 2048, 64, rows_per_grammar=1, fetch_s=0.05, compile_s=0.1)
+    popular = Traffic(1.0, 100 * few.replicas * seconds, 64, 1.1, 0.0, 60, 100)
+    full = replace(_traffic(size), seconds=1.0, rate=75 * size.replicas * seconds)
+    hang = replace(_traffic(few), seconds=1.0, rate=150 * few.replicas * seconds, schemas=100)
+    return [
+        _clients(FULL, size, full, seed, EngineModel(seats=64)),
+        _clients(CPU, replace(few, routers=1), popular, seed, cpu),
+        replace(_clients(HANG, replace(few, routers=2), hang, seed, EngineModel(seats=32)), hang=Hang(seconds / 2, 8 * seconds)),
+    ]
+
+
+def _traffic(size: Size) -> Traffic:
+    return Traffic(size.seconds, size.rate * size.replicas, size.schemas, size.zipf, size.unkeyed)
+
+
+def _clients(name: str, size: Size, traffic: Traffic, seed: int, engine: EngineModel) -> Scenario:
+    clients = size.replicas * engine.seats * 3 // 2
+    return replace(_scenario(name, size, arrivals(traffic, seed)), warm_up_s=0.0, clients=clients, engine=engine)
 
 
 def _scenario(name: str, size: Size, requests: Sequence[Request], *changes: Change) -> Scenario:

@@ -41,7 +41,8 @@ class Burst:
 class Traffic:
     """Poisson arrivals at `rate` a second for `seconds`; the schema of popularity rank r is asked for in proportion to r^-zipf, and
     a share `unkeyed` asks for none. Prompts and outputs vary log-normally about their medians, of which each schema has its own.
-    The prompts for a schema begin in one of `prefixes` ways, those for none in one of `unkeyed_prefixes`, for a share `prefixed`."""
+    The prompts for a schema begin in one of `prefixes` ways, those for none in one of `unkeyed_prefixes`, for a share `prefixed`. Where
+    there are `shared_prefixes`, all prompts begin in one of so many ways, whatever their schema."""
 
     seconds: float
     rate: float
@@ -54,10 +55,7 @@ class Traffic:
     prefixes: int = 4
     unkeyed_prefixes: int = 200
     prefixed: float = 0.5
-
-
-class TraceError(ValueError):
-    """A recorded trace that cannot be read; the message says where."""
+    shared_prefixes: int = 0
 
 
 def arrivals(traffic: Traffic, seed: int) -> list[Request]:
@@ -76,7 +74,7 @@ def arrivals(traffic: Traffic, seed: int) -> list[Request]:
 
 def read_trace(path: Path) -> list[Request]:
     """One JSON object a line: `at_s`, `key` (or null), `prompt_tokens`, `output_tokens`, and perhaps `prefix`, `prefix_tokens`. Raises
-    TraceError, OSError."""
+    ValueError: a line is no request. OSError."""
     with path.open(encoding="utf-8") as lines:
         recorded = [_recorded(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     return sorted(recorded, key=lambda request: request.at_s)
@@ -94,11 +92,13 @@ def _requests(
     own = random.lognormal(0, 0.4, (traffic.schemas + 1, 2))
     single = random.lognormal(0, 0.2, (len(times), 2))
     sizes = np.maximum(1, own[ranks] * single * (traffic.prompt_tokens, traffic.output_tokens)).astype(int)
-    begins = (random.random(len(times)) * np.where(ranks < 0, traffic.unkeyed_prefixes, traffic.prefixes)).astype(int)
+    ways = traffic.shared_prefixes or np.where(ranks < 0, traffic.unkeyed_prefixes, traffic.prefixes)
+    begins = (random.random(len(times)) * ways).astype(int)
     rows = zip(times.tolist(), ranks.tolist(), sizes.tolist(), begins.tolist(), strict=True)
     for number, (at_s, rank, (prompt, output), begin) in enumerate(rows):
         key = None if rank < 0 else f"schema-{rank}"
-        yield Request(str(number), at_s, key, prompt, output, f"{key}-{begin}", int(traffic.prefixed * prompt))
+        prefix = f"shared-{begin}" if traffic.shared_prefixes else f"{key}-{begin}"
+        yield Request(str(number), at_s, key, prompt, output, prefix, int(traffic.prefixed * prompt))
 
 
 def _recorded(number: int, line: str) -> Request:
@@ -115,12 +115,12 @@ def _recorded(number: int, line: str) -> Request:
             int(tree.get("prefix_tokens", 0)),
         )
     except (ValueError, TypeError, KeyError) as error:
-        raise TraceError(f"line {number} is no request with at_s, key, prompt_tokens and output_tokens: {error!r}") from None
+        raise ValueError(f"line {number} is no request with at_s, key, prompt_tokens and output_tokens: {error!r}") from None
     if (
         request.prompt_tokens < 1
         or request.output_tokens < 1
         or request.at_s < 0
         or not 0 <= request.prefix_tokens <= request.prompt_tokens
     ):
-        raise TraceError(f"line {number} has a time below 0, no tokens, or a beginning longer than its prompt")
+        raise ValueError(f"line {number} has a time below 0, no tokens, or a beginning longer than its prompt")
     return request

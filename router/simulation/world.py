@@ -1,9 +1,10 @@
-"""Discrete events: arrivals, routers, reports, engines that fail or join."""
+"""Discrete events: arrivals, routers, reports, engines that fail, join or hang."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from random import Random
@@ -25,9 +26,21 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Hang:
+    """At `at_s` one replica begins to hang: it takes requests, answers none and reports nothing, until it is given up `for_s` later, and
+    its requests are sent again."""
+
+    at_s: float
+    for_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """Requests in the order of time, on so many replicas, through so many routers, each of which hears of every replica every
-    `report_s`, `delay_s` late. What happens before `warm_up_s` does not count as waiting or imbalance."""
+    `report_s`, `delay_s` late. What happens before `warm_up_s` does not count as waiting or imbalance.
+
+    With `clients` the loop is closed: each of so many asks at the start, and again as soon as it is answered, whatever time the requests
+    name. Of the replicas, the first `slow` ones compute `SLOWNESS` times as slowly as the others."""
 
     name: str
     requests: Sequence[Request]
@@ -38,16 +51,22 @@ class Scenario:
     delay_s: float = 0.1
     warm_up_s: float = 0.0
     engine: EngineModel = field(default_factory=EngineModel)
+    clients: int = 0
+    slow: int = 0
+    hang: Hang | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of it. Waits are seconds from arrival to first token, in the order of arrival and after the warm-up; `ended_s` when the
-    last answer was complete, `answered_in_time` how many were when the last request arrived. `imbalance` holds, for each sample in
-    time, the most loaded replica's requests over the mean; `resident` the grammars on each replica at the end; `counts` those of
-    every replica there was, the failed ones too."""
+    """What came of it. Waits are seconds from arrival to first token, in the order of arrival and after the warm-up, latencies those to the
+    last token; who was with a replica that hung is in neither, nor who was `lost`: never answered. `last_s` is when the last request
+    arrived, `answered_in_time` how many were answered by then, `ended_s` when all were. `imbalance` holds, for each sample in time, the
+    most loaded replica's requests over the mean; `resident` the grammars on each replica at the end; `counts` those of every replica
+    there was, the failed ones too."""
 
     waits_s: Sequence[float]
+    latencies_s: Sequence[float]
+    last_s: float
     ended_s: float
     answered_in_time: int
     imbalance: Sequence[float]
@@ -56,16 +75,21 @@ class Outcome:
     compiled: int
     fetched: int
     sent_again: int
+    lost: int
 
 
 SAMPLE_S = 0.25
+GIVE_UP_S = 600.0
+"""Who waits is lost when so long nobody has arrived and nobody has been answered."""
+SLOWNESS = 3.0
+"""Times: a card that throttles, or a neighbour on the same one."""
 
 
 class _Kind(IntEnum):
     """Of events; those of one moment are played in this order: a handful arrives before its router ticks."""
 
     STEP = 0
-    BROUGHT = 1
+    LOADED = 1
     CHANGE = 2
     REPORT = 3
     HEARD = 4
@@ -75,9 +99,9 @@ class _Kind(IntEnum):
 
 
 class World:
-    """One policy's run. Deterministic for a seed."""
+    """One policy's run, ours perhaps `without` some of its heuristics. Deterministic for a seed."""
 
-    def __init__(self, scenario: Scenario, policy: str, seed: int = 0) -> None:
+    def __init__(self, scenario: Scenario, policy: str, seed: int = 0, without: Sequence[str] = ()) -> None:
         self._scenario = scenario
         self._random = Random(seed)
         self._now = 0.0
@@ -86,14 +110,19 @@ class World:
         self._engines: dict[str, Engine] = {}
         self._gone: list[Engine] = []
         self._compiled: set[str] = set()
-        make = policies(self._random, lambda: self._now, self._queue, scenario.engine)[policy]
+        make = policies(self._random, lambda: self._now, self._queue, scenario.engine, without)[policy]
         self._routers: list[Policy] = [make() for _ in range(scenario.routers)]
         self._ticks: list[float | None] = [None] * scenario.routers
         self._router_of: dict[str, int] = {}
+        self._arrived_s: dict[str, float] = {}
         self._first_s: dict[str, float] = {}
+        self._done_s: dict[str, float] = {}
+        self._stuck: set[str] = set()
         self._open = 0
         self._ended_s = 0.0
-        self._last_s = scenario.requests[-1].at_s if scenario.requests else 0.0
+        self._last_s = math.inf
+        self._moved_s = 0.0
+        self._upcoming = iter(scenario.requests)
         self._answered_in_time = 0
         self._imbalance: list[float] = []
         self._fetched = self._sent_again = self._made = 0
@@ -104,22 +133,24 @@ class World:
         self._join(scenario.replicas)
         for change in scenario.changes:
             self._at(change.at_s, _Kind.CHANGE, change)
+        if scenario.hang:
+            self._at(scenario.hang.at_s, _Kind.CHANGE, scenario.hang)
         self._at(scenario.report_s, _Kind.REPORT, None)
         self._at(SAMPLE_S, _Kind.SAMPLE, None)
-        upcoming = iter(scenario.requests)
-        self._next_arrival(upcoming)
+        for _ in range(max(1, scenario.clients)):
+            self._next_arrival()
         self._open = len(scenario.requests)
         play: dict[int, Callable[[Any], None]] = {
             _Kind.STEP: lambda engine: self._step(*engine),
-            _Kind.BROUGHT: lambda grammar: self._brought(*grammar),
+            _Kind.LOADED: lambda grammar: self._loaded(*grammar),
             _Kind.CHANGE: self._change,
             _Kind.REPORT: lambda _: self._report(played),
             _Kind.HEARD: self._hear,
-            _Kind.ARRIVAL: lambda request: self._arrive_and(request, upcoming),
+            _Kind.ARRIVAL: self._arrive_first,
             _Kind.TICK: self._tick,
             _Kind.SAMPLE: lambda _: self._sample(),
         }
-        while self._open and self._events:
+        while self._open and self._now <= self._moved_s + GIVE_UP_S:
             self._now, kind, _, what = heapq.heappop(self._events)
             play[kind](what)
         return self._outcome()
@@ -132,14 +163,18 @@ class World:
         engine = self._engines[replica]
         return engine.running + engine.waiting
 
-    def _next_arrival(self, upcoming: Iterator[Request]) -> None:
-        request = next(upcoming, None)
+    def _next_arrival(self) -> None:
+        request = next(self._upcoming, None)
         if request is not None:
-            self._at(request.at_s, _Kind.ARRIVAL, request)
+            self._at(self._now if self._scenario.clients else request.at_s, _Kind.ARRIVAL, request)
 
-    def _arrive_and(self, request: Request, upcoming: Iterator[Request]) -> None:
+    def _arrive_first(self, request: Request) -> None:
+        self._arrived_s[request.name] = self._moved_s = self._now
+        if len(self._arrived_s) == len(self._scenario.requests):
+            self._last_s = self._now
         self._arrive(request)
-        self._next_arrival(upcoming)
+        if not self._scenario.clients:
+            self._next_arrival()
 
     def _arrive(self, request: Request) -> None:
         router = self._router_of.get(request.name)
@@ -168,21 +203,21 @@ class World:
             engine = self._engines[replica]
             planned = engine.next_at
             if engine.arrive(request, self._now):
-                self._bring(replica, engine, str(request.key))
+                self._load(replica, engine, str(request.key))
             self._plan(replica, engine, planned)
         self._tick_at(router, policy.next_tick(self._now))
 
-    def _bring(self, replica: str, engine: Engine, key: str) -> None:
+    def _load(self, replica: str, engine: Engine, key: str) -> None:
         model = self._scenario.engine
         known = key in self._compiled
         self._compiled.add(key)
         self._fetched += known
-        self._at(self._now + (model.fetch_s if known else model.compile_s), _Kind.BROUGHT, (replica, engine, key))
+        self._at(self._now + (model.fetch_s if known else model.compile_s), _Kind.LOADED, (replica, engine, key))
 
-    def _brought(self, replica: str, engine: Engine, key: str) -> None:
+    def _loaded(self, replica: str, engine: Engine, key: str) -> None:
         if self._engines.get(replica) is engine:
             planned = engine.next_at
-            engine.brought(key, self._now)
+            engine.loaded(key, self._now)
             self._plan(replica, engine, planned)
 
     def _plan(self, replica: str, engine: Engine, planned: float | None) -> None:
@@ -205,13 +240,17 @@ class World:
         self._routers[router].completed(request)
         self._look(router)
         self._open -= 1
-        self._ended_s = answered.at_s
+        self._ended_s = self._moved_s = self._done_s[request.name] = answered.at_s
         self._answered_in_time += answered.at_s <= self._last_s
+        if self._scenario.clients:
+            self._next_arrival()
 
     def _report(self, played: Callable[[int], None] | None) -> None:
-        reports = [_report_of(replica, engine, self._now) for replica, engine in self._engines.items()]
+        reports = [_report_of(replica, engine, self._now) for replica, engine in self._engines.items() if not engine.hangs]
         self._at(self._now + self._scenario.delay_s, _Kind.HEARD, reports)
         self._at(self._now + self._scenario.report_s, _Kind.REPORT, None)
+        if len(self._done_s) == len(self._arrived_s):
+            self._moved_s = self._now
         if played:
             played(len(self._scenario.requests) - self._open)
 
@@ -229,22 +268,33 @@ class World:
                 policy.reported(report)
             self._look(router)
 
-    def _change(self, change: Change) -> None:
-        if change.replicas > 0:
+    def _change(self, change: Change | Hang) -> None:
+        if isinstance(change, Hang):
+            self._hang(change)
+        elif change.replicas > 0:
             self._join(change.replicas)
         else:
-            self._fail(-change.replicas)
+            self._fail([replica for replica, engine in self._engines.items() if engine.hangs] or self._any(-change.replicas))
+
+    def _hang(self, hang: Hang) -> None:
+        self._engines[self._any(1)[0]].hang()
+        self._at(self._now + hang.for_s, _Kind.CHANGE, Change(self._now + hang.for_s, -1))
+
+    def _any(self, count: int) -> list[str]:
+        return self._random.sample(sorted(self._engines), min(count, len(self._engines) - 1))
 
     def _join(self, count: int) -> None:
+        model = self._scenario.engine
         for _ in range(count):
-            self._engines[f"replica-{self._made}"] = Engine(self._scenario.engine)
+            self._engines[f"replica-{self._made}"] = Engine(model.slower(SLOWNESS) if self._made < self._scenario.slow else model)
             self._made += 1
         self._adopt()
 
-    def _fail(self, count: int) -> None:
-        failed = self._random.sample(sorted(self._engines), min(count, len(self._engines) - 1))
-        lost = [request for replica in failed for request in self._engines[replica].requests]
-        self._gone += [self._engines.pop(replica) for replica in failed]
+    def _fail(self, failed: Sequence[str]) -> None:
+        gone = [self._engines.pop(replica) for replica in failed]
+        lost = [request for engine in gone for request in engine.requests]
+        self._stuck.update(request.name for engine in gone if engine.hangs for request in engine.requests)
+        self._gone += gone
         self._adopt()
         self._sent_again += len(lost)
         for request in lost:
@@ -257,13 +307,16 @@ class World:
             policy.adopt(fleet)
 
     def _outcome(self) -> Outcome:
-        counted = [request for request in self._scenario.requests if request.at_s >= self._scenario.warm_up_s]
-        waits = [self._first_s[request.name] - request.at_s for request in counted]
+        arrived = self._arrived_s.items()
+        apart = self._stuck | (self._arrived_s.keys() - self._done_s.keys())
+        counted = [(name, at_s) for name, at_s in arrived if at_s >= self._scenario.warm_up_s and name not in apart]
         engines = list(self._engines.values())
         counts = [engine.counts for engine in (*engines, *self._gone)]
         resident = [engine.resident for engine in engines]
         return Outcome(
-            waits,
+            [self._first_s[name] - at_s for name, at_s in counted],
+            [self._done_s[name] - at_s for name, at_s in counted],
+            self._last_s,
             self._ended_s,
             self._answered_in_time,
             self._imbalance,
@@ -272,6 +325,7 @@ class World:
             len(self._compiled),
             self._fetched,
             self._sent_again,
+            self._open,
         )
 
 

@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from deployments.config import parse_settings
-from deployments.local import LocalCluster
-from deployments.ports import free_port
-from deployments.progress import Progress
+from deployments.local.local import LocalCluster
+from deployments.local.ports import free_port
+from deployments.local.progress import Progress
 from tests.e2e.service import Service
 
 SMALL_QUEUES = {"max_ongoing_requests": 32, "max_queued_requests": 32}  # so that a test can fill them

@@ -15,7 +15,7 @@ from ray import serve
 from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 
-from deployments.local import LocalCluster
+from deployments.local.local import LocalCluster
 from model_service.messages import ReplicaStatus
 
 MODEL = "maskcast-embedded"

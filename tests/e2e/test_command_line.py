@@ -17,7 +17,7 @@ import httpx
 import psutil
 import pytest
 
-from deployments.ports import free_port
+from deployments.local.ports import free_port
 from tests.e2e.service import wait_for
 
 ROOT = Path(__file__).parents[2]

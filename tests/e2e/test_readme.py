@@ -1,21 +1,19 @@
-"""The README's examples, run as they stand there (with this test's port)."""
+"""The examples of README and guide, run as they stand there (with this test's port)."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import ray
 
+from tests.documents import ROOT, examples, pages
 from tests.e2e.service import Service
 
-ROOT = Path(__file__).parents[2]
-EXAMPLES = dict(re.findall(r"<!-- test: (\w+) -->\n```\w+\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL))
+EXAMPLES = examples(pages("README.md", "docs/guide/*.md"))
 
 
 def run(service: Service, command: list[str]) -> str:
@@ -28,7 +26,7 @@ def run(service: Service, command: list[str]) -> str:
 
 
 def here(example: str, service: Service) -> str:
-    return str(EXAMPLES[example]).replace("http://127.0.0.1:8000", service.url)
+    return EXAMPLES[example].replace("http://127.0.0.1:8000", service.url)
 
 
 def test_every_example_is_tested() -> None:

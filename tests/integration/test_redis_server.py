@@ -13,11 +13,11 @@ import pytest
 import redis
 
 from deployments.errors import StartError
-from deployments.ports import free_port
-from deployments.redis_server import HOST, RedisServer
+from deployments.local.ports import free_port
+from deployments.local.redis_server import HOST, RedisServer
 
 PARENT = """
-from deployments.redis_server import RedisServer
+from deployments.local.redis_server import RedisServer
 server = RedisServer()
 server.start()
 print(server.pid, flush=True)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol, Self, TypeVar
 
-from grammar_service.effort import Effort
 from grammar_service.errors import UnsupportedGrammar
+from grammar_service.regexes.effort import Effort
 from grammar_service.schema.algebra.arrays import Arrays
+from grammar_service.schema.algebra.inexact import Inexact, Reason
 from grammar_service.schema.algebra.numbers import Numbers
 from grammar_service.schema.algebra.objects import Objects
 from grammar_service.schema.algebra.strings import Strings
+from grammar_service.schema.pointer import join
 
 MAX_ALTERNATIVES = 200
+"""Shapes in the union of one type: to intersect two of such unions makes 40,000 pairs."""
 STEPS_A_PAIR = 10
 """What it takes of an effort to intersect two shapes, by their size."""
 
@@ -37,16 +41,36 @@ class Symbols:
 Shape = Symbols | Numbers | Strings | Arrays | Objects
 
 
+class _Meeting(Protocol):
+    def meet(self, other: Self) -> Self | None: ...
+
+
+M = TypeVar("M", bound=_Meeting)
+
+
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """The union of `shapes`, all of one type; `reason` says why it is not known, and then nothing else holds."""
+    """A union of shapes, all of one type; `reason` says why it is not known, and then nothing else holds."""
 
-    shapes: tuple[Shape, ...] = ()
-    reason: str | None = None
+    listed: tuple[Shape, ...] = ()
+    reason: Reason | None = None
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """Raises Inexact: they are not known."""
+        if self.reason is not None:
+            raise Inexact.by(self.reason)
+        return self.listed
 
     @property
     def is_empty(self) -> bool:
-        return self.reason is None and not self.shapes
+        return self.reason is None and not self.listed
+
+    def blaming(self, pointer: str) -> Alternatives:
+        """The same; a reason that has no pointer yet gets this one."""
+        if self.reason is None or self.reason.pointer is not None:
+            return self
+        return Alternatives(reason=replace(self.reason, pointer=pointer))
 
 
 EMPTY = Alternatives()
@@ -103,20 +127,24 @@ class Cases:
 
     def filtered(self, keep: Callable[[Shape], bool]) -> Cases:
         """Only the shapes that `keep` holds of."""
-        return Cases(
-            {kind: found if found.reason else Alternatives(tuple(filter(keep, found.shapes))) for kind, found in self.by_type.items()}
-        )
+        return Cases({kind: Alternatives(tuple(filter(keep, found.listed)), found.reason) for kind, found in self.by_type.items()})
+
+    def blaming(self, pointer: str, keyword: str) -> Cases:
+        """The same, where reasons that have no pointer yet get that of a keyword."""
+        if all(found.reason is None or found.reason.pointer is not None for found in self.by_type.values()):
+            return self
+        return Cases({kind: found.blaming(join(pointer, keyword)) for kind, found in self.by_type.items()})
 
 
 EVERYTHING, NONE = Cases(FULL), Cases({})
 
 
 def known(make: Callable[[], Alternatives]) -> Alternatives:
-    """What `make` returns, or, where it is not exact, the reason for that."""
+    """What `make` returns, or, where it is not exact, the reason for that: not all that is unknown is in the way in the end."""
     try:
         return make()
     except UnsupportedGrammar as error:
-        return Alternatives(reason=error.message)
+        return Alternatives(reason=Reason.of(error))
 
 
 def _met(left: Alternatives, right: Alternatives, full: Alternatives, effort: Effort) -> Alternatives:
@@ -126,14 +154,16 @@ def _met(left: Alternatives, right: Alternatives, full: Alternatives, effort: Ef
         return EMPTY
     if full in (left, right):
         return right if left == full else left
-    if left.reason or right.reason:
-        return left if left.reason else right
     return known(lambda: _paired(left.shapes, right.shapes, effort))
 
 
 def _paired(left: tuple[Shape, ...], right: tuple[Shape, ...], effort: Effort) -> Alternatives:
     effort.spend(STEPS_A_PAIR * (sum(map(_size, left)) * len(right) + sum(map(_size, right)) * len(left)))
-    return _bounded([shape for a in left for b in right if (shape := _meet(a, b)) is not None])
+    return _bounded(_meets(left, right))
+
+
+def _meets(left: Sequence[M], right: Sequence[M]) -> list[M]:
+    return [both for mine in left for theirs in right if (both := mine.meet(theirs)) is not None]
 
 
 def _size(shape: Shape) -> int:
@@ -145,8 +175,6 @@ def _joined(left: Alternatives, right: Alternatives, full: Alternatives) -> Alte
 
 
 def _listed(left: Alternatives, right: Alternatives) -> Alternatives:
-    if left.reason or right.reason:
-        return left if left.reason else right
     return known(lambda: _bounded([*left.shapes, *right.shapes]))
 
 
@@ -154,7 +182,7 @@ def _outside(inner: Alternatives, full: Alternatives, effort: Effort) -> Alterna
     if inner.reason or inner == full:
         return inner if inner.reason else EMPTY
     outside = full
-    for shape in inner.shapes:
+    for shape in inner.listed:
         outside = _met(outside, known(partial(_complement, shape)), full, effort)
     return outside
 
@@ -166,20 +194,5 @@ def _complement(shape: Shape) -> Alternatives:
 def _bounded(shapes: list[Shape]) -> Alternatives:
     different = tuple(dict.fromkeys(shapes))
     if len(different) > MAX_ALTERNATIVES:
-        raise UnsupportedGrammar("the schema has too many cases")
+        raise Inexact("the schema has too many cases")
     return Alternatives(different)
-
-
-def _meet(left: Shape, right: Shape) -> Shape | None:
-    match left, right:
-        case Symbols(), Symbols():
-            return left.meet(right)
-        case Numbers(), Numbers():
-            return left.meet(right)
-        case Strings(), Strings():
-            return left.meet(right)
-        case Arrays(), Arrays():
-            return left.meet(right)
-        case Objects(), Objects():
-            return left.meet(right)
-    raise TypeError("alternatives of different types")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grammar_service.json_text import Json, text_of
+from grammar_service.schema.json_text import Json, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,11 @@ Expression = At | Every | Negated | Exactly
 
 ANYTHING = Every()
 NOTHING = Negated(ANYTHING)
+
+
+def at(schema: Json, pointer: str) -> Expression:
+    """What the schema at a pointer says, told at once where that is all or nothing."""
+    return ANYTHING if schema is True or schema == {} else NOTHING if schema is False else At(pointer)
 
 
 def every(*parts: Expression) -> Expression:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from grammar_service.json_text import Json
 from grammar_service.schema.algebra.inexact import Inexact
+from grammar_service.schema.json_text import Json
 
 Number = int | float
 
@@ -57,9 +57,9 @@ class Numbers:
         return Numbers(low, high, whole, step)
 
     def complement(self) -> list[Numbers]:
-        """Raises Inexact: numbers that are not whole, or not multiples, cannot be written."""
+        """Raises Inexact: it would be numbers that are not whole, or not multiples."""
         if self.whole or self.step is not None:
-            raise Inexact("the numbers that are not of some kind cannot be described")
+            raise Inexact("the numbers that are not whole, or not multiples, cannot be described")
         outside = [Numbers(high=Bound(self.low.value, not self.low.open))] if self.low else []
         return outside + ([Numbers(low=Bound(self.high.value, not self.high.open))] if self.high else [])
 
@@ -77,7 +77,7 @@ class Numbers:
             above and below and (not self.whole or value.denominator == 1) and (self.step is None or (value / self.step).denominator == 1)
         )
 
-    def written(self) -> dict[str, Json]:
+    def to_schema(self) -> dict[str, Json]:
         schema: dict[str, Json] = {"type": "integer" if self.whole else "number"}
         if self.low:
             schema["exclusiveMinimum" if self.low.open else "minimum"] = self.low.value

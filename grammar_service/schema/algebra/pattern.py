@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from grammar_service.effort import Effort
-from grammar_service.string_set import StringSet
+from grammar_service.regexes.effort import Effort
+from grammar_service.regexes.string_set import StringSet
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from grammar_service.json_text import Json
+from grammar_service.regexes.string_set import StringSet
+from grammar_service.regexes.string_set_regex import anchored_pattern
 from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.algebra.pattern import Pattern
-from grammar_service.string_set import StringSet
-from grammar_service.string_set_regex import anchored_pattern
+from grammar_service.schema.json_text import Json
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ class Strings:
         lengths = StringSet.of_lengths(self.least, self.most) if self.least or self.most is not None else StringSet.everything()
         return self.language_of_patterns().intersection(lengths)
 
-    def written(self) -> Json:
+    def to_schema(self) -> Json:
         if self.values is not None:
             return {"enum": list(self.values)}
         schema: dict[str, Json] = {"type": "string"}
@@ -95,13 +95,13 @@ class Strings:
             schema["minLength"] = self.least
         if self.most is not None:
             schema["maxLength"] = self.most
-        more: list[Json] = [{"type": "string", "pattern": pattern} for pattern in self._written_patterns()]
+        more: list[Json] = [{"type": "string", "pattern": pattern} for pattern in self._rendered_patterns()]
         more += [{"type": "string", "format": name} for name in self.formats]
         if len(more) > 1:
             return {"allOf": [schema, *more]}
         return {**schema, **more[0]} if more and isinstance(more[0], dict) else schema
 
-    def _written_patterns(self) -> list[str]:
+    def _rendered_patterns(self) -> list[str]:
         if not self.avoided and not self.excluded:
             return [pattern.text for pattern in self.patterns]
         return [anchored_pattern(self.language_of_patterns())]

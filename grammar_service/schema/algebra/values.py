@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from grammar_service.json_text import Json
+from grammar_service.regexes.string_set import StringSet
 from grammar_service.schema.algebra.arrays import Arrays
 from grammar_service.schema.algebra.cases import Cases, Symbols
 from grammar_service.schema.algebra.expression import NOTHING, exactly
 from grammar_service.schema.algebra.numbers import Bound, Numbers
 from grammar_service.schema.algebra.objects import Objects
 from grammar_service.schema.algebra.strings import Strings
-from grammar_service.string_set import StringSet
+from grammar_service.schema.json_text import Json
 
 
 def cases_of_value(value: Json) -> Cases:

@@ -10,8 +10,8 @@ from ray.serve.handle import DeploymentHandle
 
 from deployments.app import compile_pool
 from deployments.config import Settings, parse_settings
-from deployments.environment import defaults, environment
-from deployments.own_ray import own_ray
+from deployments.local.environment import defaults, environment
+from deployments.local.own_ray import own_serve
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
 
 REPLICAS = 3
@@ -37,5 +37,5 @@ def settings(redis_server: RedisProcess) -> Settings:
 @pytest.fixture(scope="module")
 def pool_handle(settings: Settings) -> Iterator[DeploymentHandle[Any]]:
     """The compile pool alone, in a Ray of its own."""
-    with environment(defaults(settings, Path.home()), {}), own_ray():
+    with environment(defaults(settings, Path.home()), {}), own_serve():
         yield serve.run(compile_pool(settings), name="pool", route_prefix=None)

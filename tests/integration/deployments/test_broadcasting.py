@@ -5,30 +5,30 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 import ray
 
-from deployments.broadcasting import NodeMasks
-from deployments.own_ray import own_ray
-from deployments.telemetry import MetricsPage
+from deployments.local.own_ray import own_serve
+from deployments.replicas.broadcasting import NodeMasks
+from deployments.telemetry.page import MetricsPage
 from grammar_service.backends import backend_named
 from grammar_service.spec import GrammarKind, GrammarSpec
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.masks.client import MaskClient
 from tests.offered_grammars import offered, payload_of
 from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
-from tests.walking_engine import PATIENCE_S, WalkingEngine, hello
+from tests.waiting import until
+from tests.walking_engine import WalkingEngine, hello
 
 pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
 def masks() -> Iterator[NodeMasks]:
-    with own_ray():
+    with own_serve():
         yield NodeMasks("tested")
 
 
@@ -49,10 +49,10 @@ def engine(masks: NodeMasks) -> Iterator[WalkingEngine]:
 def test_a_killed_broadcaster_is_restarted_by_ray_and_taken_up_again(masks: NodeMasks, engine: WalkingEngine) -> None:
     asyncio.run(masks.want())
     engine.await_masks()
-    killed = process_of(masks)
+    killed, ring = process_of(masks), engine.ring
     os.kill(killed, signal.SIGKILL)
     engine.await_masks()
-    assert engine.client.counters.reconnects == 2
+    assert engine.ring not in (None, ring)
     assert process_of(masks) != killed
 
 
@@ -83,9 +83,3 @@ def test_one_that_nobody_needs_ends_itself(masks: NodeMasks) -> None:
 
 def process_of(masks: NodeMasks) -> int:
     return int(ray.get(masks.actor().__ray_call__.remote(lambda _: os.getpid())))
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < end

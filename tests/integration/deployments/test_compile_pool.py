@@ -9,8 +9,8 @@ import pytest_asyncio
 from ray.serve.handle import DeploymentHandle
 
 from deployments.config import Settings
-from deployments.pool import CompilePool
-from deployments.prepared import PreparedGrammars
+from deployments.grammars.pool import CompilePool
+from deployments.grammars.prepared import PreparedGrammars
 from grammar_service.errors import InvalidGrammar
 from grammar_service.limits import Limits
 from grammar_service.messages import Compiled
@@ -68,5 +68,5 @@ async def test_the_ingress_side_moves_from_the_stopgap_to_the_compiled_grammar(p
     now += 1.0
     compiled = await grammars.ready(spec)
     assert compiled.backend == "xgrammar"
-    assert stopgap.home == compiled.home == compiled.key != stopgap.key
+    assert stopgap.routing_key == compiled.routing_key == compiled.key != stopgap.key
     assert json.loads(spec.text)["required"] == ["moves"]

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from deployments.constraints import NamedGrammar
+from deployments.constraints.forms import NamedGrammar
 from deployments.errors import ApiError
-from deployments.registry import GrammarRegistry
+from deployments.grammars.registry import GrammarRegistry
+from grammar_service.artifacts.cache import MemoryCache
+from grammar_service.artifacts.cache.link import RedisLink
 from grammar_service.backends import backend_named
-from grammar_service.cache import MemoryCache
-from grammar_service.cache.link import RedisLink
 from grammar_service.errors import PoolUnavailable
 from grammar_service.limits import Limits
 from grammar_service.messages import CompileRequest, Prepared
 from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore
 from grammar_service.registry.store import RegistryCounters
-from grammar_service.resolve import ResolvedGrammar, resolve
+from grammar_service.resolve import Resolution, resolve
 from grammar_service.spec import GrammarKind, GrammarSpec
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
 from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
@@ -40,7 +40,7 @@ class OneProcessPool:
 
     def __init__(self, tokenizer: GrammarTokenizer) -> None:
         self._tokenizer = tokenizer
-        self.memory = MemoryCache(1 << 24)
+        self.memory: MemoryCache[bytes] = MemoryCache(1 << 24)
         self.available = True
 
     async def prepare(self, request: CompileRequest) -> Prepared:
@@ -83,7 +83,7 @@ def registry_of(
 ) -> GrammarRegistry:
     entries = {name: GrammarEntry(name, spec, 1) for name, spec in (fixed or {}).items()}
 
-    async def resolved(spec: GrammarSpec, _: str) -> ResolvedGrammar:
+    async def resolved(spec: GrammarSpec, _: str) -> Resolution:
         return resolve(spec, Limits(), "tiny")
 
     return GrammarRegistry(GrammarNames(entries, store), store, pool, resolved, most, "standard", lambda _: None, clock=lambda: 7.5)

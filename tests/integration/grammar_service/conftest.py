@@ -1,25 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
 
-from grammar_service.tokenizer import GrammarTokenizer
-from tests.integration.grammar_service.redis_process import RedisProcess, redis_process
-from tests.tiny_tokenizer import VOCAB_SIZE, save_tiny_model, tiny_tokenizer
-
-
-@pytest.fixture(scope="session")
-def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_tiny_model(tmp_path_factory.mktemp("model"))
-
-
-@pytest.fixture
-def redis_server(tmp_path: Path) -> Iterator[RedisProcess]:
-    with redis_process(tmp_path) as server:
-        yield server
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 
 @pytest.fixture(autouse=True, scope="module")

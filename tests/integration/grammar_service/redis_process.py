@@ -6,12 +6,13 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import redis
+
+from tests.waiting import until
 
 PASSWORD = "correct horse"
 
@@ -54,14 +55,15 @@ class RedisProcess:
         self.client.close()
 
     def _wait_until_it_answers(self) -> None:
-        give_up_at = time.monotonic() + 10
-        while True:
-            try:
-                self.client.ping()
-                return
-            except redis.ConnectionError:
-                assert self._process.poll() is None
-                assert time.monotonic() < give_up_at
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        assert self._process.poll() is None
+        try:
+            self.client.ping()
+        except redis.ConnectionError:
+            return False
+        return True
 
 
 @contextmanager

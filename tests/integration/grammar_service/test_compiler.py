@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from grammar_service.artifact import decode
+from grammar_service.artifacts.artifact import decode
+from grammar_service.artifacts.cache import MemoryCache, RedisCache, TieredCache
+from grammar_service.artifacts.seal import Seal
 from grammar_service.backends import backend_named
-from grammar_service.cache import MemoryCache, RedisCache, TieredCache
+from grammar_service.compiler.service import GrammarCompiler
+from grammar_service.compiler.source import GrammarSource
 from grammar_service.errors import InvalidGrammar
 from grammar_service.limits import Limits
 from grammar_service.messages import Compiled, CompileRequest, Refusal
 from grammar_service.resolve import resolve
 from grammar_service.sandbox import SandboxSettings
-from grammar_service.seal import Seal
-from grammar_service.service import GrammarCompiler
-from grammar_service.source import GrammarSource
 from grammar_service.spec import GrammarKind, GrammarSpec
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import accepts, schema_spec
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
 
@@ -42,7 +42,7 @@ def cache_of(server: RedisProcess) -> TieredCache:
 
 def compiler_of(server: RedisProcess, model_folder: Path, max_queued: int = 8) -> GrammarCompiler:
     sandbox = SandboxSettings(memory_limit_bytes=1 << 30, max_waiting=max_queued)
-    return GrammarCompiler(model_folder, None, 20.0, sandbox, cache_of(server), SECRET, PATIENT_S)
+    return GrammarCompiler(model_folder, 20.0, sandbox, cache_of(server), SECRET, PATIENT_S)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -196,13 +196,13 @@ async def test_a_refusal_in_redis_that_nobody_here_has_written_is_not_believed(c
     request = request_of(compiler, GrammarSpec(GrammarKind.REGEX, "slandered"))
     forger = Seal(b"another secret")
     forger.fingerprint = compiler.fingerprint
-    server.client.set(f"test:artifact:1:{request.key}", forger.refusal(request, InvalidGrammar("never")))
+    server.client.set(f"test:artifact:1:{request.key}", forger.refusal(request, InvalidGrammar("never")).blob)
     assert (await compiled(compiler, request.spec)).source == "compiled"
 
 
 async def test_a_pinned_grammar_stays_in_memory_until_it_is_unpinned(server: RedisProcess, model_folder: Path) -> None:
     cache = TieredCache(MemoryCache(4000), None)
-    compiler = GrammarCompiler(model_folder, None, 20.0, SandboxSettings(workers=1), cache, SECRET)
+    compiler = GrammarCompiler(model_folder, 20.0, SandboxSettings(workers=1), cache, SECRET)
     try:
         await compiler.start()
         pinned = resolve(GrammarSpec(GrammarKind.LARK, 'start: "pinned"'), Limits(), compiler.fingerprint)
@@ -222,7 +222,7 @@ async def test_a_pinned_grammar_stays_in_memory_until_it_is_unpinned(server: Red
 async def test_redis_in_trouble_costs_no_answer_and_is_soon_left_alone(trouble: str, model_folder: Path, tmp_path: Path) -> None:
     with redis_process(tmp_path) as server:
         cache = TieredCache(MemoryCache(1 << 24), RedisCache(server.url, PASSWORD, "test", 50, 60, 1 << 24))
-        compiler = GrammarCompiler(model_folder, None, 20.0, SandboxSettings(workers=1), cache, SECRET)
+        compiler = GrammarCompiler(model_folder, 20.0, SandboxSettings(workers=1), cache, SECRET)
         try:
             await compiler.start()
             await compiled(compiler, GrammarSpec(GrammarKind.LARK, 'start: "before"'))
@@ -243,7 +243,7 @@ async def test_redis_in_trouble_costs_no_answer_and_is_soon_left_alone(trouble: 
 async def test_nothing_waits_for_a_redis_that_hangs(model_folder: Path, tmp_path: Path) -> None:
     with redis_process(tmp_path) as server:
         cache = TieredCache(MemoryCache(1 << 24), RedisCache(server.url, PASSWORD, "test", 10_000, 60, 1 << 24))
-        compiler = GrammarCompiler(model_folder, None, 20.0, SandboxSettings(workers=1), cache, SECRET)
+        compiler = GrammarCompiler(model_folder, 20.0, SandboxSettings(workers=1), cache, SECRET)
         try:
             await compiler.start()
             server.pause()
@@ -271,11 +271,22 @@ async def test_a_full_queue_is_busy(compiler: GrammarCompiler) -> None:
 async def test_a_model_replica_reads_what_the_pool_wrote(compiler: GrammarCompiler, server: RedisProcess) -> None:
     source = GrammarSource(cache_of(server), compiler.compile, SECRET, compiler.fingerprint, Limits(), PATIENT_S)
     grammar = source.resolve(GrammarSpec(GrammarKind.REGEX, "read by a replica"))
-    blob = await source.get(grammar)
-    assert await source.get(grammar) == blob
+    artifact = await source.get(grammar)
+    assert await source.get(grammar) is artifact
     second = GrammarSource(cache_of(server), compiler.compile, SECRET, compiler.fingerprint, Limits(), PATIENT_S)
-    assert await second.get(grammar) == blob
+    assert await second.get(grammar) == artifact
     assert second.counters()["redis_hits"] == 1
     assert second.counters()["pool_calls"] == 0
     await source.close()
     await second.close()
+
+
+async def test_many_requests_at_once_ask_redis_once(compiler: GrammarCompiler, server: RedisProcess) -> None:
+    spec = GrammarSpec(GrammarKind.REGEX, "asked|once")
+    answer = await compiled(compiler, spec)
+    server.client.set(f"test:artifact:1:{answer.key}", answer.blob)
+    source = GrammarSource(cache_of(server), compiler.compile, SECRET, compiler.fingerprint, Limits(), PATIENT_S)
+    await asyncio.gather(*(source.get(source.resolve(spec)) for _ in range(20)))
+    assert source.counters()["redis_server_hits"] == 1
+    assert source.counters()["pool_calls"] == 0
+    await source.close()

@@ -14,7 +14,7 @@ from grammar_service.conformance.isolation import in_child
 from grammar_service.conformance.suite import read_suite
 from grammar_service.conformance.verdict import Outcome, Reason
 from grammar_service.errors import CompileFailed, CompileTimeout, UnusableFile
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 SUITE = "MASKCAST_JSON_SCHEMA_SUITE"
 """Names a folder of the official suite's files, `…/tests/draft2020-12`."""

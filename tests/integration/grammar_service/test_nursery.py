@@ -15,6 +15,7 @@ from grammar_service.sandbox.child import ChildDied
 from grammar_service.sandbox.nursery import Nursery, Zygote
 from grammar_service.sandbox.wire import Job, Setup
 from grammar_service.spec import GrammarKind, GrammarSpec
+from tests.waiting import TICK_S
 
 PLENTY = 1 << 30
 START_S = 120.0
@@ -23,7 +24,7 @@ JOB = Job(GrammarSpec(GrammarKind.REGEX, "ab?"), "xgrammar")
 
 @pytest.fixture
 def setup(model_folder: Path) -> Setup:
-    return Setup(str(model_folder), None, Limits(), PLENTY, PLENTY, 1, os.getpid())
+    return Setup(str(model_folder), Limits(), PLENTY, PLENTY, 1, os.getpid())
 
 
 @pytest_asyncio.fixture
@@ -68,6 +69,7 @@ async def test_a_zygote_that_is_killed_while_it_starts_has_a_successor(setup: Se
         starting: set[psutil.Process] = set()
         async with asyncio.timeout(START_S):
             while not starting:
+                await asyncio.sleep(TICK_S)
                 starting = set(await asyncio.to_thread(psutil.Process().children)) - before
         starting.pop().kill()
         child = await forking

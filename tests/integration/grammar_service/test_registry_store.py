@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from grammar_service.cache.link import RedisLink
+from grammar_service.artifacts.cache.link import RedisLink
 from grammar_service.errors import CacheUnavailable, EntryError
 from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore
 from grammar_service.registry.store import RegistryCounters, Stored

@@ -22,7 +22,7 @@ from grammar_service.limits import Limits, check_size
 from grammar_service.messages import CompileRequest
 from grammar_service.sandbox import Sandbox, SandboxSettings
 from grammar_service.spec import GrammarKind, GrammarSpec
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import accepts, schema_spec
 from tests.hostile_corpus import HOSTILE
 
@@ -40,7 +40,7 @@ WIDE = Limits(max_constraint_bytes=1 << 26, max_nesting=100_000, max_choices=1_0
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox(model_folder: Path) -> AsyncIterator[Sandbox]:
-    sandbox = Sandbox(model_folder, None, SandboxSettings(WIDE, memory_limit_bytes=1 << 30, workers=1))
+    sandbox = Sandbox(model_folder, SandboxSettings(WIDE, memory_limit_bytes=1 << 30, workers=1))
     await sandbox.start()
     yield sandbox
     await sandbox.close()
@@ -141,7 +141,7 @@ async def test_the_sandbox_works_after_all_that(sandbox: Sandbox) -> None:
 
 
 async def test_too_much_memory_fails_the_compile_and_replaces_the_child(model_folder: Path) -> None:
-    sandbox = Sandbox(model_folder, None, SandboxSettings(WIDE, memory_limit_bytes=24 << 20, workers=1))
+    sandbox = Sandbox(model_folder, SandboxSettings(WIDE, memory_limit_bytes=24 << 20, workers=1))
     try:
         await sandbox.start()
         with pytest.raises(CompileFailed):
@@ -154,7 +154,7 @@ async def test_too_much_memory_fails_the_compile_and_replaces_the_child(model_fo
 
 async def test_a_killed_child_is_replaced_in_a_fraction_of_the_time_that_the_first_one_took(sandbox: Sandbox, model_folder: Path) -> None:
     started = time.monotonic()
-    cold = Sandbox(model_folder, None, SandboxSettings(workers=1))
+    cold = Sandbox(model_folder, SandboxSettings(workers=1))
     await cold.start()
     first = time.monotonic() - started
     await cold.close()
@@ -190,7 +190,7 @@ async def test_a_quick_backend_does_not_wait_for_a_slow_one(sandbox: Sandbox) ->
 
 
 async def test_a_tenants_flood_of_slow_grammars_leaves_the_others_a_worker(model_folder: Path) -> None:
-    sandbox = Sandbox(model_folder, None, SandboxSettings(WIDE, workers=2))
+    sandbox = Sandbox(model_folder, SandboxSettings(WIDE, workers=2))
     try:
         await sandbox.start()
         flood = [asyncio.create_task(compile_in(sandbox, VERY_HEAVY, "xgrammar", DEADLINE_S, "flood")) for _ in range(6)]
@@ -206,7 +206,7 @@ async def test_a_tenants_flood_of_slow_grammars_leaves_the_others_a_worker(model
 
 
 async def test_an_output_over_its_limit_is_refused_and_the_child_goes_on(model_folder: Path) -> None:
-    sandbox = Sandbox(model_folder, None, SandboxSettings(output_limit_bytes=2000, workers=1))
+    sandbox = Sandbox(model_folder, SandboxSettings(output_limit_bytes=2000, workers=1))
     try:
         await sandbox.start()
         pid = worker_of(sandbox)
@@ -219,7 +219,7 @@ async def test_an_output_over_its_limit_is_refused_and_the_child_goes_on(model_f
 
 
 async def test_a_model_that_is_not_there_makes_the_pool_unavailable(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path / "none", None, SandboxSettings(memory_limit_bytes=1 << 30))
+    sandbox = Sandbox(tmp_path / "none", SandboxSettings(memory_limit_bytes=1 << 30))
     with pytest.raises(PoolUnavailable):
         await sandbox.start()
     await sandbox.close()
@@ -233,7 +233,7 @@ async def test_the_child_dies_with_a_parent_that_is_killed(model_folder: Path) -
         from grammar_service.sandbox import Sandbox
 
         async def main():
-            sandbox = Sandbox({str(model_folder)!r}, None)
+            sandbox = Sandbox({str(model_folder)!r})
             await sandbox.start()
             print(*sandbox.pids, flush=True)
             await asyncio.Event().wait()

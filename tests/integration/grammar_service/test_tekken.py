@@ -7,8 +7,8 @@ import pytest
 from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 from transformers import AutoConfig, AutoTokenizer
 
-from grammar_service.bench.tekken import tekken_folder, tekken_source
 from grammar_service.errors import UnusableFile
+from grammar_service.vocabulary.tekken import tekken_folder, tekken_source
 
 TEXTS = [
     '{"name": "Ada", "age": 36}',

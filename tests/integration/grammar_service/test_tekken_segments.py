@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grammar_service.bench.tekken import tekken_folder
 from grammar_service.segments import Segmenter
 from grammar_service.spec import FLEXIBLE, STANDARD, GrammarKind, GrammarSpec
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tekken import tekken_folder
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import grammar_of, schema_spec
 from tests.random_languages import random_language
 from tests.segment_walk import follow, walk_of, wander

@@ -1,4 +1,4 @@
-"""The structural tags that `deployments/tools.py` makes of strict tools compile, and bind the arguments of every call."""
+"""The structural tags that `deployments/constraints/tools.py` makes of strict tools compile, and bind the arguments of every call."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from deployments.tools import HERMES, auto_tag, parse_tools
+from deployments.constraints.tools import HERMES, auto_tag, parse_tools
 from grammar_service.backends import CompiledGrammar
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.limits import Limits
 from grammar_service.resolve import resolve
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import accepts, grammar_of
 from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 

@@ -41,7 +41,7 @@ class RunningBroadcaster:
         os.kill(self._process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         os.kill(self._process.pid, signal.SIGCONT)
 
     def kill(self) -> None:
@@ -71,7 +71,7 @@ def main() -> None:
     broadcaster.start()
     print("listening", flush=True)
     for _ in sys.stdin:
-        requests = sum(len(found) for found in gc.get_objects() if isinstance(found, EngineRequests))
+        requests = sum(len(found._requests) for found in gc.get_objects() if isinstance(found, EngineRequests))
         print(json.dumps({**broadcaster.totals.as_dict(), "engines": broadcaster.engines, "requests": requests}), flush=True)
     broadcaster.close()
 

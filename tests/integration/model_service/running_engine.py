@@ -17,9 +17,10 @@ from uuid import uuid4
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import backend_named
 from grammar_service.limits import Limits
-from grammar_service.resolve import ResolvedGrammar, resolve
+from grammar_service.messages import ReadyGrammar
+from grammar_service.resolve import resolve
 from grammar_service.spec import GrammarSpec
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import ArtifactServer, Payload
 from model_service.engine.environment import prepare_environment
 from model_service.messages import Call, Endpoint
@@ -149,8 +150,8 @@ class RunningEngine:
             _, pieces = await self.engine.respond(call)
             return "".join([piece async for piece in pieces])
 
-    def _offered(self, spec: GrammarSpec, held: ExitStack) -> ResolvedGrammar:
-        grammar = resolve(spec, LIMITS, self._tokenizer.fingerprint)
+    def _offered(self, spec: GrammarSpec, held: ExitStack) -> ReadyGrammar:
+        grammar = resolve(spec, LIMITS, self._tokenizer.fingerprint).ready()
         if grammar.key not in self._payloads:
             data = backend_named(grammar.backend).compile(spec, self._tokenizer).data
             self._payloads[grammar.key] = Payload(grammar.backend, data)

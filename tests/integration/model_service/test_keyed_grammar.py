@@ -6,8 +6,8 @@ import pytest
 
 from grammar_service.backends import backend_named
 from grammar_service.spec import GrammarKind, GrammarSpec
-from grammar_service.tokenizer import GrammarTokenizer
-from model_service.engine.backend import KeyedGrammar
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from model_service.engine.core.backend import KeyedGrammar
 from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 TOKENIZER = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)

@@ -13,9 +13,9 @@ from vllm.v1.structured_output import ConstraintBounds
 
 from grammar_service.backends import backend_named
 from grammar_service.spec import GrammarKind, GrammarSpec
-from grammar_service.tokenizer import GrammarTokenizer
-from model_service.engine.mask_asking import MaskAsking
-from model_service.engine.told_grammar import ToldGrammar
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from model_service.engine.core.deferred_grammar import DeferredGrammar
+from model_service.engine.core.mask_asking import MaskAsking
 from model_service.masks.client import MaskClient
 from model_service.masks.messages import VERSION, Hello
 from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
@@ -44,7 +44,7 @@ class Reasoning:
 def _request(request_id: str, **changes: object) -> SimpleNamespace:
     backend = backend_named("xgrammar")
     grammar = backend.load(backend.compile(GrammarSpec(GrammarKind.REGEX, "[a-z]+"), TOKENIZER).data, TOKENIZER)
-    told = ToldGrammar(grammar.matcher(None, 0), "key", None, puts_off=True)
+    told = DeferredGrammar(grammar.matcher(None, 0), "key", None, defers=True)
     fields = {"structured_output_request": SimpleNamespace(grammar=told), "resumable": False, "is_prefill_chunk": False, **changes}
     return SimpleNamespace(request_id=request_id, **fields)
 

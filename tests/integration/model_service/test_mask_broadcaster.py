@@ -11,20 +11,21 @@ from tests.integration.model_service.mask_requests import requests
 from tests.integration.model_service.message_relay import MessageRelay
 from tests.integration.model_service.running_broadcaster import RunningBroadcaster, running_broadcaster
 from tests.integration.model_service.running_engine import Answer, RunningEngine, running_engine
+from tests.waiting import until
 
 NAME = f"maskcast-masks-test-{uuid4().hex}"
 ASKS = requests()
 NGRAMS = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4, "prompt_lookup_min": 1}
-Told = list[tuple[str, tuple[int, ...], str]]
+Outcomes = list[tuple[str, tuple[int, ...], str]]
 
 
-def _told(answers: list[Answer]) -> Told:
+def _outcomes(answers: list[Answer]) -> Outcomes:
     return [(answer.text, answer.tokens, answer.finish_reason) for answer in answers]
 
 
 @pytest.fixture(scope="module")
-def expected(stepping: RunningEngine) -> Told:
-    return _told(stepping.ask_all(ASKS))
+def expected(stepping: RunningEngine) -> Outcomes:
+    return _outcomes(stepping.ask_all(ASKS))
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +49,12 @@ def _await_masks(engine: RunningEngine, broadcaster: RunningBroadcaster) -> None
 
 def _await_end(broadcaster: RunningBroadcaster) -> None:
     """The engine says so in a step of its own."""
-    while broadcaster.totals()["requests"]:
-        pass
+    until(lambda: not broadcaster.totals()["requests"])
 
 
-def test_answers_are_the_same(engine: RunningEngine, broadcaster: RunningBroadcaster, expected: Told) -> None:
+def test_answers_are_the_same(engine: RunningEngine, broadcaster: RunningBroadcaster, expected: Outcomes) -> None:
     before, shipped = broadcaster.totals(), engine.mask_counts()[0]
-    assert _told(engine.ask_all(ASKS)) == expected
+    assert _outcomes(engine.ask_all(ASKS)) == expected
     after = broadcaster.totals()
     assert after["rows"] - before["rows"] > 1000
     assert after["refused"] == 0
@@ -66,68 +66,68 @@ def test_they_are_with_jumps(jumping: RunningEngine) -> None:
     with running_broadcaster(name) as broadcaster, running_engine(mask_socket=name) as engine:
         _await_masks(engine, broadcaster)
         answers = engine.ask_all(ASKS)
-        assert _told(answers) == _told(jumping.ask_all(ASKS))
+        assert _outcomes(answers) == _outcomes(jumping.ask_all(ASKS))
         assert sum(answer.forced for answer in answers if "completion_tokens_details" in answer.usage) > 0
         assert broadcaster.totals()["rows"] > 500
 
 
-def test_they_are_with_two_workers(expected: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_are_with_two_workers(expected: Outcomes, monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"{NAME}-two"
     # Of the engines that run already, with one worker each.
     monkeypatch.delenv("VLLM_CPU_OMP_THREADS_BIND", raising=False)
     with running_broadcaster(name) as broadcaster, running_engine(jump_forward=False, mask_socket=name, tensor_parallel_size=2) as engine:
         _await_masks(engine, broadcaster)
-        assert _told(engine.ask_all(ASKS)) == expected
+        assert _outcomes(engine.ask_all(ASKS)) == expected
         first, second = engine.mask_counts()
         assert first == second
         assert first["mapped"] > 50
 
 
-def test_they_are_with_drafts(expected: Told) -> None:
+def test_they_are_with_drafts(expected: Outcomes) -> None:
     name = f"{NAME}-drafts"
     arguments = {"speculative_config": NGRAMS}
     with running_broadcaster(name) as broadcaster, running_engine(mask_socket=name, engine_args=arguments) as engine:
         _await_masks(engine, broadcaster)
-        assert _told(engine.ask_all(ASKS)) == expected
+        assert _outcomes(engine.ask_all(ASKS)) == expected
         assert broadcaster.totals()["rows"] > 1000
 
 
-def test_they_are_when_the_broadcaster_is_killed(engine: RunningEngine, broadcaster: RunningBroadcaster, expected: Told) -> None:
+def test_they_are_when_the_broadcaster_is_killed(engine: RunningEngine, broadcaster: RunningBroadcaster, expected: Outcomes) -> None:
     def kill(finished: int) -> None:
         if finished == 4:
             broadcaster.kill()
 
-    assert _told(engine.ask_all(ASKS, kill)) == expected
+    assert _outcomes(engine.ask_all(ASKS, kill)) == expected
     # And without one from the start; the next one is found.
-    assert _told(engine.ask_all(ASKS)) == expected
+    assert _outcomes(engine.ask_all(ASKS)) == expected
     with running_broadcaster(NAME) as another:
         _await_masks(engine, another)
-        assert _told(engine.ask_all(ASKS)) == expected
+        assert _outcomes(engine.ask_all(ASKS)) == expected
         assert another.totals()["rows"] > 1000
 
 
-def test_they_are_when_it_stands_still(engine: RunningEngine, broadcaster: RunningBroadcaster, expected: Told) -> None:
+def test_they_are_when_it_stands_still(engine: RunningEngine, broadcaster: RunningBroadcaster, expected: Outcomes) -> None:
     def stop(finished: int) -> None:
         if finished == 4:
             broadcaster.stop()
         if finished == 24:
-            broadcaster.go_on()
+            broadcaster.resume()
 
-    assert _told(engine.ask_all(ASKS, stop)) == expected
+    assert _outcomes(engine.ask_all(ASKS, stop)) == expected
     before = broadcaster.totals()["rows"]
     while broadcaster.totals()["rows"] == before:
         engine.ask(*ASKS[0][:2])
-    assert _told(engine.ask_all(ASKS)) == expected
+    assert _outcomes(engine.ask_all(ASKS)) == expected
     assert broadcaster.totals()["rows"] - before > 1000
 
 
-def test_they_are_when_a_message_is_lost(engine: RunningEngine, expected: Told) -> None:
+def test_they_are_when_a_message_is_lost(engine: RunningEngine, expected: Outcomes) -> None:
     behind = f"{NAME}-behind"
     with running_broadcaster(behind) as broadcaster:
         relay = MessageRelay(NAME, behind)
         try:
             _await_masks(engine, broadcaster)
-            assert _told(engine.ask_all(ASKS, lambda finished: relay.lose_one() if finished == 4 else None)) == expected
+            assert _outcomes(engine.ask_all(ASKS, lambda finished: relay.lose_one() if finished == 4 else None)) == expected
             assert relay.lost.is_set()
             assert broadcaster.totals()["refused"] == 1
         finally:

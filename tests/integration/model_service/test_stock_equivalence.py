@@ -84,8 +84,8 @@ async def _stock_tokens(stepped: list[tuple[Ask, Answer]]) -> list[tuple[int, ..
     """What stock vLLM answers to the same prompts, greedily, under the same grammars."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
-    from load_tests.peers.engines import stock_engine
-    from load_tests.peers.stock_constraint import stock_constraint
+    from load_tests.jump_forward.engines import stock_engine
+    from load_tests.jump_forward.stock_constraint import stock_constraint
 
     host = stock_engine(SETTINGS)
     answers = []

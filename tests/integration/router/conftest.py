@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from deployments.environment import environment
-from deployments.own_ray import own_ray
+from deployments.local.environment import environment
+from deployments.local.own_ray import own_serve
 from tests.integration.router.fleet import Deploy, deployments
 
 
 @pytest.fixture(scope="package")
 def ray_serve() -> Iterator[None]:
     """A Ray of its own for the tests here."""
-    with environment({"RAY_USAGE_STATS_ENABLED": "0"}, {}), own_ray():
+    with environment({"RAY_USAGE_STATS_ENABLED": "0"}, {}), own_serve():
         yield
 
 

@@ -15,13 +15,13 @@ from ray import serve
 from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
+from deployments.api.call_facts import CallFacts
+from deployments.api.deployment import open_grammar_registry, request_reader
+from deployments.api.gateway import Gateway
 from deployments.app import SCHEMA, compile_pool
-from deployments.call_sizes import CallSizes
 from deployments.config import Settings, parse_settings
-from deployments.front import open_grammar_registry, request_reader
-from deployments.gateway import Gateway
-from deployments.pool import CompilePool
-from deployments.prepared import PreparedGrammars
+from deployments.grammars.pool import CompilePool
+from deployments.grammars.prepared import PreparedGrammars
 from grammar_service.limits import Limits
 from model_service.messages import ENGINE_DEAD, Endpoint, Head
 from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGINE_ENDS, Fates, LightModel
@@ -53,7 +53,7 @@ async def gateway(fates: Any, settings: Settings, compilers: DeploymentHandle[An
     models = await asyncio.to_thread(serve.run, deployment(LightModel).bind(fates), name="model", route_prefix=None)
     pool = CompilePool(compilers)
     grammars = PreparedGrammars(pool, Limits(), await pool.fingerprint())
-    yield Gateway(request_reader(settings), grammars, open_grammar_registry(settings, pool, grammars), models, CallSizes(2048))
+    yield Gateway(request_reader(settings), grammars, open_grammar_registry(settings, pool, grammars), models, CallFacts(2048))
     await asyncio.to_thread(serve.delete, "model")
 
 

@@ -14,7 +14,7 @@ from ray.serve.schema import ServeDeploySchema
 from deployments.app import build, compile_pool
 from deployments.config import ModelSettings, Settings, load_settings, parse_settings
 from deployments.errors import SettingsError
-from deployments.placement import place
+from deployments.replicas.placement import place
 from router.request_router import SchemaRouter
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -30,6 +30,11 @@ def test_it_is_built_from_settings_a_mapping_or_a_file(tmp_path: Path) -> None:
 def test_an_unknown_setting_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"model\.replicas"):
         build({"model": {"replicas": 2}})
+
+
+def test_a_grammar_in_the_settings_that_nobody_enforces_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"grammars\.word\.regex"):
+        build({"grammars": {"word": {"regex": "("}}})
 
 
 def test_the_compile_pool_is_scaled_where_the_settings_give_two_numbers() -> None:

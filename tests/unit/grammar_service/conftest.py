@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from grammar_service.tokenizer import GrammarTokenizer
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 

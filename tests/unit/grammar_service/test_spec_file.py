@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from grammar_service.bench.cases import read_cases
 from grammar_service.errors import UnusableFile
 from grammar_service.spec import GrammarKind
 from grammar_service.spec_file import kind_of, read_spec
+from load_tests.corpus.cases import read_cases
 
 
 @pytest.mark.parametrize(

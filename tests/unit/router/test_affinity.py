@@ -9,15 +9,17 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from router.affinity import BOUND, DEVIATIONS, FLOOR, LEEWAY, Affinity, AffinityLimits, Choice
+from router.affinity import Affinity, Choice
 from router.fleet import Fleet, Floats, Member
+from router.parameters import Parameters
 
+USUAL = Parameters()
 TEN = Fleet(Member(f"replica-{number}") for number in range(10))
 LOADS = st.lists(st.floats(0, 1000), min_size=1, max_size=20)
 KEYS = st.text("0123456789abcdef", min_size=8, max_size=8)
 
 
-def affinity(limits: AffinityLimits | None = None) -> Affinity:
+def affinity(limits: Parameters | None = None) -> Affinity:
     return Affinity(Random(1), limits)
 
 
@@ -40,7 +42,7 @@ def test_nobody_over_the_bound_is_chosen_and_the_best_rank_within_it_is(loads: l
     spread = np.array(loads)
     share = spread / fleet.weights
     mean = float(spread.sum() / fleet.weights.sum())
-    bound = max(mean + max(LEEWAY * (BOUND - 1) * mean, DEVIATIONS * sqrt(mean)), FLOOR)
+    bound = max(mean + max(USUAL.leeway * (USUAL.bound - 1) * mean, USUAL.deviations * sqrt(mean)), USUAL.floor)
     choice = affinity().choose(fleet, spread, key)
     better = ranks(fleet, key)[: choice.passed_over]
     assert all(share[fleet.positions[replica]] <= bound for replica in choice.replicas)
@@ -52,7 +54,7 @@ def test_nobody_over_the_bound_is_chosen_and_the_best_rank_within_it_is(loads: l
 @given(KEYS, LOADS)
 def test_without_a_bound_load_means_nothing(key: str, loads: list[float]) -> None:
     fleet = Fleet(Member(str(number)) for number in range(len(loads)))
-    choice = affinity(AffinityLimits(bound=float("inf"))).choose(fleet, np.array(loads), key)
+    choice = affinity(Parameters(bound=float("inf"))).choose(fleet, np.array(loads), key)
     assert choice.replicas == tuple(ranks(fleet, key)[:4])
 
 
@@ -66,7 +68,7 @@ def test_a_replica_over_its_share_is_passed_over_for_the_next_rank() -> None:
 def test_an_engine_that_is_nearly_idle_keeps_its_grammar_however_idle_the_others_are() -> None:
     first = ranks(TEN, "key")[0]
     loads = idle(TEN)
-    loads[TEN.positions[first]] = FLOOR
+    loads[TEN.positions[first]] = USUAL.floor
     assert affinity().choose(TEN, loads, "key").replicas[0] == first
 
 
@@ -76,7 +78,7 @@ def test_the_best_rank_is_the_same_however_many_are_asked_for(
     key: str, loads: list[float], popularity: float, weights: list[float]
 ) -> None:
     fleet = Fleet(Member(f"{number:02}", weights[number]) for number in range(len(loads)))
-    limits = AffinityLimits(seats=300)
+    limits = Parameters(seats=300)
     one = affinity(limits).choose(fleet, np.array(loads), key, ranks=1, popularity=popularity)
     assert one.replicas == affinity(limits).choose(fleet, np.array(loads), key, popularity=popularity).replicas[:1]
 
@@ -91,7 +93,7 @@ def test_a_few_requests_more_than_the_mean_are_chance() -> None:
 
 
 def test_a_replica_whose_seats_are_taken_is_passed_over_while_others_have_some() -> None:
-    limits = AffinityLimits(seats=22)
+    limits = Parameters(seats=22)
     first, second = ranks(TEN, "key")[:2]
     assert affinity(limits).choose(TEN, loaded(TEN, {first: 21}), "key").replicas[0] == first
     assert affinity(limits).choose(TEN, loaded(TEN, {first: 22}), "key").replicas[0] == second
@@ -104,7 +106,7 @@ def test_a_popular_grammar_leaves_a_busy_replica_before_a_rare_one_does() -> Non
     busy = loaded(TEN, {first: 24})
     assert affinity().choose(TEN, busy, "key", popularity=0.01).replicas[0] == first
     assert affinity().choose(TEN, busy, "key", popularity=0.1).replicas[0] == second
-    assert affinity(AffinityLimits(hot=float("inf"))).choose(TEN, busy, "key", popularity=0.1).replicas[0] == first
+    assert affinity(Parameters(hot=float("inf"))).choose(TEN, busy, "key", popularity=0.1).replicas[0] == first
 
 
 def test_a_popular_grammar_stays_where_there_is_room() -> None:
@@ -114,12 +116,12 @@ def test_a_popular_grammar_stays_where_there_is_room() -> None:
 
 
 def test_where_all_seats_are_taken_a_rare_grammar_stays_with_its_replica() -> None:
-    limits, first = AffinityLimits(seats=10), ranks(TEN, "key")[0]
+    limits, first = Parameters(seats=10), ranks(TEN, "key")[0]
     assert affinity(limits).choose(TEN, loaded(TEN, {first: 21}), "key").replicas[0] == first
 
 
 def test_who_waits_for_the_others_will_take_the_seats_that_they_seem_to_have() -> None:
-    limits, first = AffinityLimits(seats=20), ranks(TEN, "key")[0]
+    limits, first = Parameters(seats=20), ranks(TEN, "key")[0]
     requests = np.full(10, 17.0)
     requests[TEN.positions[first]] = 20
     for_the_others, for_the_first = np.full(10, 4.0), np.zeros(10)
@@ -130,7 +132,7 @@ def test_who_waits_for_the_others_will_take_the_seats_that_they_seem_to_have() -
 
 
 def test_what_is_yet_to_be_prefilled_takes_no_seats() -> None:
-    limits, first = AffinityLimits(seats=22), ranks(TEN, "key")[0]
+    limits, first = Parameters(seats=22), ranks(TEN, "key")[0]
     loads = loaded(TEN, {first: 24})
     assert affinity(limits).choose(TEN, loads, "key").replicas[0] != first
     assert affinity(limits).choose(TEN, loads, "key", requests=loaded(TEN, {first: 21})).replicas[0] == first

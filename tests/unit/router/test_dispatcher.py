@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from router.affinity import AffinityLimits
-from router.dispatcher import KEPT_FREE, QUEUED_STEPS, SILENT_S, Dispatched, Dispatcher
+from router.dispatcher import Dispatched, Dispatcher
 from router.fleet import Fleet, Member
-from router.grouping import PATIENCE_S, WINDOW_S, GroupingLimits, Release
+from router.grouping import Release
 from router.load import LoadReport
+from router.parameters import Parameters
 
 WALL = 1000.0
+USUAL = Parameters()
 KEYED = Dispatched("any", "key")
 THREE = ("one", "two", "three")
 
@@ -25,8 +27,8 @@ def fleet(replicas: str) -> Fleet:
     return Fleet(map(Member, replicas))
 
 
-def dispatcher(replicas: str = "abcd", budget: int = 1000, **affinity: float) -> Dispatcher:
-    made = Dispatcher(Random(5), lambda: WALL, AffinityLimits(**affinity), GroupingLimits(prefill_budget=budget))
+def dispatcher(replicas: str = "abcd", budget: int = 1000, **parameters: Any) -> Dispatcher:
+    made = Dispatcher(Random(5), lambda: WALL, Parameters(prefill_budget=budget, **parameters))
     made.adopt(fleet(replicas))
     return made
 
@@ -45,13 +47,13 @@ def test_a_rare_grammar_waits_for_room_at_home_where_a_popular_one_goes_elsewher
     for number in range(100):
         policy.sent(Dispatched(f"hot {number}", "hot", 0), home["hot"])
     for replica in set(home.values()):
-        policy.sent(Dispatched(f"long at {replica}", "", 100 * (QUEUED_STEPS + 1)), replica)
+        policy.sent(Dispatched(f"long at {replica}", "", 100 * (int(USUAL.queued_steps) + 1)), replica)
     for key in home:
         policy.arrived(Dispatched(key, key, 10), 5.0)
     (release,) = policy.tick(5.0)
     assert release.key == "hot"
     assert release.replica not in home.values()
-    (release,) = policy.tick(5.0 + PATIENCE_S)
+    (release,) = policy.tick(5.0 + USUAL.patience_s)
     assert (release.key, release.replica) == ("rare", home["rare"])
 
 
@@ -77,7 +79,7 @@ def test_a_router_with_a_small_share_has_room_for_some_tokens(others: int) -> No
 @pytest.mark.parametrize("home_answers", [True, False])
 def test_who_waits_for_long_leaves_a_replica_that_answers_nothing(home_answers: bool) -> None:
     now = WALL
-    policy = Dispatcher(Random(5), lambda: now, AffinityLimits(seats=2, floor=1000.0), GroupingLimits())
+    policy = Dispatcher(Random(5), lambda: now, Parameters(seats=2, floor=1000.0))
     policy.adopt(fleet("abcd"))
     home = policy.ranks(KEYED)[0]
     for replica in "abcd":
@@ -87,12 +89,12 @@ def test_who_waits_for_long_leaves_a_replica_that_answers_nothing(home_answers: 
     for number in range(40):  # so many wait for the other replicas that leaving home would gain nothing
         policy.arrived(Dispatched(str(number), f"key {number}"), 5.001)
     assert policy.tick(5.01) == []
-    now += SILENT_S
+    now += USUAL.silent_s
     for replica in "abcd" if home_answers else "abcd".replace(home, ""):
         policy.gone(f"{replica} 0")
         policy.sent(Dispatched(f"{replica} 0", "other"), replica)
     policy.gone(f"{'a' if home != 'a' else 'b'} 0")
-    releases = policy.tick(5.0 + PATIENCE_S)
+    releases = policy.tick(5.0 + USUAL.patience_s)
     assert ("one" in releases[0].requests) is not home_answers
 
 
@@ -101,7 +103,7 @@ def test_what_was_released_counts_at_once() -> None:
     first = policy.ranks(KEYED)[0]
     for name in THREE:
         policy.arrived(Dispatched(name, "key"), 5.0)
-    policy.tick(5.0 + WINDOW_S)
+    policy.tick(5.0 + USUAL.window_s)
     assert policy.ranks(KEYED)[0] != first
     for name in THREE:
         policy.gone(name)
@@ -123,7 +125,7 @@ def test_what_finds_no_seat_waits_for_one_and_takes_its_group_along() -> None:
     policy.arrived(Dispatched("old", "key"), 5.0)
     policy.arrived(Dispatched("between", "another key"), 5.001)
     policy.arrived(Dispatched("young", "key"), 5.002)
-    assert policy.tick(5.0 + WINDOW_S) == []
+    assert policy.tick(5.0 + USUAL.window_s) == []
     for name in THREE[:2]:
         policy.gone(name)
     assert policy.tick(5.003) == [Release("a", "key", ("old", "young"))]
@@ -139,7 +141,7 @@ def full(seats: int, free: int = 0) -> Dispatcher:
 
 
 def test_a_group_waits_until_it_fits_or_a_quarter_of_all_seats_is_free() -> None:
-    policy, kept = full(64), int(64 * KEPT_FREE)
+    policy, kept = full(64), int(64 * USUAL.kept_free)
     for number in range(2 * kept):
         policy.arrived(Dispatched(f"waits {number}", "key"), 5.0)
     assert policy.tick(5.01) == []
@@ -177,7 +179,8 @@ def test_a_router_with_a_small_share_of_the_traffic_finds_the_seats_that_are_fre
         policy.reported(LoadReport(replica, WALL - 1, 48, 0, 0))
     for number in range(40):
         policy.arrived(Dispatched(str(number), f"key {number}"), 5.0)
-    assert len(policy.tick(5.0)) == 4 * math.ceil(16 * policy._board.share())
+    share = policy._board.share()
+    assert len(policy.tick(5.0)) == 4 * math.ceil((16 + 64 * (1 - share)) * share)
     assert len(policy.tick(5.02)) > 0
 
 
@@ -218,7 +221,7 @@ def test_what_a_step_prefills_is_what_engines_say() -> None:
     policy.reported(LoadReport("a", WALL - 1, 0, 0, 0, step_tokens=1000))
     for number in range(9):
         policy.arrived(Dispatched(str(number), "key", 100), 5.0)
-    assert [len(release.requests) for release in policy.tick(5.0 + WINDOW_S)] == [9]
+    assert [len(release.requests) for release in policy.tick(5.0 + USUAL.window_s)] == [9]
 
 
 def test_a_report_that_tells_of_room_is_acted_upon_at_once() -> None:
@@ -235,7 +238,7 @@ def test_a_request_counts_where_it_was_sent_in_the_end() -> None:
     first, second, *_ = policy.ranks(KEYED)
     for name in THREE:
         policy.arrived(Dispatched(name, "key"), 5.0)
-    policy.tick(5.0 + WINDOW_S)
+    policy.tick(5.0 + USUAL.window_s)
     assert policy.ranks(KEYED)[0] != first
     policy.sent(Dispatched("one", "key"), second)
     assert policy.ranks(KEYED)[0] == first

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from router.dividing import Spare
-from router.grouping import SELDOM_S, Grouping, GroupingLimits, Release, Waiting
+from router.grouping import SELDOM_S, Grouping, Release, Waiting
+from router.parameters import Parameters
 
-LIMITS = GroupingLimits(window_s=0.002, prefill_budget=1000, patience_s=0.1, seat_patience_s=0.25, retry_s=0.005)
+LIMITS = Parameters(window_s=0.002, prefill_budget=1000, patience_s=0.1, seat_patience_s=0.25, retry_s=0.005)
 
 
 @dataclass
@@ -147,7 +148,7 @@ def test_who_has_waited_long_enough_does_not_mind_what_is_yet_to_be_prefilled() 
     assert names(grouping.tick(5.1)) == ["0", "1"]
 
 
-def all_or_none(seats: dict[str, int], limits: GroupingLimits = LIMITS) -> Grouping:
+def all_or_none(seats: dict[str, int], limits: Parameters = LIMITS) -> Grouping:
     """Every key's only replica is its first letter; one takes no part of a group that is too large for its seats."""
 
     def spare(replica: str, together: int) -> Spare:
@@ -303,7 +304,7 @@ def test_everyone_goes_once_and_in_time_whatever_room_there_is(arrivals: list[Wa
 @settings(max_examples=40)
 @given(ARRIVALS)
 def test_with_room_nobody_waits_longer_than_the_window_and_the_lonely_not_at_all(arrivals: list[Waiting]) -> None:
-    grouping = Grouping(lambda *_: ("a",), lambda *_: None, GroupingLimits(prefill_budget=1_000_000))
+    grouping = Grouping(lambda *_: ("a",), lambda *_: None, Parameters(prefill_budget=1_000_000))
     since = {one.request: one.arrived_at for one in arrivals}
     for now, releases in ticks(grouping, arrivals):
         for release in releases:

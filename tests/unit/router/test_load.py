@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from router.fleet import Fleet, Member
-from router.load import LoadBoard, LoadReport, LoadScale
+from router.load import LoadBoard, LoadReport
+from router.parameters import Parameters
 
-SHARP = LoadScale(tokens_per_request=256, smooth_s=1e-6)
+SHARP = Parameters(tokens_per_request=256, smooth_s=1e-6)
 
 
 class Clock:
@@ -29,7 +30,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def board(clock: Clock, replicas: str = "ab", scale: LoadScale = SHARP) -> LoadBoard:
+def board(clock: Clock, replicas: str = "ab", scale: Parameters = SHARP) -> LoadBoard:
     made = LoadBoard(clock, scale)
     made.adopt(Fleet(map(Member, replicas)))
     return made
@@ -133,7 +134,7 @@ def test_a_router_knows_its_share_of_the_traffic(clock: Clock) -> None:
 
 
 def test_reports_are_smoothed(clock: Clock) -> None:
-    known = board(clock, "a", LoadScale(smooth_s=2.0))
+    known = board(clock, "a", Parameters(smooth_s=2.0))
     known.reported(report("a", clock.now, requests=10))
     clock.now += 2
     known.reported(report("a", clock.now, requests=20))
@@ -268,7 +269,7 @@ def test_what_is_added_to_the_picture_is_what_a_new_one_would_show(moves: list[t
 
 
 def test_a_burst_of_ours_takes_no_seats_for_others(clock: Clock) -> None:
-    known = board(clock, scale=LoadScale())
+    known = board(clock, scale=Parameters())
     for name in "ab":
         known.reported(report(name, clock.now, requests=40))
     assert known.share() < 0.1

@@ -9,20 +9,20 @@ from random import Random
 
 import pytest
 
-from router.affinity import AffinityLimits
 from router.dispatcher import Dispatched, Dispatcher
 from router.fleet import Fleet, Member
-from router.grouping import GroupingLimits, Release
+from router.grouping import Release
+from router.parameters import Parameters
 from router.waiting_room import WaitingRoom
 
-LIMITS = GroupingLimits(window_s=0.001, prefill_budget=100, patience_s=0.05, seat_patience_s=0.1, retry_s=0.001)
+LIMITS = Parameters(window_s=0.001, prefill_budget=100, patience_s=0.05, seat_patience_s=0.1, retry_s=0.001)
 
 
 class Recorded(Dispatcher):
     """Remembers what each tick has released; `broken`, it fails."""
 
     def __init__(self) -> None:
-        super().__init__(Random(5), lambda: 1000.0, AffinityLimits(), LIMITS)
+        super().__init__(Random(5), lambda: 1000.0, LIMITS)
         self.ticks: list[list[Release]] = []
         self.broken = False
         self.adopt(Fleet(map(Member, "abc")))
@@ -77,7 +77,7 @@ async def test_what_has_no_room_is_asked_for_again_until_patience_ends(room: Wai
 
 
 async def test_what_finds_no_seat_goes_when_one_is_free_and_not_by_the_clock(failures: list[Exception]) -> None:
-    policy = Dispatcher(Random(5), lambda: 1000.0, AffinityLimits(seats=1), replace(LIMITS, seat_patience_s=600, retry_s=60))
+    policy = Dispatcher(Random(5), lambda: 1000.0, replace(LIMITS, seats=1, seat_patience_s=600, retry_s=60))
     policy.adopt(Fleet([Member("a")]))
     room = WaitingRoom(policy, failures.append)
     policy.sent(Dispatched("there"), "a")

@@ -1,0 +1,103 @@
+"""What the ingress can say of a call before the model replica has tokenized it: for the router."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice, takewhile
+from typing import Any
+
+REMEMBERED = 10_000
+"""Grammars whose forced tokens are remembered."""
+CHARACTERS_PER_TOKEN = 4
+"""Of English text in large vocabularies."""
+NEWEST = 0.2
+"""What the latest answer counts in the mean of a grammar's forced tokens."""
+LOOKED_AT = 20_000
+"""Values of a body that are walked through; a body of 4 MiB may have a million."""
+INSTRUCTIONS = frozenset({"system", "developer"})
+SHORTEST, LONGEST = 128, 4096
+"""Characters of a prompt's beginning; a shorter one is not worth to be looked for."""
+FIRST = 512
+"""Characters that are looked at where a prompt has no instructions: what follows them is mostly the request's own."""
+NAMED_BY = 2000
+"""Texts that the name of a beginning is made of."""
+_NO_TEXT = frozenset({"image_url", "input_audio"})
+# Only as a key of the answer's own: inside a JSON string the quotes would be escaped.
+_FORCED = re.compile(r'"forced_tokens":\s*(\d{1,9})')
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFacts:
+    """`tokens` is an estimate. `prefix` is a digest of what the prompt begins with, the tools and instructions or else the first `FIRST`
+    characters, since an engine computes a beginning that it has seen before only once; empty where that is short."""
+
+    tokens: int
+    prefix: str
+
+
+class CallFacts:
+    """A prompt has a quarter as many tokens as characters; images count for nothing. A grammar is expected to force as much as in its
+    latest answers, as far as their usage figures tell, and nothing at first. No estimate is over `longest`, the model's context."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._forced: OrderedDict[str, float] = OrderedDict()
+
+    def prompt(self, body: Mapping[str, Any]) -> PromptFacts:
+        messages = body.get("messages")
+        turns = messages if isinstance(messages, list) else []
+        instructions = sum(1 for _ in takewhile(_instructs, turns))
+        begins = instructions or 1
+        beginning = list(_texts([body.get("tools"), body.get("prompt"), turns[:begins]]))
+        characters = sum(map(_characters, beginning)) + sum(map(_characters, _texts(turns[begins:])))
+        longest = LONGEST if instructions and body.get("prompt") is None else FIRST
+        return PromptFacts(min(self._longest, characters // CHARACTERS_PER_TOKEN), _name(beginning, longest))
+
+    def forced(self, key: str) -> int:
+        return min(self._longest, round(self._forced.get(key, 0.0)))
+
+    def answered(self, key: str, piece: str) -> None:
+        """A piece of an answer under the grammar `key`; most tell nothing."""
+        if '"forced_tokens"' not in piece:
+            return
+        told = [int(digits) for digits in _FORCED.findall(piece)]
+        if not told:
+            return
+        known = self._forced.get(key, float(told[-1]))
+        self._forced[key] = known + NEWEST * (told[-1] - known)
+        self._forced.move_to_end(key)
+        if len(self._forced) > REMEMBERED:
+            self._forced.popitem(last=False)
+
+
+def _instructs(message: object) -> bool:
+    return isinstance(message, dict) and message.get("role") in INSTRUCTIONS
+
+
+def _name(beginning: list[str | int], longest: int) -> str:
+    text = "\n".join(map(str, islice(beginning, NAMED_BY)))[:longest]
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest() if len(text) >= SHORTEST else ""
+
+
+def _characters(text: str | int) -> int:
+    """A number is a token: a prompt may be token ids."""
+    return len(text) if isinstance(text, str) else CHARACTERS_PER_TOKEN
+
+
+def _texts(value: object) -> Iterator[str | int]:
+    """All texts and numbers in it, in their order, without recursion: a body may be as deep as it likes."""
+    left = [value]
+    for _ in range(LOOKED_AT):
+        if not left:
+            return
+        found = left.pop()
+        if isinstance(found, str | int):
+            yield found
+        elif isinstance(found, list):
+            left += found[LOOKED_AT::-1]
+        elif isinstance(found, dict):
+            left += [item for name, item in found.items() if name not in _NO_TEXT][::-1]

@@ -1,0 +1,129 @@
+"""What happens to one request behind the door, whether it came over HTTP or by a Ray handle."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from itertools import chain
+from typing import Any, cast
+
+from ray.exceptions import RayActorError
+from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
+from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
+
+from deployments.api.call_facts import CallFacts
+from deployments.api.protocol import ParsedRequest, RequestReader
+from deployments.api.warned import WarnedAnswer
+from deployments.constraints.forms import NamedGrammar
+from deployments.errors import ApiError, translated, unavailable
+from deployments.grammars.prepared import PreparedGrammars
+from deployments.grammars.registry import GrammarRegistry
+from grammar_service.errors import GrammarError, MaskcastError
+from grammar_service.messages import ReadyGrammar, Refusal
+from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head
+
+ATTEMPTS = 2
+
+
+class Gateway:
+    """`models` is the handle of the model replicas; `facts` tells their router what a call will take."""
+
+    def __init__(
+        self,
+        reader: RequestReader,
+        grammars: PreparedGrammars,
+        registry: GrammarRegistry,
+        models: DeploymentHandle[Any],
+        facts: CallFacts,
+    ) -> None:
+        self._reader = reader
+        self._grammars = grammars
+        self._registry = registry
+        self._facts = facts
+        self._models = models.options(stream=True, method_name="respond")
+
+    async def answer(self, endpoint: Endpoint, body: Mapping[str, Any], tenant: str = "") -> AsyncGenerator[Head | str, None]:
+        """A head, then the body in pieces. Grammars of one tenant wait for their turn together.
+
+        Raises:
+            ApiError: before the head, anything that keeps the request from being answered.
+        """
+        request = self._reader.read(endpoint, body)
+        grammar = await self._ready(request, tenant)
+        warned = WarnedAnswer(chain(request.warnings, grammar.warnings if grammar else ()))
+        call = self._call(request, grammar)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                async with aclosing(self._attempt(call, request)) as items:
+                    async for item in items:
+                        yield warned.item(item)
+                return
+            except _ReplicaLost as lost:
+                # Nothing has been sent yet, so that another replica can answer the same request.
+                if attempt == ATTEMPTS:
+                    raise unavailable("The model replica ended; try again in a moment.", ENGINE_DEAD, 5) from lost
+                call = replace(call, avoid=lost.replica)
+
+    def _call(self, request: ParsedRequest, grammar: ReadyGrammar | None) -> Call:
+        forced = self._facts.forced(grammar.routing_key) if grammar else 0
+        prompt = self._facts.prompt(request.body)
+        return Call(request.endpoint, request.request_id, request.body, grammar, request.mark_forced, prompt.tokens, forced, prompt.prefix)
+
+    async def _ready(self, request: ParsedRequest, tenant: str) -> ReadyGrammar | None:
+        if (requested := request.requested) is None:
+            return None
+        try:
+            if isinstance(requested, NamedGrammar):
+                return await self._grammars.ready(await self._registry.spec(requested), tenant, pinned=True)
+            return await self._grammars.ready(requested.spec, tenant, requested.deadline_s)
+        except GrammarError as error:
+            raise translated(error, requested.field) from None
+
+    async def _attempt(self, call: Call, request: ParsedRequest) -> AsyncGenerator[Head | str, None]:
+        started = False
+        key = call.constraint.routing_key if call.constraint else ""
+        handle = self._models.options(session_id=key)
+        response = cast(DeploymentResponseGenerator[Head | Failure | str], handle.remote(call))
+        try:
+            async for item in response:
+                if isinstance(item, Failure):
+                    yield self._failed(item, request, started)
+                else:
+                    if key and isinstance(item, str):
+                        self._facts.answered(key, item)
+                    yield item
+                    started = True
+        except BackPressureError:
+            raise unavailable("All model replicas are busy; try again in a moment.", "model_busy") from None
+        except (RayActorError, DeploymentUnavailableError) as error:
+            if not started:
+                # Ray Serve asks a replica that has died no more, and one that does not answer only after it has answered a probe.
+                raise _ReplicaLost from error
+            yield _error_event(unavailable("The model replica ended in the middle of the answer.", ENGINE_DEAD, 5))
+        except (GeneratorExit, asyncio.CancelledError):
+            response.cancel()  # the reader has left: free the sequence
+            raise
+
+    def _failed(self, failure: Failure, request: ParsedRequest, started: bool) -> str:
+        if failure.code == ENGINE_DEAD:
+            if not started:
+                raise _ReplicaLost(failure.replica)
+            return _error_event(unavailable("The engine ended in the middle of the answer.", ENGINE_DEAD, 5))
+        field = request.requested.field if request.requested else None
+        raise translated(Refusal(failure.code, failure.message, failure.pointer).error(), field)
+
+
+class _ReplicaLost(MaskcastError):
+    """The replica, or its engine, ended before the first byte. Where only the engine did, the replica would be chosen again until it has
+    failed its health check, and says its name."""
+
+    def __init__(self, replica: str = "") -> None:
+        super().__init__(replica)
+        self.replica = replica
+
+
+def _error_event(error: ApiError) -> str:
+    return f"data: {json.dumps(error.body())}\n\n"

@@ -1,0 +1,63 @@
+"""What /readyz tells: whether requests can be answered now, and what is missing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ray import serve
+from ray.serve.schema import DeploymentStatusOverview
+
+from deployments.names import MODEL
+
+
+@dataclass(frozen=True)
+class Health:
+    """`running` counts the replicas that answer, by deployment; `redis` is None when none is configured."""
+
+    running: dict[str, int]
+    wanted: dict[str, int]
+    redis: bool | None
+
+    @property
+    def ready(self) -> bool:
+        return self.running.get(MODEL, 0) > 0
+
+    @property
+    def degraded(self) -> list[str]:
+        """What is missing though requests can be answered."""
+        missing = [name for name, count in self.wanted.items() if self.running.get(name, 0) < count]
+        return [*missing, *(["redis"] if self.redis is False else [])]
+
+    def body(self) -> dict[str, Any]:
+        status = "unavailable" if not self.ready else "degraded" if self.degraded else "ready"
+        redis = None if self.redis is None else "up" if self.redis else "down"
+        return {"status": status, "degraded": self.degraded, "replicas": self.running, "wanted": self.wanted, "redis": redis}
+
+
+class HealthReader:
+    """`ping` asks Redis, None without one; `wanted` is how many replicas each deployment should have."""
+
+    def __init__(self, application: str, wanted: dict[str, int], ping: Callable[[], Awaitable[bool]] | None) -> None:
+        self._application = application
+        self._wanted = wanted
+        self._ping = ping
+
+    async def read(self) -> Health:
+        running, redis = await asyncio.gather(asyncio.to_thread(self._running), self._redis())
+        return Health(running, self._wanted, redis)
+
+    async def _redis(self) -> bool | None:
+        return None if self._ping is None else await self._ping()
+
+    def _running(self) -> dict[str, int]:
+        application = serve.status().applications.get(self._application)
+        deployments = application.deployments if application else {}
+        return {name: _count(deployments.get(name)) for name in self._wanted}
+
+
+def _count(deployment: DeploymentStatusOverview | None) -> int:
+    states = deployment.replica_states if deployment else {}
+    return sum(count for state, count in states.items() if state == "RUNNING")

@@ -1,0 +1,159 @@
+"""HTTP in front of the gateway: OpenAI endpoints, named grammars, health, metrics. `routes` binds it to paths."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from deployments.api.api_keys import ApiKeys
+from deployments.api.gateway import Gateway
+from deployments.api.health import HealthReader
+from deployments.api.protocol import parse_body
+from deployments.errors import ApiError, translated
+from deployments.grammars.registry import GrammarRegistry
+from deployments.telemetry.metrics import RequestMetrics
+from deployments.telemetry.page import MetricsPage
+from grammar_service.errors import MaskcastError
+from model_service.messages import Endpoint, Head
+
+EVENT_STREAM = "text/event-stream"
+JSON = "application/json"
+
+
+class HttpIngress:
+    """Every request is answered: with a result, or with an error in OpenAI's form. Where nothing else is said, methods raise ApiError."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        registry: GrammarRegistry,
+        health: HealthReader,
+        page: MetricsPage,
+        metrics: RequestMetrics,
+        *,
+        served_name: str,
+        api_keys: ApiKeys,
+        max_body_bytes: int,
+    ) -> None:
+        self._gateway = gateway
+        self._registry = registry
+        self._health = health
+        self._page = page
+        self._metrics = metrics
+        self._served_name = served_name
+        self._api_keys = api_keys
+        self._max_body_bytes = max_body_bytes
+        self._started = int(time.time())
+
+    async def answer(self, endpoint: Endpoint, request: Request) -> Response:
+        """Answer one HTTP request; every error becomes an OpenAI-shaped body."""
+        started = time.monotonic()
+        try:
+            tenant = self._authorize(request)
+            body = parse_body(await self._read(request))
+            items = self._gateway.answer(endpoint, body, tenant)
+            head = await anext(items)
+        except MaskcastError as error:
+            api_error = translated(error)
+            self._metrics.finished(endpoint, api_error.status, time.monotonic() - started)
+            return error_response(api_error)
+        assert isinstance(head, Head)
+        if head.stream:
+            return StreamingResponse(self._counted(items, endpoint, head.status, started), media_type=EVENT_STREAM)
+        async with aclosing(items):
+            content = "".join([str(piece) async for piece in items])
+        self._metrics.finished(endpoint, head.status, time.monotonic() - started)
+        return Response(_openai_error(content) if head.status >= HTTPStatus.BAD_REQUEST else content, head.status, media_type=JSON)
+
+    async def register_grammar(self, request: Request) -> Response:
+        """Name a grammar: 201, or 200 where it has this name already."""
+        tenant = self._authorize(request)
+        grammar, is_new = await self._registry.register(parse_body(await self._read(request)), tenant)
+        return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
+
+    async def list_grammars(self, request: Request) -> dict[str, Any]:
+        """All named grammars."""
+        self._authorize(request)
+        return await self._registry.list_all()
+
+    async def grammar(self, name: str, request: Request) -> dict[str, Any]:
+        self._authorize(request)
+        return await self._registry.get(name)
+
+    async def delete_grammar(self, name: str, request: Request) -> dict[str, Any]:
+        self._authorize(request)
+        return await self._registry.delete(name)
+
+    def models(self, request: Request) -> dict[str, Any]:
+        self._authorize(request)
+        return {"object": "list", "data": [self._model()]}
+
+    def model(self, name: str, request: Request) -> dict[str, Any]:
+        self._authorize(request)
+        if name != self._served_name:
+            raise ApiError(HTTPStatus.NOT_FOUND, f"The model {name!r} does not exist.", code="model_not_found", param="model")
+        return self._model()
+
+    async def ready(self) -> Response:
+        health = await self._health.read()
+        return JSONResponse(health.body(), HTTPStatus.OK if health.ready else HTTPStatus.SERVICE_UNAVAILABLE)
+
+    async def metrics(self) -> Response:
+        return Response(await self._page.read(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    def _model(self) -> dict[str, Any]:
+        return {"id": self._served_name, "object": "model", "created": self._started, "owned_by": "maskcast"}
+
+    def _authorize(self, request: Request) -> str:
+        """The tenant, empty where everybody may call. Raises ApiError (401)."""
+        return self._api_keys.check(request.headers.get("authorization"))
+
+    async def _read(self, request: Request) -> bytes:
+        declared = request.headers.get("content-length", "")
+        if declared.isdigit() and int(declared) > self._max_body_bytes:
+            raise self._too_large()
+        received = bytearray()
+        async for chunk in request.stream():
+            received += chunk
+            if len(received) > self._max_body_bytes:
+                raise self._too_large()
+        return bytes(received)
+
+    def _too_large(self) -> ApiError:
+        limit = f"{self._max_body_bytes / 2**20:g} MiB"
+        return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request body is over the limit of {limit}.", code="body_too_large")
+
+    async def _counted(
+        self, items: AsyncGenerator[Any, None], endpoint: Endpoint, status: int, started: float
+    ) -> AsyncGenerator[str, None]:
+        async with aclosing(items):
+            try:
+                async for piece in items:
+                    yield str(piece)
+            except MaskcastError as error:  # the status is sent; the client learns of it from an event
+                yield f"data: {json.dumps(translated(error).body())}\n\n"
+            finally:
+                self._metrics.finished(endpoint, status, time.monotonic() - started)
+
+
+def error_response(error: ApiError) -> Response:
+    return JSONResponse(error.body(), error.status, headers=error.headers())
+
+
+def engine_error(status: int, answer: Mapping[str, Any]) -> ApiError:
+    """An error that vLLM's serving classes have answered with."""
+    error = answer.get("error") or {}
+    kind = "invalid_request_error" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error"
+    code = "model_not_found" if status == HTTPStatus.NOT_FOUND else "invalid_request" if status < 500 else "internal_error"
+    return ApiError(status, str(error.get("message", "")), code=code, param=error.get("param"), kind=kind)
+
+
+def _openai_error(content: str) -> str:
+    return json.dumps(engine_error(json.loads(content)["error"].get("code") or 500, json.loads(content)).body())

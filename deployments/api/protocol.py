@@ -1,0 +1,118 @@
+"""From the bytes of an OpenAI request to a call for the engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from uuid import uuid4
+
+from deployments.api.fields import unheard
+from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
+from deployments.errors import ApiError, bad_request
+from grammar_service.schema.json_text import json_nesting
+from grammar_service.warning import ConstraintWarning, first
+from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Endpoint
+
+MAX_BODY_NESTING = 160  # far above any sane request, far below what recursive readers behind us stand
+MARK_FORCED = "mark_forced"
+"""The request field that asks for the spans of forced text."""
+REFUSED_BY_ENDPOINT = {
+    # Each would loosen or bypass the constraint, or reach into the engine.
+    Endpoint.CHAT: ("chat_template", "kv_transfer_params", "ec_transfer_params"),
+    Endpoint.COMPLETION: ("kv_transfer_params", "ec_transfer_params", "suffix", "tools", "tool_choice"),
+}
+
+
+@dataclass(frozen=True)
+class ParsedRequest:
+    """`body` is what the engine gets: the client's, less its constraint."""
+
+    endpoint: Endpoint
+    request_id: str
+    body: dict[str, Any]
+    requested: Requested | NamedGrammar | None
+    mark_forced: bool = False
+    warnings: tuple[ConstraintWarning, ...] = ()
+
+    @property
+    def stream(self) -> bool:
+        return self.body.get("stream") is True
+
+
+@dataclass(frozen=True)
+class RequestReader:
+    """Reads requests for one served model."""
+
+    served_name: str
+    whitespace: str
+    tool_parser: str
+    closed: bool = True
+
+    def read(self, endpoint: Endpoint, body: Mapping[str, Any], request_id: str | None = None) -> ParsedRequest:
+        """Raises ApiError, which says which field to mend."""
+        copied = dict(body)
+        self._check_model(copied)
+        for name in REFUSED_BY_ENDPOINT[endpoint]:
+            if copied.get(name) is not None:
+                raise bad_request(f"'{name}' is not supported.", name, "unsupported_parameter")
+        requested = take_constraint(copied, self.whitespace, self.tool_parser, self.closed)
+        if requested is not None:
+            _check_compatible(copied)
+        extra = copied.get("vllm_xargs")
+        for name in (KEY_ARGUMENT, CALL_ARGUMENT):
+            if isinstance(extra, dict) and name in extra:
+                raise bad_request(f"'vllm_xargs.{name}' is reserved.", "vllm_xargs")
+        mark_forced = _take_flag(copied, MARK_FORCED)
+        warnings = first(unheard(endpoint, copied))
+        return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested, mark_forced, warnings)
+
+    def _check_model(self, body: dict[str, Any]) -> None:
+        model = body.setdefault("model", self.served_name)
+        if model != self.served_name:
+            raise ApiError(
+                HTTPStatus.NOT_FOUND,
+                f"The model {model!r} does not exist; this server has {self.served_name!r}.",
+                code="model_not_found",
+                param="model",
+            )
+
+
+def _take_flag(body: dict[str, Any], name: str) -> bool:
+    value = body.pop(name, None)
+    if not isinstance(value, bool | None):
+        raise bad_request(f"'{name}' must be true or false.", name)
+    return bool(value)
+
+
+def _check_compatible(body: dict[str, Any]) -> None:
+    for name in ("use_beam_search", "ignore_eos"):
+        if body.get(name):
+            raise bad_request(f"'{name}' cannot be combined with a constraint.", name, "conflicting_constraints")
+    if body.get("min_tokens"):
+        raise bad_request("'min_tokens' cannot be combined with a constraint.", "min_tokens", "conflicting_constraints")
+
+
+def parse_body(raw: bytes) -> dict[str, Any]:
+    """The JSON object in `raw`.
+
+    Raises:
+        ApiError: it is not JSON, not an object, not Unicode, or nested beyond all reason.
+    """
+    try:
+        text = raw.decode("utf-8")
+        if json_nesting(text) > MAX_BODY_NESTING:
+            raise bad_request(f"The request is nested more than {MAX_BODY_NESTING} levels deep.", None, "grammar_too_large")
+        body = json.loads(text, parse_constant=_no_constant)
+        json.dumps(body, ensure_ascii=False).encode("utf-8")  # an escaped lone surrogate would fail far from here
+    except ValueError as error:
+        raise bad_request(f"The request body is not valid JSON: {error}", None, "invalid_json") from None
+    if not isinstance(body, dict):
+        raise bad_request("The request body must be a JSON object.", None, "invalid_json")
+    return body
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,5 @@
+"""For users: a typed client, over HTTP or by Ray handle. It imports nothing of the server but its errors."""
+
+from deployments.client.client import Generation, StructuredClient
+
+__all__ = ["Generation", "StructuredClient"]

@@ -1,0 +1,1 @@
+"""From the forms in which clients ask for a constraint to one `GrammarSpec`."""

@@ -1,0 +1,250 @@
+"""The constraint of a request: found among the forms that clients use, at most one, as a `GrammarSpec`.
+
+Forms: OpenAI's `response_format` and `tools`, vLLM's `structured_outputs` and its older `guided_*` fields, the fields of SGLang and
+llama.cpp, and what other servers accept as a `response_format`; or the name of a registered grammar. What is here is taken out of the
+body: the engine must not see a constraint that it might read in another way, or drop.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from deployments.constraints.specs import SPECS, text_of
+from deployments.constraints.tools import Tool, auto_tag, chosen_tool, parse_tools, required_schema
+from deployments.errors import ApiError, bad_request
+from grammar_service.spec import SCHEMA_KINDS, GrammarKind, GrammarSpec, indent_of
+
+FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
+OPTIONS = ("whitespace", "disable_any_whitespace", "disable_additional_properties", "compile_deadline_s")
+NAME = "grammar_id"
+PLAIN = {
+    # vLLM before `structured_outputs`
+    "guided_json": "json",
+    "guided_regex": "regex",
+    "guided_choice": "choice",
+    "guided_grammar": "grammar",
+    # SGLang, llama.cpp
+    "json_schema": "json",
+    "regex": "regex",
+    "ebnf": "ebnf",
+    "grammar": "grammar",
+}
+"""Fields of the request that are a constraint by themselves, and what they hold."""
+GUIDED_HINTS = ("guided_decoding_backend",)  # chose an engine, not a language: nothing is lost without it
+FORMATS = ("text", "json_object", "json_schema", "json", "regex", "grammar", "structural_tag")
+REFUSED = {
+    "guided_whitespace_pattern": "Use structured_outputs.whitespace: 'flexible', 'standard', 'compact' or 'indent:N'.",
+    "functions": "Use 'tools'.",
+    "function_call": "Use 'tool_choice'.",
+}
+
+
+@dataclass(frozen=True)
+class Requested:
+    """A constraint, and the field that it came in (for error messages); `deadline_s` bounds its compile, None: as the pool does."""
+
+    spec: GrammarSpec
+    field: str
+    deadline_s: float | None = None
+
+
+@dataclass(frozen=True)
+class NamedGrammar:
+    """A registered grammar by its name, which has still to be looked up, and the field that it came in."""
+
+    id: str
+    field: str
+
+
+def take_constraint(body: dict[str, Any], whitespace: str, tool_parser: str, closed: bool = True) -> Requested | NamedGrammar | None:
+    """Remove the constraint fields from `body` and say what they ask for. `closed` is for schemas whose request does not choose.
+
+    Raises:
+        ApiError: a form is malformed, two constraints contradict, or a field is one that nobody would enforce.
+    """
+    for name, advice in REFUSED.items():
+        if body.get(name) is not None:
+            raise bad_request(f"'{name}' is not supported. {advice}", name, "unsupported_parameter")
+    closed = _closed(body.get("structured_outputs"), closed)
+    found = [*_response_format(body, whitespace), *_structured_outputs(body, whitespace), *_plain(body, whitespace)]
+    tools = parse_tools(body)
+    if len(found) > 1:
+        raise _conflict([requested.field for requested in found])
+    chosen = _with_tools(body, tools, found[0] if found else None, whitespace, tool_parser)
+    if isinstance(chosen, Requested) and chosen.spec.kind in SCHEMA_KINDS:
+        return replace(chosen, spec=replace(chosen.spec, closed=closed))
+    return chosen
+
+
+def _closed(options: Any, default: bool) -> bool:
+    asked = options.get("disable_additional_properties") if isinstance(options, dict) else None
+    if asked is not None and not isinstance(asked, bool):
+        field = "structured_outputs.disable_additional_properties"
+        raise bad_request(f"'{field}' must be true or false.", field)
+    return default if asked is None else asked
+
+
+def _conflict(fields: Sequence[str]) -> ApiError:
+    return bad_request(f"The request has more than one constraint: {', '.join(fields)}. Keep one.", fields[-1], "conflicting_constraints")
+
+
+def _response_format(body: dict[str, Any], whitespace: str) -> list[Requested | NamedGrammar]:
+    value = body.pop("response_format", None)
+    if value is None:
+        return []
+    kind = value.get("type") if isinstance(value, dict) else None
+    if kind not in FORMATS:
+        raise bad_request(f"'response_format.type' must be one of: {', '.join(map(repr, FORMATS))}.", "response_format.type")
+    return [] if kind == "text" else [_format(kind, value, whitespace)]
+
+
+def _format(kind: str, value: dict[str, Any], whitespace: str) -> Requested | NamedGrammar:
+    match kind:
+        case "json_object" if not _given(value, "schema", "value"):
+            return Requested(GrammarSpec(GrammarKind.JSON_OBJECT, "", whitespace), "response_format")
+        case "json_schema" if not _given(value, "schema", "value"):
+            return _json_schema_format(value.get("json_schema"), whitespace)
+        case "regex":
+            return _format_of(value, "regex", whitespace, "pattern", "value")
+        case "grammar" if value.get(NAME) is not None:
+            return _named(value[NAME], f"response_format.{NAME}")
+        case "grammar":
+            return _format_of(value, "grammar", whitespace, "grammar")
+        case "structural_tag":
+            return Requested(GrammarSpec(GrammarKind.STRUCTURAL_TAG, json.dumps(value)), "response_format")
+        case _:
+            return _format_of(value, "json", whitespace, "schema", "value")
+
+
+def _given(value: dict[str, Any], *names: str) -> list[str]:
+    return [name for name in names if value.get(name) is not None]
+
+
+def _format_of(value: dict[str, Any], plain: str, whitespace: str, *names: str) -> Requested:
+    """A `response_format` that holds its constraint itself, under exactly one of the names that servers give it."""
+    given = _given(value, *names)
+    if len(given) != 1:
+        field = f"response_format.{names[0]}"
+        raise bad_request(f"'response_format' of type {value['type']!r} needs {' or '.join(map(repr, names))}.", field)
+    field = f"response_format.{given[0]}"
+    return Requested(SPECS[plain](value[given[0]], field, whitespace), field)
+
+
+def _named(value: Any, field: str) -> NamedGrammar:
+    if not isinstance(value, str) or not value:
+        raise bad_request(f"'{field}' must be the name of a registered grammar.", field)
+    return NamedGrammar(value, field)
+
+
+def _json_schema_format(value: Any, whitespace: str) -> Requested:
+    field = "response_format.json_schema.schema"
+    schema = value.get("schema") if isinstance(value, dict) else None
+    if not isinstance(schema, dict | bool):
+        raise bad_request("'response_format.json_schema.schema' must be a JSON Schema.", field)
+    return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), whitespace), field)
+
+
+def _structured_outputs(body: dict[str, Any], whitespace: str) -> list[Requested | NamedGrammar]:
+    value = body.pop("structured_outputs", None)
+    if value is None:
+        return []
+    if not isinstance(value, dict):
+        raise bad_request("'structured_outputs' must be an object.", "structured_outputs")
+    if unknown := set(value) - {*FIELDS, *OPTIONS, NAME}:
+        name = min(unknown)
+        raise bad_request(f"'structured_outputs.{name}' is not supported.", f"structured_outputs.{name}", "unsupported_parameter")
+    chosen, deadline_s = _whitespace(value, whitespace), _deadline(value)
+    found: list[Requested | NamedGrammar] = [
+        Requested(SPECS[name](value[name], f"structured_outputs.{name}", chosen), f"structured_outputs.{name}", deadline_s)
+        for name in FIELDS
+        if value.get(name) is not None
+    ]
+    if value.get(NAME) is not None:
+        found.append(_name_alone(value))
+    if not found:
+        raise bad_request(f"'structured_outputs' must have one of: {', '.join((*FIELDS, NAME))}.", "structured_outputs")
+    return found
+
+
+def _name_alone(value: dict[str, Any]) -> NamedGrammar:
+    named = _named(value[NAME], f"structured_outputs.{NAME}")
+    if option := next((name for name in OPTIONS if value.get(name) is not None), None):
+        field = f"structured_outputs.{option}"
+        raise bad_request(f"'{field}' is chosen where the grammar is registered.", field, "conflicting_constraints")
+    return named
+
+
+def _whitespace(value: dict[str, Any], default: str) -> str:
+    asked = value.get("whitespace")
+    if asked is None:
+        return "compact" if value.get("disable_any_whitespace") is True else default
+    try:
+        indent_of(text_of(asked, "structured_outputs.whitespace"))
+    except ValueError as error:
+        raise bad_request(str(error), "structured_outputs.whitespace") from None
+    return str(asked)
+
+
+def _deadline(value: dict[str, Any]) -> float | None:
+    asked = value.get("compile_deadline_s")
+    if asked is None:
+        return None
+    if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 < asked < float("inf"):
+        raise bad_request(
+            "'structured_outputs.compile_deadline_s' must be a number of seconds above 0.", "structured_outputs.compile_deadline_s"
+        )
+    return float(asked)
+
+
+def _plain(body: dict[str, Any], whitespace: str) -> list[Requested]:
+    for name in GUIDED_HINTS:
+        body.pop(name, None)
+    found = [
+        Requested(SPECS[plain](value, name, whitespace), name)
+        for name, plain in PLAIN.items()
+        if (value := body.pop(name, None)) is not None
+    ]
+    if unknown := next((name for name in body if name.startswith("guided_")), None):
+        raise bad_request(f"'{unknown}' is not supported.", unknown, "unsupported_parameter")
+    return found
+
+
+def _with_tools(
+    body: dict[str, Any], tools: list[Tool], requested: Requested | NamedGrammar | None, whitespace: str, tool_parser: str
+) -> Requested | NamedGrammar | None:
+    choice = body.get("tool_choice")
+    if not tools:
+        if choice not in (None, "none", "auto"):
+            raise bad_request("'tool_choice' needs 'tools'.", "tool_choice")
+        return requested
+    match choice:
+        case "none":
+            return requested
+        case None | "auto":
+            return _auto(tools, requested, tool_parser)
+    if requested is not None:
+        raise _conflict([requested.field, "tool_choice"])
+    if choice == "required":
+        schema = required_schema(tools, body.get("parallel_tool_calls") is not False)
+    else:
+        schema = json.dumps(chosen_tool(tools, choice).schema)
+    return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, schema, whitespace), "tools")
+
+
+def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_parser: str) -> Requested | None:
+    if requested is None:
+        return Requested(auto_tag(tools, None, tool_parser), "tools") if any(tool.strict for tool in tools) else None
+    if isinstance(requested, NamedGrammar) or requested.spec.kind not in (GrammarKind.JSON_SCHEMA, GrammarKind.JSON_OBJECT):
+        raise bad_request(
+            f"'{requested.field}' with tools and tool_choice 'auto' is not supported; set tool_choice to 'none' or leave the tools out.",
+            "tool_choice",
+            "conflicting_constraints",
+        )
+    try:
+        schema = json.loads(requested.spec.text) if requested.spec.kind is GrammarKind.JSON_SCHEMA else {"type": "object"}
+    except ValueError as error:
+        raise bad_request(f"'{requested.field}' is not JSON: {error}", requested.field) from None
+    return Requested(auto_tag(tools, schema, tool_parser), requested.field)

@@ -1,0 +1,80 @@
+"""Makes grammars ready before an engine hears of them, and remembers which are."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from deployments.grammars.pool import CompilePool
+from grammar_service.limits import Limits, check_size
+from grammar_service.messages import Prepared, ReadyGrammar
+from grammar_service.resolve import Resolution, resolve
+from grammar_service.spec import GrammarSpec
+from grammar_service.warning import ConstraintWarning
+
+REMEMBERED = 10_000
+FRESH_S = 60.0
+STOPGAP_FRESH_S = 0.5
+LONG_TEXT = 16_384  # characters; longer specs are resolved in the sandbox, since a hostile one can take a second
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A `ReadyGrammar` until a time, without what is large: by the next request the replica has the artifact, or asks for it."""
+
+    key: str
+    backend: str
+    routing_key: str
+    warnings: tuple[ConstraintWarning, ...]
+    until: float
+
+
+class PreparedGrammars:
+    """`fingerprint` is the tokenizer's. A grammar counts as ready for a minute after the pool has said so; should it be gone by
+    then, the model replica asks the pool again. A stopgap counts for half a second, since a faster artifact is on its way."""
+
+    def __init__(self, pool: CompilePool, limits: Limits, fingerprint: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pool = pool
+        self._limits = limits
+        self._fingerprint = fingerprint
+        self._clock = clock
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+
+    async def ready(self, spec: GrammarSpec, tenant: str = "", deadline_s: float | None = None, pinned: bool = False) -> ReadyGrammar:
+        """The grammar, which the pool has compiled for `tenant`, or the stopgap that it has; once compiled, a pinned one stays.
+
+        Raises:
+            GrammarError: it cannot be compiled.
+            PoolBusy, PoolUnavailable: not now.
+        """
+        digest = _digest(spec)  # and not the spec itself: ten thousand long ones would fill the memory
+        known = self._known.get(digest)
+        if known is not None and self._clock() < known.until:
+            self._known.move_to_end(digest)
+            return ReadyGrammar(spec, known.key, known.backend, known.routing_key, pinned, warnings=known.warnings)
+        resolution = await self.resolved(spec, tenant)
+        prepared = await self._pool.prepare(replace(resolution.request(tenant, deadline_s), pinned=pinned))
+        self._remember(digest, prepared, resolution)
+        return ReadyGrammar(spec, prepared.key, prepared.backend, resolution.key, pinned, prepared.artifact, resolution.warnings)
+
+    async def resolved(self, spec: GrammarSpec, tenant: str = "") -> Resolution:
+        """The grammar's backend and key; nothing is compiled. Raises as `ready`."""
+        if len(spec.text) < LONG_TEXT:
+            return resolve(spec, self._limits, self._fingerprint)
+        check_size(spec, self._limits)
+        return await self._pool.resolve(spec, tenant)
+
+    def _remember(self, digest: bytes, prepared: Prepared, resolution: Resolution) -> None:
+        fresh_s = FRESH_S if prepared.key == resolution.key else STOPGAP_FRESH_S
+        until = self._clock() + fresh_s
+        self._known[digest] = _Known(prepared.key, prepared.backend, resolution.key, resolution.warnings, until)
+        self._known.move_to_end(digest)
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+
+
+def _digest(spec: GrammarSpec) -> bytes:
+    return blake2b(f"{spec.kind}\0{spec.whitespace}\0{spec.closed}\0{spec.text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()

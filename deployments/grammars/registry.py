@@ -1,0 +1,248 @@
+"""Named grammars: registered, looked up, listed, deleted; and compiled before traffic needs them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from deployments.constraints.forms import NamedGrammar, Requested
+from deployments.errors import translated
+from deployments.grammars.registration import Registration, read_registration
+from deployments.grammars.registry_errors import damaged, fixed, full, no_store, not_found, silent, taken, unknown_name
+from grammar_service.errors import CacheUnavailable, EntryError, GrammarError, MaskcastError, PoolBusy, PoolUnavailable
+from grammar_service.messages import CompileRequest, Prepared
+from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore
+from grammar_service.registry.store import Stored
+from grammar_service.resolve import Resolution
+from grammar_service.spec import GrammarSpec
+
+logger = logging.getLogger(__name__)
+
+NOBODY = ""  # the tenant for what no request waits for
+
+
+@dataclass(slots=True)
+class AheadCounters:
+    """Named grammars that were compiled ahead of traffic, and those that could not be."""
+
+    compiled_ahead: int = 0
+    not_compiled_ahead: int = 0
+
+
+class Pool(Protocol):
+    """What the registry asks of the compile pool; raises as `CompilePool` does."""
+
+    async def prepare(self, request: CompileRequest) -> Prepared: ...
+
+    async def unpin(self, key: str) -> None: ...
+
+
+class GrammarRegistry:
+    """`store` is None where no Redis is configured: then only the settings name grammars. `resolve` gives the spec of a
+    tenant its backend and key, and raises GrammarError, PoolBusy or PoolUnavailable.
+
+    At most `most` names can be registered; `whitespace` and `closed` are for JSON constraints that do not choose. `report` gets all
+    counters.
+    """
+
+    def __init__(
+        self,
+        names: GrammarNames,
+        store: RegistryStore | None,
+        pool: Pool,
+        resolve: Callable[[GrammarSpec, str], Awaitable[Resolution]],
+        most: int,
+        whitespace: str,
+        report: Callable[[Mapping[str, int]], None],
+        closed: bool = True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._names = names
+        self._store = store
+        self._pool = pool
+        self._resolve = resolve
+        self._most = most
+        self._whitespace = whitespace
+        self._closed = closed
+        self._report = report
+        self._clock = clock
+        self._ahead = AheadCounters()
+
+    async def spec(self, named: NamedGrammar) -> GrammarSpec:
+        """What a request's name stands for. Raises ApiError: 400 for an unknown name, 503 where nobody can tell now."""
+        entry = await self._find(named.id)
+        if entry is None:
+            raise unknown_name(named.id, named.field)
+        return entry.spec
+
+    async def register(self, body: Mapping[str, Any], tenant: str = NOBODY) -> tuple[dict[str, Any], bool]:
+        """The object of the grammar in `body`, compiled for `tenant` and stored; False where it was there already.
+
+        Raises:
+            ApiError: the constraint or the name is at fault, or the grammar cannot be compiled or stored now.
+        """
+        registration = read_registration(body, self._whitespace, self._closed)
+        if self._store is None and not self._names.is_fixed(registration.id):
+            raise no_store()
+        grammar = await self._compiled(registration.constraint, tenant)
+        try:
+            entry, is_new = await self._stored(registration, grammar)
+        except CacheUnavailable as error:
+            raise silent("registered") from error
+        finally:
+            self._report(self.counters())
+        self._names.remember(entry)
+        return _object(entry, grammar), is_new
+
+    async def get(self, name: str) -> dict[str, Any]:
+        """The grammar's object. Raises ApiError."""
+        entry = await self._find(name)
+        if entry is None:
+            raise not_found(name)
+        return _object(entry, await self._resolved(entry))
+
+    async def list_all(self) -> dict[str, Any]:
+        """All grammars as an OpenAI list, those of the settings first. Raises ApiError."""
+        try:
+            entries = [entry async for entry in self._names.entries()]
+        except CacheUnavailable as error:
+            raise silent("listed") from error
+        return {"object": "list", "data": [_object(entry, await self._resolved(entry)) for entry in entries]}
+
+    async def delete(self, name: str) -> dict[str, Any]:
+        """Raises ApiError."""
+        if self._names.is_fixed(name):
+            raise fixed(name)
+        if self._store is None:
+            raise no_store()
+        try:
+            earlier, _ = await self._current(name)
+            deleted = await self._store.delete(name)
+        except CacheUnavailable as error:
+            raise silent("deleted") from error
+        self._names.forget(name)
+        if not deleted:
+            raise not_found(name)
+        await self._unpin(earlier)
+        return {"object": "grammar.deleted", "id": name, "deleted": True}
+
+    async def compile_ahead(self) -> None:
+        """Have all named grammars compiled and pinned, one after the other; what fails is logged and counted."""
+        try:
+            async for entry in self._names.entries():
+                await self._compile_entry(entry)
+        except CacheUnavailable as error:
+            self._ahead.not_compiled_ahead += 1
+            logger.warning("registered grammars are not compiled ahead: %s", error)
+        self._report(self.counters())
+
+    def counters(self) -> dict[str, int]:
+        """Counters that only grow, of the registry's own Redis connection too."""
+        return {**asdict(self._ahead), **(asdict(self._store.counters) if self._store else {})}
+
+    async def close(self) -> None:
+        if self._store is not None:
+            await self._store.close()
+
+    async def _find(self, name: str) -> GrammarEntry | None:
+        try:
+            entry = await self._names.find(name)
+        except CacheUnavailable as error:
+            raise silent("looked up") from error
+        except EntryError as error:
+            raise damaged(name) from error
+        finally:
+            self._report(self.counters())
+        return entry
+
+    async def _stored(self, registration: Registration, grammar: Resolution) -> tuple[GrammarEntry, bool]:
+        name = registration.id
+        if self._store is None or self._names.is_fixed(name):
+            return await self._already_fixed(name, grammar), False
+        entry = GrammarEntry(name, grammar.spec, int(self._clock()))
+        while True:
+            existing, occupied = await self._current(name)
+            if existing is not None and await self._is_same(existing, grammar):
+                return existing, False
+            if existing is not None and not registration.replace:
+                raise taken(name)
+            if occupied:
+                await self._store.replace(entry)
+                await self._unpin(existing)
+                return entry, True
+            match await self._store.add(entry, self._most):
+                case Stored.NEW:
+                    return entry, True
+                case Stored.FULL:
+                    raise full(self._most)
+                case Stored.TAKEN:  # somebody was quicker: look what it stands for now
+                    continue
+
+    async def _already_fixed(self, name: str, grammar: Resolution) -> GrammarEntry:
+        existing = await self._names.find(name)
+        if existing is None or not await self._is_same(existing, grammar):
+            raise fixed(name)
+        return existing
+
+    async def _current(self, name: str) -> tuple[GrammarEntry | None, bool]:
+        """What a name stands for by the store's own word, and whether anything is stored there: it may be damaged."""
+        assert self._store is not None, "callers have checked"
+        try:
+            entry = await self._store.current(name)
+        except EntryError:
+            return None, True
+        return entry, entry is not None
+
+    async def _is_same(self, entry: GrammarEntry, grammar: Resolution) -> bool:
+        resolved = await self._resolved(entry)
+        return resolved is not None and resolved.key == grammar.key
+
+    async def _resolved(self, entry: GrammarEntry) -> Resolution | None:
+        """None where limits or versions have changed since, so that it is enforced no longer."""
+        try:
+            return await self._resolve(entry.spec, NOBODY)
+        except GrammarError:
+            return None
+        except (PoolBusy, PoolUnavailable) as error:
+            raise translated(error) from None
+
+    async def _compiled(self, constraint: Requested, tenant: str) -> Resolution:
+        try:
+            grammar = await self._resolve(constraint.spec, tenant)
+            await self._pool.prepare(grammar.request(tenant, constraint.deadline_s, pinned=True))
+        except (GrammarError, PoolBusy, PoolUnavailable) as error:
+            raise translated(error, constraint.field) from None
+        return grammar
+
+    async def _compile_entry(self, entry: GrammarEntry) -> None:
+        try:
+            grammar = await self._resolve(entry.spec, NOBODY)
+            await self._pool.prepare(grammar.request(NOBODY, pinned=True))
+            self._ahead.compiled_ahead += 1
+        except MaskcastError as error:
+            self._ahead.not_compiled_ahead += 1
+            logger.warning("the grammar %r is not compiled ahead: %s", entry.id, error)
+
+    async def _unpin(self, entry: GrammarEntry | None) -> None:
+        """As far as the pool can be asked: a pin that nobody uses gives way to others anyway."""
+        if entry is None:
+            return
+        with suppress(GrammarError, PoolBusy, PoolUnavailable):
+            grammar = await self._resolve(entry.spec, NOBODY)
+            await self._pool.unpin(grammar.key)
+
+
+def _object(entry: GrammarEntry, grammar: Resolution | None) -> dict[str, Any]:
+    return {
+        "object": "grammar",
+        "id": entry.id,
+        "created": entry.created,
+        "kind": str(entry.spec.kind),
+        "key": grammar.key if grammar else None,
+        "backend": grammar.backend if grammar else None,
+        **({"maskcast": {"warnings": [warning.body() for warning in grammar.warnings]}} if grammar and grammar.warnings else {}),
+    }

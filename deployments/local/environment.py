@@ -1,0 +1,46 @@
+"""What Ray, vLLM and torch read from the environment: set before they start, and put back afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from deployments.config import EMBEDDED, Settings
+from deployments.local.preflight import is_local_path
+
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+
+
+def defaults(settings: Settings, home: Path) -> dict[str, str]:
+    """For all processes of the service; what the operator has set himself wins. `home` is the user's."""
+    local = settings.model.path == EMBEDDED or is_local_path(settings.model.path)
+    return {
+        "PYTHONUNBUFFERED": "1",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_DEDUP_LOGS": "1",
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # Ray's future default; without it every start warns about the change
+        "TOKENIZERS_PARALLELISM": "false",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_LOGGING_LEVEL": "WARNING",
+        # Otherwise below the temporary folder, which goes with each run.
+        "TORCHINDUCTOR_CACHE_DIR": str(home / ".cache" / "maskcast" / "torchinductor"),
+        **(OFFLINE if local else {}),
+    }
+
+
+@contextmanager
+def environment(wanted: Mapping[str, str], forced: Mapping[str, str]) -> Iterator[None]:
+    """os.environ with `wanted` where nothing is set and with `forced` in any case, for the length of the block."""
+    earlier = dict(os.environ)
+    os.environ.update({name: value for name, value in wanted.items() if name not in earlier})
+    os.environ.update(forced)
+    try:
+        yield
+    finally:
+        for name in {*wanted, *forced}:
+            if name in earlier:
+                os.environ[name] = earlier[name]
+            else:
+                os.environ.pop(name, None)

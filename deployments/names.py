@@ -1,0 +1,6 @@
+"""What the application and its deployments are called in Ray Serve."""
+
+APPLICATION = "maskcast"
+INGRESS = "Ingress"
+MODEL = "ModelReplica"
+COMPILER = "GrammarCompiler"

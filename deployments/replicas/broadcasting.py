@@ -1,0 +1,104 @@
+"""The mask broadcaster of a node as a Ray actor (Ray 2.60), and a replica's hold on it.
+
+Ray places it, restarts it when it dies, and is asked for it by its name; masks go by the node's memory, and no call to Ray stands between a
+step and its masks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import threading
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from deployments.telemetry.metrics import MaskMetrics
+from model_service.masks.broadcaster import MaskBroadcaster
+
+NAMESPACE = "maskcast"
+IDLE_S = 60.0
+WATCH_PERIOD_S = 2.0
+PATIENCE_S = 5.0
+"""For an actor that is asked for; nobody is waiting for its masks yet."""
+_log = logging.getLogger(__name__)
+
+
+class BroadcasterActor:
+    """Ends itself when no engine has been connected, and no replica has wanted it, for `idle_s` seconds."""
+
+    def __init__(self, socket_name: str, application: str, idle_s: float) -> None:
+        self._idle_s = idle_s
+        self._broadcaster = MaskBroadcaster(socket_name)
+        self._broadcaster.start()
+        self._metrics = MaskMetrics(application)
+        threading.Thread(target=self._watch, name="watch", daemon=True).start()
+
+    def want(self) -> None:
+        self._broadcaster.want()
+
+    def totals(self) -> dict[str, int]:
+        """`MaskTotals`, and how many engines are connected."""
+        return {**self._broadcaster.totals.as_dict(), "engines": self._broadcaster.engines}
+
+    def _watch(self) -> None:
+        period = threading.Event()
+        while self._broadcaster.idle_s() < self._idle_s:
+            self._metrics.update(self._broadcaster.totals.as_dict())
+            period.wait(WATCH_PERIOD_S)
+        # `exit_actor` is for the thread of a method, and none of them is called any more.
+        ray.kill(ray.get_runtime_context().current_actor, no_restart=True)
+
+
+class NodeMasks:
+    """One replica's. The broadcaster is that of the application on this node."""
+
+    def __init__(self, application: str, idle_s: float = IDLE_S) -> None:
+        self._application = application
+        self._idle_s = idle_s
+        self._node = ray.get_runtime_context().get_node_id()
+        self._wanting: asyncio.Task[None] | None = None
+        self.name = f"masks-{application}-{self._node}"
+
+    @property
+    def socket_name(self) -> str:
+        """Short enough for a socket, whatever the application's name."""
+        return f"maskcast-masks-{hashlib.blake2b(self.name.encode(), digest_size=16).hexdigest()}"
+
+    def keep(self) -> None:
+        """Say that it is wanted, on the event loop, and have it back where it has ended. Does not wait."""
+        if self._wanting is None or self._wanting.done():
+            self._wanting = asyncio.get_running_loop().create_task(self.want())
+
+    async def want(self) -> None:
+        """The same, and wait a while. Without it, engines fill their masks themselves."""
+        try:
+            await asyncio.wait_for(self._wanted(), PATIENCE_S)
+        except (RayError, TimeoutError, ValueError) as error:
+            _log.warning("there is no mask broadcaster yet: %s", str(error) or type(error).__name__)
+
+    async def _wanted(self) -> None:
+        try:
+            await self.actor().want.remote()
+        except ray.exceptions.ActorDiedError:
+            # It was just about to end.
+            await self.actor().want.remote()
+
+    def actor(self) -> Any:
+        """The actor's handle; it is started where there is none."""
+        return (
+            ray.remote(BroadcasterActor)
+            .options(
+                name=self.name,
+                namespace=NAMESPACE,
+                get_if_exists=True,
+                lifetime="detached",
+                num_cpus=0,
+                max_restarts=-1,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(self._node, soft=False),
+            )
+            .remote(self.socket_name, self._application, self._idle_s)
+        )

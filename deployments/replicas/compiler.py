@@ -1,0 +1,58 @@
+"""The compile pool's deployment: a `GrammarCompiler` in Ray Serve's clothes."""
+
+from __future__ import annotations
+
+from deployments.builders import model_path, open_cache, sandbox_settings, secret
+from deployments.config import Settings
+from deployments.telemetry.metrics import GrammarMetrics
+from grammar_service.compiler.service import GrammarCompiler
+from grammar_service.heap import settle_heap
+from grammar_service.messages import Compiled, CompileRequest, Prepared, Refusal
+from grammar_service.resolve import Resolution
+from grammar_service.spec import GrammarSpec
+
+
+class CompilerDeployment:
+    """One compile replica."""
+
+    async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Ray Serve awaits constructors
+        grammar = settings.grammar
+        self._compiler = GrammarCompiler(
+            tokenizer_path=model_path(settings),
+            deadline_s=grammar.compile_deadline_s,
+            sandbox=sandbox_settings(settings),
+            cache=open_cache(settings),
+            secret=secret(settings),
+            head_start_s=settings.redis.head_start_ms / 1000,
+        )
+        await self._compiler.start()
+        settle_heap()
+        self._metrics = GrammarMetrics("compiler")
+
+    async def fingerprint(self) -> str:
+        """The tokenizer's fingerprint, which is part of every key."""
+        return self._compiler.fingerprint
+
+    async def prepare(self, request: CompileRequest) -> Prepared | Refusal:
+        """Have the artifact made and kept, without sending what is large."""
+        answer = await self.compile(request)
+        return answer if isinstance(answer, Refusal) else Prepared.of(answer)
+
+    async def resolve(self, spec: GrammarSpec, tenant: str) -> Resolution | Refusal:
+        return await self._compiler.resolve(spec, tenant)
+
+    async def compile(self, request: CompileRequest) -> Compiled | Refusal:
+        answer = await self._compiler.compile(request)
+        self._metrics.update(await self._compiler.counters())
+        return answer
+
+    async def unpin(self, key: str) -> None:
+        self._compiler.unpin(key)
+
+    async def check_health(self) -> None:
+        await self._compiler.check_health()
+
+    async def __del__(self) -> None:
+        # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
+        if hasattr(self, "_compiler"):
+            await self._compiler.close()

@@ -1,0 +1,89 @@
+"""The model's deployment: a `ModelReplica` in Ray Serve's clothes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from ray import serve
+from ray.serve.handle import DeploymentHandle
+
+from deployments.builders import engine_settings, limits, open_cache, secret
+from deployments.config import Settings
+from deployments.grammars.pool import CompilePool
+from deployments.replicas.broadcasting import NodeMasks
+from deployments.telemetry.metrics import EngineMetrics, GrammarMetrics, JumpMetrics
+from grammar_service.compiler.source import GrammarSource
+from model_service.core_figures import CoreFigures
+from model_service.messages import Call, Failure, Head, ReplicaStatus
+from model_service.replica import ModelReplica
+
+
+class ModelDeployment:
+    """One model replica; ready when its engine has answered its warm-up."""
+
+    async def __init__(self, settings: Settings, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]  # Ray Serve awaits it
+        pool = CompilePool(compilers)
+
+        async def open_source() -> GrammarSource:
+            return GrammarSource(
+                open_cache(settings),
+                pool.compile,
+                secret(settings),
+                await pool.fingerprint(),
+                limits(settings),
+                settings.redis.head_start_ms / 1000,
+            )
+
+        context = serve.get_replica_context()
+        name = context.replica_id.unique_id
+        self._masks = NodeMasks(context.app_name) if settings.model.masks == "broadcaster" else None
+        if self._masks is not None:
+            await self._masks.want()
+        mask_socket = self._masks.socket_name if self._masks is not None else None
+        self._replica = ModelReplica(engine_settings(settings, mask_socket), open_source, name)
+        self._metrics = GrammarMetrics("model")
+        self._jumps = JumpMetrics(context.deployment)
+        self._engine = EngineMetrics(context.deployment, name)
+        self._told = CoreFigures()
+        await self._replica.start()
+
+    async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
+        async for item in self._replica.respond(call):
+            yield item
+        self._publish(await self._replica.status())
+
+    async def status(self) -> ReplicaStatus:
+        return await self._replica.status()
+
+    async def record_routing_stats(self) -> dict[str, Any]:
+        """What the router goes by (`router.load.LoadReport`); Ray Serve asks for it every second. `running` counts those that wait in the
+        engine as well."""
+        status, earlier = await self._replica.status(), self._told
+        self._publish(status)
+        self._told = status.core
+        return {
+            "taken_at": time.time(),
+            "running": status.running,
+            "outstanding_prefill_tokens": status.outstanding_prefill_tokens,
+            "step_tokens": status.step_tokens,
+            "resident_keys": status.core.grammars_resident,
+            "mask_ms": status.core.mask_ms(earlier),
+            "step_ms": status.core.step_ms(earlier),
+        }
+
+    def _publish(self, status: ReplicaStatus) -> None:
+        self._metrics.update(status.grammar)
+        self._jumps.update(status.jumps)
+        self._engine.update(status)
+
+    async def check_health(self) -> None:
+        if self._masks is not None:
+            self._masks.keep()
+        await self._replica.check_health()
+
+    async def __del__(self) -> None:
+        # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
+        if hasattr(self, "_replica"):
+            await self._replica.close()

@@ -1,0 +1,68 @@
+"""One Prometheus page for the whole cluster.
+
+The Ray agents of the nodes (Ray 2.60) are what a Prometheus server scrapes on a cluster; this page merges theirs and keeps what is
+about serving.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import httpx
+import ray
+from prometheus_client.core import Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+KEPT = ("ray_maskcast_", "ray_vllm_", "ray_serve_")
+
+
+class MetricsPage:
+    """Reads the agents' pages anew each time; a node that does not answer within `timeout_s` is left out."""
+
+    def __init__(self, timeout_s: float = 2.0) -> None:
+        self._timeout_s = timeout_s
+
+    async def read(self) -> bytes:
+        addresses = await asyncio.to_thread(_agents)
+        async with httpx.AsyncClient(timeout=self._timeout_s, trust_env=False) as client:
+            pages = await asyncio.gather(*(_page(client, address) for address in addresses))
+        return generate_latest(_Fixed(merged(pages)))
+
+
+class _Fixed(Collector):
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
+
+
+def merged(pages: Iterable[str]) -> list[Metric]:
+    """The kept families of all pages, each once, without Ray's prefix on our own names."""
+    families: dict[str, Metric] = {}
+    for page in pages:
+        for family in text_string_to_metric_families(page):
+            if not family.name.startswith(KEPT):
+                continue
+            name = family.name.removeprefix("ray_")
+            kept = families.setdefault(name, Metric(name, family.documentation, family.type))
+            kept.samples += [sample._replace(name=sample.name.removeprefix("ray_")) for sample in family.samples]
+    return list(families.values())
+
+
+def _agents() -> list[str]:
+    return [
+        f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
+        for node in ray.nodes()
+        if node.get("Alive") and node.get("MetricsExportPort")
+    ]
+
+
+async def _page(client: httpx.AsyncClient, address: str) -> str:
+    try:
+        return (await client.get(address)).text
+    except httpx.HTTPError:
+        return ""

@@ -1,0 +1,71 @@
+"""llguidance: compiled lazily in about a millisecond; the payload is a mark for bounded whitespace and the serialized grammar text."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+from grammar_service.backends.choice import choices_of
+from grammar_service.backends.llguidance.lark import lark_faults
+from grammar_service.backends.llguidance.support import llguidance_faults
+from grammar_service.backends.patterns import with_patterns, with_plain_names
+from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload, Fault
+from grammar_service.regexes.dialect import Dialect
+from grammar_service.regexes.regex import parse_regex
+from grammar_service.regexes.syntax import Regex
+from grammar_service.schema.json_schema import parse_schema
+from grammar_service.schema.json_text import text_of
+from grammar_service.spec import JSON_KINDS, GrammarKind, GrammarSpec, indent_of
+
+if TYPE_CHECKING:
+    from grammar_service.backends.llguidance.library import LlguidanceLibrary
+    from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+
+_PAYLOAD_FORMAT = 2
+_VERSION: Final = f"{version('llguidance')}/{_PAYLOAD_FORMAT}"
+
+
+class LlguidanceBackend:
+    """The library is imported with the first grammar: judging specs does without it."""
+
+    @property
+    def name(self) -> str:
+        return "llguidance"
+
+    @property
+    def version(self) -> str:
+        return _VERSION
+
+    def unsupported(self, spec: GrammarSpec) -> list[Fault]:
+        if spec.kind in JSON_KINDS and indent_of(spec.whitespace) is not None:
+            return [Fault(None, "indented whitespace is not supported")]
+        if spec.kind is GrammarKind.JSON_SCHEMA:
+            return parse_schema(spec.text, spec.closed).form_for(llguidance_faults).faults
+        if spec.kind is GrammarKind.REGEX:
+            parse_regex(spec.text, Dialect.PYTHON_ASCII)
+        elif spec.kind is GrammarKind.CHOICE:
+            choices_of(spec.text)
+        elif spec.kind is GrammarKind.LARK:
+            return lark_faults(spec.text)
+        elif spec.kind in (GrammarKind.EBNF, GrammarKind.STRUCTURAL_TAG):
+            return [Fault(None, f"{spec.kind} is not supported")]
+        return []
+
+    def library_source(self, spec: GrammarSpec) -> str | None:
+        if spec.kind is not GrammarKind.JSON_SCHEMA:
+            return None
+        schema = parse_schema(spec.text, spec.closed).form_for(llguidance_faults).document
+        return text_of(with_patterns(with_plain_names(schema), Regex.anchored))
+
+    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, library_source: str | None = None) -> CompiledPayload:
+        return self._library.compile(spec, tokenizer, self.library_source(spec) if library_source is None else library_source)
+
+    def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
+        return self._library.load(payload, tokenizer)
+
+    @cached_property
+    def _library(self) -> LlguidanceLibrary:
+        from grammar_service.backends.llguidance.library import LlguidanceLibrary
+
+        return LlguidanceLibrary()

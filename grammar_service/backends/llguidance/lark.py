@@ -1,0 +1,27 @@
+"""Which Lark grammars llguidance is given."""
+
+from __future__ import annotations
+
+import re
+
+from grammar_service.schema.fault import Fault
+
+MAX_COUNT = 100_000
+"""Repetitions beyond this take seconds or gigabytes when a grammar is loaded, or end in a failed assertion."""
+
+_QUOTED_OR_COUNT = re.compile(r'"(?:[^"\\\n]|\\.)*+"|\{\s*+(\d*+)\s*+(?:,\s*+(\d*+)\s*+)?\}|~\s*+(\d++)(?:\s*+\.\.\s*+(\d++))?')
+_MAX_DIGITS = len(str(MAX_COUNT))
+
+
+def lark_faults(text: str) -> list[Fault]:
+    """What would weaken a constraint, or hurt the engine that loads it. Linear time.
+
+    `%json` is refused wherever it stands, a string included: its schema would be read by the library's own rules.
+    """
+    if "%json" in text:
+        return [Fault(None, "`%json` is not supported in Lark, where its schema is not enforced exactly: use kind json_schema")]
+    for match in _QUOTED_OR_COUNT.finditer(text):
+        for digits in filter(None, match.groups()):
+            if len(digits.lstrip("0")) > _MAX_DIGITS or int(digits) > MAX_COUNT:
+                return [Fault(None, f"repetition counts above {MAX_COUNT} are not supported: {match.group()[:40]}")]
+    return []

@@ -1,0 +1,102 @@
+"""The library behind `LlguidanceBackend`: compiles specs to payloads, and loads payloads."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import llguidance
+
+from grammar_service.backends.choice import choices_of
+from grammar_service.backends.llguidance.load_cost import bounded_load
+from grammar_service.backends.llguidance.matcher import BOUNDED, PLAIN, LlguidanceGrammar
+from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
+from grammar_service.errors import ArtifactError, GrammarError, InvalidGrammar, UnsupportedGrammar
+from grammar_service.regexes.dialect import Dialect
+from grammar_service.regexes.regex import parse_regex
+from grammar_service.regexes.rendering import literal
+from grammar_service.spec import COMPACT, FLEXIBLE, JSON_KINDS, GrammarKind, GrammarSpec
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+
+if TYPE_CHECKING:
+    from llguidance._lib import JsonCompileOptions
+
+
+class LlguidanceLibrary:
+    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, library_source: str | None) -> CompiledPayload:
+        """`library_source` is the schema of a JSON Schema spec, as the library enforces it exactly."""
+        try:
+            payload = _payload(spec, library_source)
+        except GrammarError:
+            raise
+        except ValueError as error:
+            raise InvalidGrammar(f"the grammar does not compile: {_first_line(str(error))}") from None
+        # Made once a tokenizer, and no part of what the grammar costs.
+        _ = tokenizer.llguidance, tokenizer.spaces
+        started = time.thread_time()
+        with bounded_load():
+            loaded = LlguidanceGrammar(payload, tokenizer)
+            message = loaded.fault()
+        if message:
+            raise _translated(message, spec)
+        # Whoever loads the payload compiles it again.
+        cost_ms = (time.thread_time() - started) * 1000
+        return CompiledPayload(payload.encode("utf-8"), cost_ms, cost_ms)
+
+    def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
+        try:
+            grammar = LlguidanceGrammar(payload.decode("utf-8"), tokenizer)
+        except UnicodeDecodeError:
+            raise ArtifactError("the payload is not UTF-8") from None
+        except ValueError as error:
+            raise ArtifactError(str(error)) from None
+        # Whether it can use the grammar was tried where it was compiled.
+        if message := grammar.error():
+            raise ArtifactError(f"llguidance cannot read the payload: {_first_line(message)}")
+        return grammar
+
+
+def _payload(spec: GrammarSpec, library_source: str | None) -> str:
+    bounded = spec.kind in JSON_KINDS and spec.whitespace == FLEXIBLE
+    return (BOUNDED if bounded else PLAIN) + _grammar(spec, library_source)
+
+
+def _grammar(spec: GrammarSpec, library_source: str | None) -> str:
+    match spec.kind:
+        case GrammarKind.JSON_SCHEMA:
+            assert library_source is not None, "the backend has written it"
+            return _json(library_source, spec.whitespace)
+        case GrammarKind.JSON_OBJECT:
+            return _json('{"type": "object"}', spec.whitespace)
+        case GrammarKind.LARK:
+            return llguidance.LLMatcher.grammar_from_lark(spec.text)
+        case GrammarKind.REGEX:
+            return llguidance.LLMatcher.grammar_from_regex(parse_regex(spec.text, Dialect.PYTHON_ASCII).full_match())
+        case GrammarKind.CHOICE:
+            return llguidance.LLMatcher.grammar_from_regex("|".join(literal(choice) for choice in choices_of(spec.text)))
+        case GrammarKind.EBNF | GrammarKind.STRUCTURAL_TAG:
+            raise InvalidGrammar(f"{spec.kind} is not for this backend")
+
+
+def _json(schema: str, whitespace: str) -> str:
+    comma, colon = (",", ":") if whitespace in (COMPACT, FLEXIBLE) else (", ", ": ")
+    options: JsonCompileOptions = {
+        "whitespace_flexible": whitespace == FLEXIBLE,
+        "item_separator": comma,
+        "key_separator": colon,
+        "coerce_one_of": False,
+        "lenient": False,
+    }
+    return llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=options)
+
+
+def _translated(message: str, spec: GrammarSpec) -> GrammarError:
+    line = _first_line(message)
+    if spec.kind in JSON_KINDS and "nsatisfiable" not in line:
+        return UnsupportedGrammar(f"the schema cannot be enforced: {line}")
+    return InvalidGrammar(f"the grammar does not compile: {line}")
+
+
+def _first_line(message: str) -> str:
+    lines = message.strip().splitlines()
+    return lines[0][:500] if lines else "no reason given"

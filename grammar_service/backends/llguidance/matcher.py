@@ -1,0 +1,145 @@
+"""Grammars and matchers of llguidance, as the protocol has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import llguidance
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from grammar_service.backends.bounded_whitespace import BoundedWhitespace
+from grammar_service.backends.protocol import Matcher
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+
+BOUNDED, PLAIN = "~", "="
+"""A payload's first character: whether whitespace is flexible, so that its runs are bounded by the matcher."""
+
+
+class LlguidanceGrammar:
+    """Matchers are copies of one that has been built: copying shares the lexer and its states.
+
+    Raises:
+        ValueError: the payload has no mark of ours.
+    """
+
+    def __init__(self, payload: str, tokenizer: GrammarTokenizer) -> None:
+        if payload[:1] not in (BOUNDED, PLAIN):
+            raise ValueError("the payload has no mark of ours")
+        self._first = llguidance.LLMatcher(tokenizer.llguidance, payload[1:], log_level=0)
+        self._spaces = tokenizer.spaces if payload[0] == BOUNDED else None
+        self._tokenizer = tokenizer
+        self._bytes = len(payload)
+
+    @property
+    def size_bytes(self) -> int:
+        return self._bytes
+
+    def error(self) -> str:
+        """The library's message if it cannot read the grammar, else empty."""
+        return str(self._first.get_error())
+
+    def fault(self) -> str:
+        """The same, and whether it can use what it has read; costs a few masks."""
+        if not self._first.is_error():
+            # Fuel limits show only when the first mask is computed, grammars that never end when a token has been taken; what takes long
+            # or too much may stand behind the first choice.
+            trial = self._first.deep_copy()
+            token = self._allowed(trial)
+            if token is not None:
+                if not trial.try_consume_tokens([token]):
+                    return str(trial.get_error() or "it forbids what it has allowed")
+                if (second := self._allowed(trial)) is not None:
+                    # Refused without an error where it is an added token that has a text.
+                    trial.try_consume_tokens([second])
+                return str(trial.get_error())
+        return str(self._first.get_error())
+
+    def _allowed(self, matcher: llguidance.LLMatcher) -> int | None:
+        """A token that may come next, none where the text may end there."""
+        allowed = int.from_bytes(matcher.compute_bitmask(), "little")
+        token = (allowed & -allowed).bit_length() - 1
+        return token if token >= 0 and token not in self._tokenizer.stop_token_ids else None
+
+    def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
+        stops = tuple(stop_token_ids) if stop_token_ids is not None else self._tokenizer.stop_token_ids
+        matcher = LlguidanceMatcher(self._first.deep_copy(), stops, self._tokenizer)
+        return matcher if self._spaces is None else BoundedWhitespace(matcher, self._spaces)
+
+
+class LlguidanceMatcher:
+    """Stop tokens are handled here and never shown to the library, which does not count them in its history."""
+
+    def __init__(self, matcher: llguidance.LLMatcher, stops: Sequence[int], tokenizer: GrammarTokenizer) -> None:
+        self._matcher = matcher
+        self._stops = frozenset(stops)
+        self._own_stops = tokenizer.stop_token_ids
+        self._vocab_size = tokenizer.vocab_size
+        self._accepted = 0
+        self._terminated = False
+
+    @property
+    def library(self) -> llguidance.LLMatcher:
+        """Whose own masks are wrong about stop tokens, see `mend`."""
+        return self._matcher
+
+    def accept(self, token: int) -> bool:
+        if self._terminated:
+            return False
+        if token in self._stops and self._matcher.is_accepting():
+            self._terminated = True
+        elif not self._is_text(token) or self._matcher.is_stopped() or self._matcher.try_consume_tokens([token]) != 1:
+            return False
+        self._accepted += 1
+        return True
+
+    def rollback(self, n: int) -> None:
+        if not 0 <= n <= self._accepted:
+            raise ValueError(f"cannot take back {n} of {self._accepted} tokens")
+        self._accepted -= n
+        if n and self._terminated:
+            self._terminated = False
+            n -= 1
+        if n:
+            self._matcher.rollback(n)
+
+    def fill(self, bitmask: torch.Tensor, row: int) -> None:
+        if self._terminated:
+            bitmask[row].zero_()
+            return
+        target = bitmask[row]
+        if target.dtype is not torch.int32 or not target.is_contiguous():
+            raise ValueError("a bitmask row must be contiguous int32")
+        self._matcher.unsafe_compute_mask_ptr(target.data_ptr(), target.numel() * target.element_size())
+        self.mend(target.numpy())
+
+    def mend(self, row: npt.NDArray[np.int32]) -> None:
+        """Make the library's mask ours."""
+        for token in self._own_stops:
+            _set(row, token, False)
+        if self._matcher.is_accepting():
+            for token in self._stops:
+                _set(row, token, True)
+
+    def forced_bytes(self) -> bytes:
+        if self._terminated or self._matcher.is_stopped():
+            return b""
+        return bytes(self._matcher.compute_ff_bytes())
+
+    def is_terminated(self) -> bool:
+        return self._terminated
+
+    def reset(self) -> None:
+        self._matcher.reset()
+        self._accepted = 0
+        self._terminated = False
+
+    def _is_text(self, token: int) -> bool:
+        return 0 <= token < self._vocab_size and token not in self._own_stops
+
+
+def _set(row: npt.NDArray[np.int32], token: int, allowed: bool) -> None:
+    word, bit = divmod(token, 32)
+    mask = np.int32(1 << bit if bit < 31 else -(1 << 31))
+    row[word] = row[word] | mask if allowed else row[word] & ~mask

@@ -1,0 +1,124 @@
+"""The library behind `XgrammarBackend`: compiles specs to payloads, and loads payloads."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+import xgrammar
+
+from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
+from grammar_service.backends.xgrammar.cost import LoadRate, ReaderPaces, RuleCosts, worth_tables
+from grammar_service.backends.xgrammar.learning import RuleLearning
+from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
+from grammar_service.backends.xgrammar.payload import XgrammarPayload, read_payload, write_payload
+from grammar_service.backends.xgrammar.recipe import JSON_OBJECT, Recipe, compiled, parsed, recipe_of
+from grammar_service.backends.xgrammar.runs import forces_little
+from grammar_service.backends.xgrammar.tables import measured_rate, read_tables, shape_of
+from grammar_service.errors import ArtifactError, CompileFailed, GrammarError, InvalidGrammar
+from grammar_service.packing import unpack
+from grammar_service.spec import GrammarSpec
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+
+_NATIVE_PREFIX = re.compile(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ")
+
+
+class XgrammarLibrary:
+    """Compilers by vocabulary, and what it has learnt of costs. `version` is written into payloads, and asked of those that are read."""
+
+    def __init__(self, version: str, threads: int, cache_bytes: int, max_expanded_bytes: int) -> None:
+        self._version = version
+        self._threads = threads
+        self._cache_bytes = cache_bytes
+        self._max_expanded_bytes = max_expanded_bytes
+        self._compilers: dict[str, xgrammar.GrammarCompiler] = {}
+        self._rates: dict[str, LoadRate] = {}
+        self._costs = RuleCosts()
+        self._paces = ReaderPaces()
+        self._learning = RuleLearning()
+
+    def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> CompiledPayload:
+        try:
+            return self._compile(recipe_of(spec), tokenizer)
+        except GrammarError:
+            raise
+        except MemoryError:
+            raise CompileFailed("compiling the grammar took more memory than it may") from None
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise _translated(error) from None
+
+    def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
+        held = read_payload(payload, self._version)
+        recipe = held.recipe(self._max_expanded_bytes)
+        try:
+            grammar = self._loaded(held, recipe, tokenizer)
+            return XgrammarGrammar(grammar, tokenizer, recipe.is_bounded, held.forces_little)
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise ArtifactError(f"xgrammar cannot read the payload: {_message(error)}") from None
+
+    def _compile(self, recipe: Recipe, tokenizer: GrammarTokenizer) -> CompiledPayload:
+        rate, compiler = self._rate(tokenizer), self._compiler(tokenizer)
+        grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
+        shape, little = shape_of(grammar), _forces_little(recipe)
+        compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
+        load_ms = rate.load_ms(shape.size)
+        if worth_tables(compile_ms, load_ms, shape.size, self._max_expanded_bytes):
+            tables = grammar.serialize_json()
+            if (expanded := len(tables.encode())) <= self._max_expanded_bytes:
+                payload = write_payload(self._version, recipe, tables, compile_ms, load_ms, little)
+                return CompiledPayload(payload, compile_ms, load_ms, expanded)
+        return CompiledPayload(write_payload(self._version, recipe, None, compile_ms, compile_ms, little), compile_ms, compile_ms)
+
+    def _loaded(self, held: XgrammarPayload, recipe: Recipe, tokenizer: GrammarTokenizer) -> xgrammar.CompiledGrammar:
+        tables, compiler = held.tables, self._compiler(tokenizer)
+        if tables is None or self._paces.prefer_compiling(held.compile_ms, held.load_ms):
+            grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
+            self._paces.compiling.learn(held.compile_ms, taken_ms)
+        else:
+            grammar, taken_ms = _timed(lambda: read_tables(unpack(tables, self._max_expanded_bytes), tokenizer.xgrammar))
+            self._paces.loading.learn(held.load_ms, taken_ms)
+            self._learning.learn(lambda: compiled(recipe, compiler), held.compile_ms)
+        return grammar
+
+    def _rate(self, tokenizer: GrammarTokenizer) -> LoadRate:
+        if tokenizer.fingerprint not in self._rates:
+            sample = compiled(JSON_OBJECT, self._compiler(tokenizer))
+            # Every reader's compiler has these rules, at the latest after its first grammar.
+            self._costs.cold_ms(shape_of(sample).rules, 0.0)
+            self._rates[tokenizer.fingerprint] = measured_rate(sample, tokenizer.xgrammar)
+        return self._rates[tokenizer.fingerprint]
+
+    def _compiler(self, tokenizer: GrammarTokenizer) -> xgrammar.GrammarCompiler:
+        compiler = self._compilers.get(tokenizer.fingerprint)
+        if compiler is None:
+            compiler = xgrammar.GrammarCompiler(tokenizer.xgrammar, max_threads=self._threads, cache_limit_bytes=self._cache_bytes)
+            self._compilers[tokenizer.fingerprint] = compiler
+        return compiler
+
+
+def _forces_little(recipe: Recipe) -> bool:
+    try:
+        return forces_little(parsed(recipe))
+    except (RuntimeError, ValueError, TypeError):
+        # It has compiled; that it cannot be looked into is no fault of it.
+        return False
+
+
+def _timed(work: Callable[[], xgrammar.CompiledGrammar]) -> tuple[xgrammar.CompiledGrammar, float]:
+    """The grammar, and its milliseconds of processor or wall time, whichever is less: waiting for a processor is no cost of it."""
+    wall, processor = time.perf_counter(), time.process_time()
+    grammar = work()
+    return grammar, min(time.perf_counter() - wall, time.process_time() - processor) * 1000
+
+
+def _translated(error: Exception) -> GrammarError:
+    message = _message(error)
+    if "bad_alloc" in message or "memory" in message.lower():
+        return CompileFailed("compiling the grammar took more memory than it may")
+    return InvalidGrammar(f"the grammar does not compile: {message}")
+
+
+def _message(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return _NATIVE_PREFIX.sub("", lines[0])[:500] if lines else type(error).__name__

@@ -1,0 +1,103 @@
+"""Grammars and matchers of xgrammar, as the protocol has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import xgrammar
+
+from grammar_service.backends.bounded_whitespace import BoundedWhitespace
+from grammar_service.backends.protocol import Matcher
+from grammar_service.backends.xgrammar.forced_search import ForcedSearch
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+
+
+class XgrammarGrammar:
+    """`bounded` bounds runs of whitespace between the tokens of JSON, which the library's grammar leaves free. Where not `forces_little`,
+    its matchers tell of no forced bytes."""
+
+    def __init__(self, compiled: xgrammar.CompiledGrammar, tokenizer: GrammarTokenizer, bounded: bool, forces_little: bool) -> None:
+        self._compiled = compiled
+        self._search = ForcedSearch(forces_little)
+        self._tokenizer = tokenizer
+        self._spaces = tokenizer.spaces if bounded else None
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self._compiled.memory_size_bytes)
+
+    def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
+        stops = list(stop_token_ids) if stop_token_ids is not None else None
+        matcher = xgrammar.GrammarMatcher(self._compiled, override_stop_tokens=stops)
+        own = self._tokenizer.stop_token_ids
+        refused = frozenset(own) - frozenset(own if stops is None else stops)
+        plain = XgrammarMatcher(matcher, refused, self._tokenizer.vocab_size, self._search)
+        return plain if self._spaces is None else BoundedWhitespace(plain, self._spaces)
+
+
+class XgrammarMatcher:
+    """Takes back any number of tokens: the library keeps the whole history. `refused` are the tokenizer's stop tokens that do not
+    stop this request: they have no text, and the library would accept them anywhere."""
+
+    def __init__(self, matcher: xgrammar.GrammarMatcher, refused: frozenset[int], vocab_size: int, search: ForcedSearch) -> None:
+        self._matcher = matcher
+        self._search = search
+        self._refused = refused
+        self._last_word, used = divmod(vocab_size, 32)
+        self._last_bits = (1 << used) - 1
+        self._accepted = 0
+
+    @property
+    def library(self) -> xgrammar.GrammarMatcher:
+        """Whose own masks allow ids past the vocabulary as well."""
+        return self._matcher
+
+    def accept(self, token: int) -> bool:
+        if not self._advance(token):
+            return False
+        self._accepted += 1
+        return True
+
+    def rollback(self, n: int) -> None:
+        if not 0 <= n <= self._accepted:
+            raise ValueError(f"cannot take back {n} of {self._accepted} tokens")
+        if n:
+            self._matcher.rollback(n)
+            self._accepted -= n
+
+    def fill(self, bitmask: torch.Tensor, row: int) -> None:
+        if self._matcher.is_terminated():
+            bitmask[row].zero_()
+            return
+        self._matcher.fill_next_token_bitmask(bitmask, row)
+        self.mend(bitmask, row)
+        if self._last_bits:
+            # The library leaves the bits past the vocabulary set.
+            bitmask[row, self._last_word] &= self._last_bits
+
+    def mend(self, bitmask: torch.Tensor, row: int) -> None:
+        """Forbid the refused tokens, which the library's mask may allow."""
+        for token in self._refused:
+            bitmask[row, token // 32] &= ~(1 << token % 32) if token % 32 < 31 else (1 << 31) - 1
+
+    def forced_bytes(self) -> bytes:
+        if not self._search.allowed or self._matcher.is_terminated():
+            return b""
+        try:
+            forced = self._matcher.find_jump_forward_string().encode("utf-8")
+        except UnicodeDecodeError as error:
+            # The library makes a string of what may end inside a character.
+            forced = error.object
+        self._search.found(len(forced))
+        return forced
+
+    def is_terminated(self) -> bool:
+        return bool(self._matcher.is_terminated())
+
+    def reset(self) -> None:
+        self._matcher.reset()
+        self._accepted = 0
+
+    def _advance(self, token: int) -> bool:
+        return not self._matcher.is_terminated() and token not in self._refused and bool(self._matcher.accept_token(token))

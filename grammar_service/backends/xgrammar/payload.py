@@ -1,0 +1,49 @@
+"""What travels of a grammar that xgrammar has compiled: always its recipe, its tables where they are worth it, and what both cost."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from grammar_service.backends.xgrammar.recipe import Recipe
+from grammar_service.errors import ArtifactError
+from grammar_service.packing import pack, unpack
+
+
+class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """`version` is that of the backend that wrote it. `text` (the recipe's) and `tables` (the library's serialization) are packed.
+    `forces_little`: whether forced text may be looked for (`xgrammar_runs`)."""
+
+    version: str
+    kind: str
+    whitespace: str
+    text: bytes
+    tables: bytes | None
+    compile_ms: float
+    load_ms: float
+    forces_little: bool
+
+    def recipe(self, max_bytes: int) -> Recipe:
+        """Raises ArtifactError as `unpack` does."""
+        return Recipe(self.kind, unpack(self.text, max_bytes), self.whitespace)
+
+
+def write_payload(version: str, recipe: Recipe, tables: str | None, compile_ms: float, load_ms: float, forces_little: bool) -> bytes:
+    """The bytes of a payload; `tables` None leaves only the recipe."""
+    packed = None if tables is None else pack(tables)
+    payload = XgrammarPayload(version, recipe.kind, recipe.whitespace, pack(recipe.text), packed, compile_ms, load_ms, forces_little)
+    return msgspec.msgpack.encode(payload)
+
+
+def read_payload(data: bytes, version: str) -> XgrammarPayload:
+    """Raises ArtifactError: not a payload, or one of another version."""
+    try:
+        payload = msgspec.msgpack.decode(data, type=XgrammarPayload)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"the payload cannot be read: {error}") from None
+    if payload.version != version:
+        raise ArtifactError(f"the payload is of version {payload.version[:80]}, not {version}")
+    if not (math.isfinite(payload.compile_ms) and math.isfinite(payload.load_ms)):
+        raise ArtifactError("the payload's costs are no numbers")
+    return payload

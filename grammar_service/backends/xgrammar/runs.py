@@ -1,0 +1,226 @@
+"""How much text a grammar of xgrammar may force at one go (xgrammar 0.2.8, format v16).
+
+The library looks for forced text to its very end, and a constraint of thirty characters can force gigabytes: `((a{99}){99}){99}…`, or
+rules that double one another. Nothing stops such a search, so grammars where it might be long are known before anybody searches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import msgspec
+import xgrammar
+
+from grammar_service.backends.xgrammar.classes import characters
+from grammar_service.backends.xgrammar.forced_search import LONG
+from grammar_service.backends.xgrammar.rule_circles import in_circles, inverted
+
+_VISITS = 50
+"""How often an expression may be looked at, on average, before what is known has to do."""
+_MOST_ESCAPED = 6
+"""Bytes of a character in a JSON string, written by its code."""
+_MOST_TAIL = 64
+"""Bytes that one level of a recursion may leave to be forced when it ends. As many levels as there are tokens end at once."""
+
+
+class _Kind(IntEnum):
+    """Of an expression, as the library numbers them. What it has besides are single tokens, which a search for text does not see."""
+
+    BYTES = 0
+    CLASS = 1
+    STARRED_CLASS = 2
+    EMPTY = 3
+    RULE = 4
+    SEQUENCE = 5
+    CHOICES = 6
+    TAG_DISPATCH = 7
+    REPEAT = 8
+    REGEX = 12
+
+
+_KINDS = frozenset(map(int, _Kind))
+
+
+class _Run(NamedTuple):
+    """So many bytes at most are forced from the start of an expression on; `passes`: maybe to its end, and beyond. Infinite where nothing
+    is known, or no text has it."""
+
+    passes: bool
+    bytes: float
+
+
+_NOTHING, _CHARACTER, _UNKNOWN = _Run(True, 0), _Run(True, 4), _Run(True, math.inf)
+_SEVERAL = _Run(False, 3)
+"""Of different characters the first bytes may be the same."""
+
+
+class _SerializedGrammar(msgspec.Struct):
+    """A grammar as the library serializes it: `indptr[i]` is where expression i has its kind, its length and its content."""
+
+    rules: list[tuple[Any, ...]]
+    grammar_expr_data: list[int]
+    grammar_expr_indptr: list[int]
+    root_rule_id: int
+
+
+def forces_little(grammar: xgrammar.Grammar) -> bool:
+    """Whether no state forces more than LONG bytes, but for one that ends many levels of a recursion, and the text that is found is forced
+    indeed. False also where it is hard to tell. Takes a grammar that has not been compiled: a compiled one repeats itself."""
+    return most_forced(grammar) <= LONG
+
+
+def most_forced(grammar: xgrammar.Grammar) -> float:
+    """A bound on the bytes that any state forces, recursions but for one level; infinite where there is none."""
+    return _runs(grammar).most()
+
+
+class _Runs:
+    """Any path through an expression bounds what is forced in it, since the others can only add choices. So the shortest alternative
+    counts of those that end in a choice, or else of all."""
+
+    def __init__(self, grammar: _SerializedGrammar) -> None:
+        self._expressions = [_expression(grammar.grammar_expr_data, start) for start in grammar.grammar_expr_indptr]
+        self._bodies: list[int] = [rule[1] for rule in grammar.rules]
+        self._root = grammar.root_rule_id
+        self._names = [set(self._named(body)) for body in self._bodies]
+        self._rules = [_UNKNOWN] * len(self._bodies)
+        self._regexes = {
+            index: _runs(xgrammar.Grammar.from_regex(bytes(byte & 0xFF for byte in content[1:]).decode("utf-8")))
+            for index, (kind, content) in enumerate(self._expressions)
+            if kind == _Kind.REGEX
+        }
+
+    def most(self) -> float:
+        if any(kind not in _KINDS for kind, _ in self._expressions):
+            return math.inf
+        inside = sum(_MOST_ESCAPED * regex.most() for regex in self._regexes.values())
+        self._settle()
+        return inside + self._total() if self._longest_tail() <= _MOST_TAIL else math.inf
+
+    def root(self) -> _Run:
+        """What is forced from the start on; after `most`."""
+        return self._rules[self._root]
+
+    def _total(self) -> float:
+        """Of all sequences and of the longest alternatives, those of the rules that they name included: a forced text goes through the
+        rest of one after another, and outside a recursion through each but once."""
+        return sum(self._whole(kind, content) for kind, content in self._expressions)
+
+    def _whole(self, kind: int, content: list[int]) -> float:
+        match kind:
+            case _Kind.SEQUENCE:
+                return sum(self._run(part).bytes for part in content)
+            case _Kind.CHOICES:
+                return max((self._run(part).bytes for part in content), default=0)
+            case _:
+                return 0
+
+    def _longest_tail(self) -> float:
+        """The most that is forced behind a level of a recursion, up to the end of the rule that it stands in."""
+        recursive = in_circles(self._names)
+        sequences = (part for rule in recursive for part in self._sequences(self._bodies[rule]))
+        return max((tail for sequence in sequences for tail in self._tails(sequence, recursive)), default=0)
+
+    def _tails(self, sequence: list[int], recursive: set[int]) -> Iterator[float]:
+        for at, part in enumerate(sequence):
+            if recursive.isdisjoint(self._named(part)):
+                continue
+            again = _NOTHING if self._expressions[part][0] == _Kind.RULE else self._run(part)
+            tail = _in_turn([again, *map(self._run, sequence[at + 1 :])])
+            if tail.passes:
+                yield tail.bytes
+
+    def _sequences(self, index: int) -> Iterator[list[int]]:
+        kind, content = self._expressions[index]
+        if kind == _Kind.SEQUENCE:
+            yield content
+        if kind in (_Kind.SEQUENCE, _Kind.CHOICES):
+            for part in content:
+                yield from self._sequences(part)
+
+    def _settle(self) -> None:
+        """Every value bounds, from the first on; go on until none changes."""
+        users = inverted(self._names)
+        sizes = [self._size(body) for body in self._bodies]
+        waiting, left = dict.fromkeys(reversed(range(len(self._bodies)))), _VISITS * sum(sizes)
+        while waiting and left > 0:
+            rule = next(iter(waiting))
+            del waiting[rule]
+            left -= sizes[rule]
+            run = self._run(self._bodies[rule])
+            if run != self._rules[rule]:
+                self._rules[rule] = run
+                waiting.update(dict.fromkeys(users[rule]))
+
+    def _size(self, index: int) -> int:
+        kind, content = self._expressions[index]
+        return 1 + sum(map(self._size, content)) if kind in (_Kind.SEQUENCE, _Kind.CHOICES) else 1
+
+    def _named(self, index: int) -> Iterator[int]:
+        kind, content = self._expressions[index]
+        if kind in (_Kind.RULE, _Kind.REPEAT):
+            yield content[0]
+        elif kind in (_Kind.SEQUENCE, _Kind.CHOICES):
+            for part in content:
+                yield from self._named(part)
+
+    def _run(self, index: int) -> _Run:
+        kind, content = self._expressions[index]
+        match kind:
+            case _Kind.BYTES:
+                return _Run(True, len(content))
+            case _Kind.CLASS | _Kind.STARRED_CLASS:
+                return _of_class(content, kind == _Kind.STARRED_CLASS)
+            case _Kind.RULE:
+                return self._rules[content[0]]
+            case _Kind.REPEAT:
+                return _repeated(self._rules[content[0]], least=content[1], most=content[2])
+            case _Kind.REGEX:
+                passes, length = self._regexes[index].root()
+                return _Run(passes, _MOST_ESCAPED * length)
+            case _Kind.SEQUENCE:
+                return _in_turn([self._run(part) for part in content])
+            case _Kind.CHOICES:
+                return min(map(self._run, content), default=_NOTHING)
+            case _:
+                return _NOTHING
+
+
+def _runs(grammar: xgrammar.Grammar) -> _Runs:
+    return _Runs(msgspec.json.decode(grammar.serialize_json(), type=_SerializedGrammar))
+
+
+def _expression(data: list[int], start: int) -> tuple[int, list[int]]:
+    kind, length = data[start : start + 2]
+    return kind, data[start + 2 : start + 2 + length]
+
+
+def _in_turn(runs: Sequence[_Run]) -> _Run:
+    """What stands behind a choice counts as well: where no text has it, none has what leads to it."""
+    if any(math.isinf(run.bytes) for run in runs):
+        return _UNKNOWN
+    total = 0.0
+    for run in runs:
+        total += run.bytes
+        if not run.passes:
+            return _Run(False, total)
+    return _Run(True, total)
+
+
+def _repeated(run: _Run, least: int, most: int) -> _Run:
+    """`most` is negative where there is no end."""
+    if not most or (not least and run.passes):
+        return _NOTHING
+    return _Run(True, run.bytes * least) if run.passes else run
+
+
+def _of_class(content: list[int], starred: bool) -> _Run:
+    count = characters(content)
+    if count > 1:
+        return _SEVERAL
+    if starred:
+        return _NOTHING
+    return _CHARACTER if count else _UNKNOWN

@@ -1,0 +1,167 @@
+"""What xgrammar 0.2.8 enforces exactly of a schema in normal form: an allow-list, each entry tried on valid and invalid instances.
+
+It ignores, without an error, whatever stands beside `$ref`, `anyOf`, `allOf`, `enum` or `const`, all branches of an `allOf` after
+the first, length bounds beside `pattern` or `format`, names that are required but not declared, and most of `patternProperties`.
+Strings with a `pattern` or length bounds may hold raw control characters, and some patterns are compiled to another language
+(`a(?:\\.[0-9]{1,9})?b` matches "a11b"): patterns are left to the other backend, bounds are rewritten (`with_length_patterns`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from grammar_service.schema.fault import AllowList, Fault
+from grammar_service.schema.formats import XGRAMMAR_FORMATS
+from grammar_service.schema.json_text import Json
+from grammar_service.schema.keywords import BY_TYPE, Schema, walk
+from grammar_service.schema.normal_form.normal import types_of
+from grammar_service.schema.pointer import join
+from grammar_service.schema.references import asserting
+from grammar_service.spec import GrammarKind, GrammarSpec, indent_of
+
+_ALONE = ("$ref", "anyOf", "allOf", "enum", "const")
+_ALLOWED = {
+    "string": frozenset({"minLength", "maxLength", "format"}),
+    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
+    "array": frozenset({"items", "prefixItems", "minItems", "maxItems"}),
+    "object": frozenset({"properties", "required", "additionalProperties", "maxProperties"}),
+}
+_ALL_ALLOWED = frozenset({"type", *_ALONE}).union(*_ALLOWED.values())
+MANY_VALUES = 1000
+"""Compile time and payload grow faster than the number of enumerated values: 0.1 s at 1,000, 13 s at 10,000."""
+LONGEST_STRING = 32
+"""Compile time grows with a string's bounds, by 0.07 s a character on 131,072 tokens; beyond 128 the library fails (0.2.8)."""
+_PLAIN_REFERENCE = re.compile(r"#(?:/[A-Za-z_$][\w.$\-]*)+", re.ASCII)
+_MAX_STEP = 1024
+_MAX_EXACT = 10**9
+"""Bounds beyond this are refused: the library computes with machine integers."""
+
+
+def xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:
+    """The keywords of a document in normal form, or `rewritten`, that xgrammar would weaken or fail on, with their pointers."""
+    for pointer, schema in walk(document):
+        if isinstance(schema, dict):
+            yield from _faults(schema, pointer)
+            if message := _respelt(schema):
+                yield Fault(join(pointer, "properties"), message)
+        elif schema is False and pointer.rpartition("/")[2] not in ("additionalProperties", "items"):
+            yield Fault(pointer, "the schema `false` is not supported here")
+
+
+def lone_xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:
+    """The same for what no other backend writes, structural tags and indented JSON: there a declared name that comes again, spelt with
+    escapes among additional ones, is let through."""
+    respelt = {join(pointer, "properties") for pointer, schema in walk(document) if isinstance(schema, dict) and _respelt(schema)}
+    # No other backend would step in, so that a rewrite is tried whatever its chances.
+    faults = xgrammar_faults(document, rewritten)
+    return (Fault(fault.pointer, fault.message) for fault in faults if fault.pointer not in respelt)
+
+
+def allow_list(spec: GrammarSpec) -> AllowList:
+    """The one of the two that is meant for a spec."""
+    lone = spec.kind is GrammarKind.STRUCTURAL_TAG or indent_of(spec.whitespace) is not None
+    return lone_xgrammar_faults if lone else xgrammar_faults
+
+
+def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
+    said = asserting(schema)
+    for keyword in sorted(said - _ALL_ALLOWED):
+        yield Fault(join(pointer, keyword), f"`{keyword}` is not enforced", lasting=keyword == "pattern")
+    for keyword in _ALONE:
+        if keyword in said and len(said) > 1:
+            yield Fault(join(pointer, keyword), f"`{keyword}` beside other keywords is not enforced")
+    if said and not said & {"type", *_ALONE}:
+        yield Fault(pointer or "", "a `type` is needed beside these keywords")
+    for keyword, check in (("$ref", _reference), ("allOf", _all_of), ("required", _required), ("enum", _enum), ("const", _const)):
+        if keyword in said and (message := check(schema)):
+            yield Fault(join(pointer, keyword), message)
+    if said & BY_TYPE["string"]:
+        yield from _string(schema, pointer)
+    if said & BY_TYPE["number"]:
+        yield from _number(schema, pointer)
+    yield from _array(schema, pointer)
+
+
+def _reference(schema: Schema) -> str | None:
+    text = str(schema["$ref"])
+    return None if text == "#" or _PLAIN_REFERENCE.fullmatch(text) else "only plain references into objects are followed"
+
+
+def _all_of(schema: Schema) -> str | None:
+    branches = schema["allOf"]
+    return "only one branch of `allOf` is enforced" if isinstance(branches, list) and len(branches) > 1 else None
+
+
+def _const(schema: Schema) -> str | None:
+    return _spaced([schema["const"]])
+
+
+def _spaced(values: Json) -> str | None:
+    """The library writes the values without the spaces that it puts everywhere else."""
+    parts = isinstance(values, list) and any(isinstance(value, (list, dict)) and value for value in values)
+    return "arrays and objects among the values are not laid out as the rest is" if parts else None
+
+
+def _enum(schema: Schema) -> str | None:
+    values = schema["enum"]
+    if spaced := _spaced(values):
+        return spaced
+    return "so many values take too long to compile" if isinstance(values, list) and len(values) > MANY_VALUES else None
+
+
+def _required(schema: Schema) -> str | None:
+    required, properties = schema["required"], schema.get("properties", {})
+    declared = isinstance(required, list) and isinstance(properties, dict) and all(name in properties for name in required)
+    return None if declared else "a required name that is not in `properties` is not enforced"
+
+
+def _respelt(schema: Schema) -> str | None:
+    """The library lets additional names be spelt with escapes, so that a declared one could come again with another value."""
+    properties, others = schema.get("properties"), schema.get("additionalProperties", True)
+    if others is False or not isinstance(properties, dict) or all(_same(member, others) for member in properties.values()):
+        return None
+    return "a declared property is not enforced where additional ones are allowed, since escapes may spell its name"
+
+
+def _same(member: Json, others: Json) -> bool:
+    return member == others or (member in (True, {}) and others in (True, {}))
+
+
+def _string(schema: Schema, pointer: str) -> Iterator[Fault]:
+    if "format" in schema and {"minLength", "maxLength"} & schema.keys():
+        yield Fault(join(pointer, "format"), "`format` and length bounds are not enforced together", lasting=True)
+    if "format" in schema and schema["format"] not in XGRAMMAR_FORMATS:
+        yield Fault(join(pointer, "format"), f"format {str(schema['format'])[:40]!r} is not enforced", lasting=True)
+    for keyword in ("minLength", "maxLength"):
+        if isinstance(count := schema.get(keyword), int) and count > LONGEST_STRING:
+            yield Fault(join(pointer, keyword), f"`{keyword}` above {LONGEST_STRING} takes too long to compile", lasting=True)
+
+
+def _number(schema: Schema, pointer: str) -> Iterator[Fault]:
+    whole = "integer" in types_of(schema)
+    if "multipleOf" in schema and not _is_counted(schema):
+        yield Fault(join(pointer, "multipleOf"), "`multipleOf` is not enforced, but of whole numbers without bounds")
+    for keyword in sorted(_ALLOWED["number"] & schema.keys() - {"multipleOf"}):
+        bound = schema[keyword]
+        if not _is_exact(bound) or (whole and isinstance(bound, float)):
+            yield Fault(join(pointer, keyword), f"`{keyword}` with this bound is not enforced")
+
+
+def _is_counted(schema: Schema) -> bool:
+    """A multiple that the library enforces: with a bound on one side it drops `multipleOf`, and it does for larger steps."""
+    step = schema["multipleOf"]
+    alone = not schema.keys() & (_ALLOWED["number"] - {"multipleOf"})
+    return types_of(schema) == ["integer"] and alone and isinstance(step, int) and step <= _MAX_STEP
+
+
+def _is_exact(bound: Json) -> bool:
+    if not isinstance(bound, (int, float)) or abs(bound) > _MAX_EXACT:
+        return False
+    return isinstance(bound, int) or float(round(bound, 6)) == bound
+
+
+def _array(schema: Schema, pointer: str) -> Iterator[Fault]:
+    prefix, most = schema.get("prefixItems"), schema.get("maxItems")
+    if isinstance(prefix, list) and isinstance(most, (int, float)) and most < len(prefix):
+        yield Fault(join(pointer, "maxItems"), "`maxItems` below the number of `prefixItems` is not supported")

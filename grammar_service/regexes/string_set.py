@@ -1,0 +1,220 @@
+"""Regular sets of strings, closed under intersection and complement: minimal deterministic automata over code points."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from grammar_service.errors import UnsupportedGrammar
+from grammar_service.regexes.classes import CodePoints, points
+from grammar_service.regexes.dialect import Dialect
+from grammar_service.regexes.effort import Effort
+from grammar_service.regexes.nfa import Nfa
+from grammar_service.regexes.regex import parse_regex
+from grammar_service.regexes.syntax import Regex
+
+MAX_DFA_STATES = 400
+"""Of one set. More would rarely help: rendered as a regex, 33 states may be longer than MAX_TEXT, where a chain of 100 is not."""
+SET_EFFORT = 500_000
+"""Steps, of 0.2 to 1.3 µs each, for one set of no document and what is made of it: up to 0.6 s."""
+MAX_LENGTH_BOUND = 100
+"""Characters. Each is a state, and a set of all lengths up to 100 takes 0.1 s to be rendered together with one class."""
+
+Moves = tuple[tuple[int, int], ...]
+"""From one state: (first code point, next state), sorted by code point; the first entry is at 0."""
+
+
+@dataclass(frozen=True)
+class StringSet:
+    """The strings that lead from state 0 to an accepting state. Two equal sets have equal automata.
+
+    Every operation raises UnsupportedGrammar where the result takes more than MAX_DFA_STATES, or more than is left of `effort`, which
+    results inherit.
+    """
+
+    moves: tuple[Moves, ...]
+    accepting: frozenset[int]
+    effort: Effort = field(default_factory=lambda: Effort(SET_EFFORT), compare=False, repr=False)
+
+    @classmethod
+    def everything(cls) -> StringSet:
+        return cls((((0, 0),),), frozenset({0}))
+
+    @classmethod
+    def of_strings(cls, strings: Iterable[str]) -> StringSet:
+        nfa, start = _started()
+        end = nfa.state()
+        for text in strings:
+            at = start
+            for char in text:
+                at = nfa.step(at, points(char))
+            nfa.link(at, end)
+        return _determined(nfa, start, end, Effort(SET_EFFORT))
+
+    @classmethod
+    def of_pattern(cls, pattern: str, effort: Effort | None = None) -> StringSet:
+        """The strings that a JSON Schema `pattern` matches. Raises GrammarError as `parse_regex` does."""
+        return cls.of_regex(parse_regex(pattern, Dialect.ECMA), effort or Effort(SET_EFFORT))
+
+    @classmethod
+    def of_regex(cls, regex: Regex, effort: Effort) -> StringSet:
+        nfa, start = _started()
+        end = nfa.state()
+        for branch in regex.branches:
+            first = start if branch.start else _anything_behind(nfa, start)
+            last = nfa.add(branch.body, first)
+            nfa.link(last if branch.end else _anything_behind(nfa, last), end)
+        return _determined(nfa, start, end, effort)
+
+    @classmethod
+    def of_lengths(cls, least: int, most: int | None) -> StringSet:
+        """Raises UnsupportedGrammar: a bound is over MAX_LENGTH_BOUND."""
+        last = least if most is None else most
+        if max(least, last) > MAX_LENGTH_BOUND:
+            raise UnsupportedGrammar("length bounds as large as these cannot be combined with patterns")
+        chain = [((0, index + 1),) for index in range(last)]
+        end: Moves = ((0, last),) if most is None else ((0, last + 1),)
+        dead = [] if most is None else [((0, last + 1),)]
+        return _minimal([*chain, end, *dead], set(range(least, last + 1)), Effort(SET_EFFORT))
+
+    @cached_property
+    def is_empty(self) -> bool:
+        return not self.accepting
+
+    @cached_property
+    def is_everything(self) -> bool:
+        return len(self.moves) == 1 and bool(self.accepting)
+
+    def __contains__(self, text: str) -> bool:
+        state = 0
+        for char in text:
+            moves = self.moves[state]
+            state = moves[bisect_right(moves, (ord(char), len(self.moves))) - 1][1]
+        return state in self.accepting
+
+    def complement(self) -> StringSet:
+        return StringSet(self.moves, frozenset(range(len(self.moves))) - self.accepting, self.effort)
+
+    def intersection(self, other: StringSet) -> StringSet:
+        if self.is_everything or other.is_empty:
+            return other
+        return self if other.is_everything or self.is_empty else _product(self, other, lambda left, right: left and right)
+
+    def union(self, other: StringSet) -> StringSet:
+        return _product(self, other, lambda left, right: left or right)
+
+
+def _started() -> tuple[Nfa, int]:
+    nfa = Nfa()
+    return nfa, nfa.state()
+
+
+def _anything_behind(nfa: Nfa, state: int) -> int:
+    anything = nfa.state_behind(state)
+    nfa.steps[anything].append((CodePoints.of([(0, 0x10FFFF)]), anything))
+    return anything
+
+
+def _determined(nfa: Nfa, start: int, end: int, effort: Effort) -> StringSet:
+    """The subset construction."""
+    numbers = {_closure(nfa, {start}): 0}
+    waiting = list(numbers)
+    moves: list[Moves] = []
+    while len(moves) < len(waiting):
+        moves.append(_subset_moves(nfa, waiting[len(moves)], numbers, waiting, effort))
+    return _minimal(moves, {number for states, number in numbers.items() if end in states}, effort)
+
+
+def _subset_moves(
+    nfa: Nfa, states: frozenset[int], numbers: dict[frozenset[int], int], waiting: list[frozenset[int]], effort: Effort
+) -> Moves:
+    steps = [(low, high, target) for state in states for chosen, target in nfa.steps[state] for low, high in chosen.ranges]
+    cuts = sorted({0, *(low for low, _, _ in steps), *(high + 1 for _, high, _ in steps if high < 0x10FFFF)})
+    effort.spend(len(cuts) * (len(steps) + 1))
+    row: list[tuple[int, int]] = []
+    for cut in cuts:
+        following = _closure(nfa, {target for low, high, target in steps if low <= cut <= high})
+        effort.spend(len(following))
+        if following not in numbers:
+            numbers[following] = _bounded(len(waiting))
+            waiting.append(following)
+        row.append((cut, numbers[following]))
+    return _merged(row)
+
+
+def _closure(nfa: Nfa, states: set[int]) -> frozenset[int]:
+    reached, waiting = set(states), list(states)
+    while waiting:
+        for target in nfa.empty[waiting.pop()]:
+            if target not in reached:
+                reached.add(target)
+                waiting.append(target)
+    return frozenset(reached)
+
+
+def _product(left: StringSet, right: StringSet, holds: Callable[[bool, bool], bool]) -> StringSet:
+    numbers = {(0, 0): 0}
+    waiting = [(0, 0)]
+    moves: list[Moves] = []
+    effort = left.effort if len(left.moves) > 1 else right.effort
+    while len(moves) < len(waiting):
+        row: list[tuple[int, int]] = []
+        for cut, pair in _paired(left.moves[waiting[len(moves)][0]], right.moves[waiting[len(moves)][1]]):
+            if pair not in numbers:
+                numbers[pair] = _bounded(len(waiting))
+                waiting.append(pair)
+            row.append((cut, numbers[pair]))
+        effort.spend(3 * len(row))
+        moves.append(_merged(row))
+    accepting = {number for (a, b), number in numbers.items() if holds(a in left.accepting, b in right.accepting)}
+    return _minimal(moves, accepting, effort)
+
+
+def _paired(left: Moves, right: Moves) -> list[tuple[int, tuple[int, int]]]:
+    cuts = sorted({cut for cut, _ in left} | {cut for cut, _ in right})
+    return [(cut, (_after(left, cut), _after(right, cut))) for cut in cuts]
+
+
+def _after(moves: Moves, point: int) -> int:
+    return moves[bisect_right(moves, point, key=lambda move: move[0]) - 1][1]
+
+
+def _bounded(count: int) -> int:
+    if count > MAX_DFA_STATES:
+        raise UnsupportedGrammar("these patterns are too large to be combined")
+    return count
+
+
+def _merged(row: list[tuple[int, int]]) -> Moves:
+    return tuple(move for index, move in enumerate(row) if not index or row[index - 1][1] != move[1])
+
+
+def _minimal(moves: list[Moves], accepting: set[int], effort: Effort) -> StringSet:
+    """Moore's refinement, then states numbered as they are met from the start, so that equal sets are equal values."""
+    blocks = [int(state in accepting) for state in range(len(moves))]
+    while True:
+        effort.spend(sum(map(len, moves)))
+        rows = [(blocks[state], _merged([(cut, blocks[target]) for cut, target in moves[state]])) for state in range(len(moves))]
+        names = {row: index for index, row in enumerate(dict.fromkeys(rows))}
+        refined = [names[row] for row in rows]
+        if len(names) == len(set(blocks)):
+            break
+        blocks = refined
+    return _numbered(moves, refined, accepting, effort)
+
+
+def _numbered(moves: list[Moves], blocks: list[int], accepting: set[int], effort: Effort) -> StringSet:
+    member = {block: state for state, block in reversed(list(enumerate(blocks)))}
+    order = {blocks[0]: 0}
+    waiting = [blocks[0]]
+    rows: list[Moves] = []
+    while len(rows) < len(waiting):
+        row = _merged([(cut, blocks[target]) for cut, target in moves[member[waiting[len(rows)]]]])
+        for _, block in row:
+            if block not in order:
+                order[block] = len(waiting)
+                waiting.append(block)
+        rows.append(tuple((cut, order[block]) for cut, block in row))
+    return StringSet(tuple(rows), frozenset(order[block] for block in order if member[block] in accepting), effort)

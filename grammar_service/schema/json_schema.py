@@ -1,0 +1,110 @@
+"""A user's JSON Schema: parsed, checked, in normal form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
+from grammar_service.schema.algebra.inexact import Reason
+from grammar_service.schema.annotations import refuse_other_dialects, warnings_of, without_unknown
+from grammar_service.schema.endless import endless_schema
+from grammar_service.schema.fault import AllowList, Fault, explained
+from grammar_service.schema.identifiers import with_pointers
+from grammar_service.schema.json_text import Json, shared_json
+from grammar_service.schema.keywords import walk
+from grammar_service.schema.normal_form.normal import Normaliser
+from grammar_service.schema.references import References
+from grammar_service.schema.rewrite import rewrite
+from grammar_service.schema.shape import check_shape
+from grammar_service.warning import ConstraintWarning, first
+
+REMEMBERED = 4
+_DIALECTS = ("https://json-schema.org/", "http://json-schema.org/")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A schema as a backend may read it. `faults`: what that backend would not enforce exactly; their pointers are of the user's own
+    schema."""
+
+    document: dict[str, Json]
+    faults: list[Fault]
+
+
+@dataclass(frozen=True)
+class JsonSchema:
+    """`normal` is the normal form (`schema.normal_form`), always an object; `references` belong to the user's own form. What is in it is
+    shared: nobody may change it. `warnings` tell of unknown keywords; their pointers are of the user's own schema."""
+
+    normal: dict[str, Json]
+    references: References
+    closed: bool = True
+    warnings: tuple[ConstraintWarning, ...] = ()
+    _forms: dict[AllowList, Form] = field(default_factory=dict, compare=False, repr=False)
+
+    def form_for(self, faults_of: AllowList) -> Form:
+        """The form that the backend of this allow-list enforces exactly, or else the normal form with its faults.
+
+        A closed schema is rewritten only where its normal form would not do, and a rewrite may. An open one is rewritten where that is
+        possible, since a rewrite admits all spellings of a number.
+        """
+        if faults_of not in self._forms:
+            self._forms[faults_of] = self._form_for(faults_of)
+        return self._forms[faults_of]
+
+    def _form_for(self, faults_of: AllowList) -> Form:
+        faults = list(faults_of(self.normal, False)) if self.closed else None
+        if faults is not None and all(fault.lasting for fault in faults):
+            return Form(self.normal, faults)
+        rewritten = self._rewrite
+        if not isinstance(rewritten, Reason) and not any(True for _ in faults_of(rewritten, True)):
+            return Form(rewritten, [])
+        faults = list(faults_of(self.normal, False)) if faults is None else faults
+        return Form(self.normal, explained(faults, rewritten) if isinstance(rewritten, Reason) else faults)
+
+    @cached_property
+    def _rewrite(self) -> dict[str, Json] | Reason:
+        return rewrite(self.normal)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def parse_schema(text: str, closed: bool = True) -> JsonSchema:
+    """Read a JSON Schema (draft 2020-12). `closed` as in `GrammarSpec`. The last ones are remembered, since both backends are asked
+    about one schema, and the one that is chosen compiles it.
+
+    Raises:
+        InvalidGrammar: not JSON, not a schema, a reference that leads nowhere, or a schema that nothing matches.
+        UnsupportedGrammar: an assertion of another dialect, a remote reference, or one that may mean several schemas.
+        GrammarTooLarge: nested too deep.
+    """
+    return schema_of(shared_json(text), closed)
+
+
+def schema_of(document: Json, closed: bool = True) -> JsonSchema:
+    """The same for a schema that is already parsed."""
+    schemas = dict(walk(document))
+    check_shape(schemas)
+    if warnings := first(warnings_of(schemas)):
+        document = without_unknown(document)
+        schemas = dict(walk(document))
+    pointed = with_pointers(document, schemas)
+    if pointed is not document:
+        document, schemas = pointed, dict(walk(pointed))
+    refuse_other_dialects(schemas)
+    if not closed:
+        _refuse_dialect(document)
+    references = References(schemas)
+    if (endless := endless_schema(references, closed)) is not None:
+        raise InvalidGrammar("no value that ends matches this schema", endless)
+    normal = Normaliser(references, closed).normal(document)
+    if normal is False:
+        raise InvalidGrammar("the schema `false` matches nothing", "")
+    return JsonSchema(normal if isinstance(normal, dict) else {}, references, closed, warnings)
+
+
+def _refuse_dialect(document: Json) -> None:
+    """A vocabulary of somebody's own may leave out keywords, which would then assert nothing."""
+    named = document.get("$schema") if isinstance(document, dict) else None
+    if named is not None and not str(named).startswith(_DIALECTS):
+        raise UnsupportedGrammar("only the dialects of json-schema.org are known", "/$schema")

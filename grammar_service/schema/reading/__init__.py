@@ -1,0 +1,1 @@
+"""From the keywords of a schema to sets of values."""

@@ -1,0 +1,52 @@
+"""Keywords about arrays."""
+
+from __future__ import annotations
+
+from grammar_service.schema.algebra.arrays import Arrays, Contained
+from grammar_service.schema.algebra.cases import EMPTY, EVERYTHING, Alternatives, Cases
+from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, at, negated
+from grammar_service.schema.algebra.inexact import Reason
+from grammar_service.schema.keywords import Schema
+from grammar_service.schema.pointer import join
+from grammar_service.schema.reading.scalar_keywords import Assertion, count, one_or_none
+
+
+def items(schema: Schema, pointer: str, annotated: bool) -> Cases:
+    """`prefixItems` and `items`."""
+    first = schema.get("prefixItems")
+    listed = first if isinstance(first, list) else []
+    prefix = tuple(at(item, join(pointer, "prefixItems", index)) for index, item in enumerate(listed))
+    rest = at(schema.get("items", True), join(pointer, "items"))
+    seen = (None if "items" in schema else len(listed)) if annotated else 0
+    return _arrays(Arrays(prefix, rest, seen=seen).tidy())
+
+
+def contains(schema: Schema, pointer: str, annotated: bool) -> Cases:
+    """`contains` with its two bounds, which say nothing alone."""
+    if "contains" not in schema:
+        return EVERYTHING
+    if annotated:
+        return Cases.about("array", Alternatives(reason=Reason("which items `contains` has evaluated is not known")))
+    item = at(schema["contains"], join(pointer, "contains"))
+    least = count(schema.get("minContains", 1))
+    most = count(schema["maxContains"]) if "maxContains" in schema else None
+    if most is not None and most < least:
+        return Cases.about("array", EMPTY)
+    if item == ANYTHING:
+        return _arrays(Arrays(least=least, most=most).tidy())
+    if item == NOTHING:
+        return EVERYTHING if least == 0 else Cases.about("array", EMPTY)
+    if most == 0:
+        return _arrays(Arrays(rest=negated(item)).tidy())
+    return EVERYTHING if least == 0 and most is None else _arrays(Arrays(contained=(Contained(item, least, most),)))
+
+
+def _arrays(shape: Arrays | None) -> Cases:
+    return Cases.about("array", one_or_none(shape))
+
+
+ASSERTIONS: dict[str, Assertion] = {
+    "minItems": lambda value: _arrays(Arrays(least=count(value))),
+    "maxItems": lambda value: _arrays(Arrays(most=count(value)).tidy()),
+    "uniqueItems": lambda value: _arrays(Arrays(unique=value is True)),
+}

@@ -1,0 +1,1 @@
+"""From sets of values to a schema in the keywords that backends enforce."""

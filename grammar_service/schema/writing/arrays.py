@@ -1,0 +1,126 @@
+"""Arrays as schemas, with `contains` and `uniqueItems` spelt out where the arrays are short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import combinations, product
+
+from grammar_service.schema.algebra.arrays import Arrays, Contained
+from grammar_service.schema.algebra.cases import FULL, Symbols
+from grammar_service.schema.algebra.expression import NOTHING, Expression, every, exactly, negated
+from grammar_service.schema.algebra.inexact import Inexact
+from grammar_service.schema.algebra.numbers import Numbers
+from grammar_service.schema.algebra.strings import Strings
+from grammar_service.schema.json_text import Json, equality_text
+from grammar_service.schema.reading.reader import Reader
+
+MAX_ARRAYS = 64
+"""Arrays, or kinds of arrays, that are listed one by one."""
+MAX_SPELT = 8
+"""The longest arrays of which `contains` is spelt out."""
+MAX_VALUES = 16
+"""Values of one item, of which arrays are listed."""
+
+Inner = Callable[[Expression], Json]
+
+
+class ArrayWriter:
+    def __init__(self, reader: Reader, inner: Inner) -> None:
+        self._reader = reader
+        self._inner = inner
+
+    def to_schemas(self, shape: Arrays) -> list[Json]:
+        """Schemas whose union is the shape. Raises Inexact."""
+        tidy = self._without_impossible(shape)
+        if tidy is None:
+            return []
+        if tidy.contained:
+            first, *others = tidy.contained
+            return [schema for spelt in _spelt(replace(tidy, contained=tuple(others)), first) for schema in self.to_schemas(spelt)]
+        return self._listed(tidy) if tidy.unique else [self._plain(tidy)]
+
+    def _without_impossible(self, shape: Arrays) -> Arrays | None:
+        prefix = tuple(NOTHING if self._reader.is_empty(item) else item for item in shape.prefix)
+        rest = NOTHING if self._reader.is_empty(shape.rest) else shape.rest
+        return replace(shape, prefix=prefix, rest=rest).tidy()
+
+    def _plain(self, shape: Arrays) -> Json:
+        schema: dict[str, Json] = {"type": "array"}
+        if shape.prefix:
+            # xgrammar reads no `true` here.
+            schema["prefixItems"] = [{} if (inner := self._inner(item)) is True else inner for item in shape.prefix]
+        schema["items"] = self._inner(shape.rest)
+        if shape.least:
+            schema["minItems"] = shape.least
+        if shape.most is not None and not (shape.rest == NOTHING and shape.most == len(shape.prefix)):
+            schema["maxItems"] = shape.most
+        return schema
+
+    def _listed(self, shape: Arrays) -> list[Json]:
+        """All arrays of different items, where there are few."""
+        arrays: list[list[Json]] = []
+        for length in range(shape.least, self._longest(shape) + 1):
+            for items in self._items(shape, length):
+                if len({equality_text(item) for item in items}) == length:
+                    arrays.append(items)
+                if len(arrays) > MAX_ARRAYS:
+                    raise Inexact(f"`uniqueItems` leaves more than {MAX_ARRAYS} arrays, too many to list")
+        return [self._plain(Arrays(tuple(map(exactly, items)), NOTHING, len(items), len(items))) for items in arrays]
+
+    def _longest(self, shape: Arrays) -> int:
+        if shape.most is not None:
+            return shape.most
+        return len(shape.prefix) + len(self._values(shape.rest))
+
+    def _items(self, shape: Arrays, length: int) -> Iterator[list[Json]]:
+        if length > MAX_SPELT:
+            raise Inexact(f"`uniqueItems` is enforced only in arrays of at most {MAX_SPELT} items")
+        return (list(items) for items in product(*(self._values(shape.item(index)) for index in range(length))))
+
+    def _values(self, item: Expression) -> list[Json]:
+        """All values of an item. Raises Inexact: they cannot be listed."""
+        values: list[Json] = []
+        cases = self._reader.cases(item)
+        for kind in FULL:
+            for shape in cases.of(kind).shapes:
+                values += _values_of(shape)
+        if len(values) > MAX_VALUES:
+            raise Inexact(f"`uniqueItems` is enforced only for items of at most {MAX_VALUES} values")
+        return list({equality_text(value): value for value in values}.values())
+
+
+def _values_of(shape: object) -> list[Json]:
+    match shape:
+        case Symbols(allowed):
+            return list(allowed)
+        case Strings(values=tuple() as values):
+            return list(values)
+        case Numbers() if (number := shape.only()) is not None:
+            return [number]
+    raise Inexact(f"`uniqueItems` is enforced only for items of at most {MAX_VALUES} values, all of them scalars")
+
+
+def _spelt(shape: Arrays, part: Contained) -> list[Arrays]:
+    """Every choice of the items that satisfy `part`, where arrays are short."""
+    if shape.most is None or shape.most > MAX_SPELT:
+        raise Inexact(f"`contains` is enforced only in arrays of at most {MAX_SPELT} items")
+    found: list[Arrays] = []
+    for length in range(max(shape.least, part.least), shape.most + 1):
+        most = part.least if part.most is None else min(part.most, length)
+        for count in range(part.least, most + 1):
+            found += [_chosen(shape, part, length, set(chosen)) for chosen in combinations(range(length), count)]
+        if len(found) > MAX_ARRAYS:
+            raise Inexact(f"`contains` has more than {MAX_ARRAYS} cases")
+    return found
+
+
+def _chosen(shape: Arrays, part: Contained, length: int, chosen: set[int]) -> Arrays:
+    """Arrays of one length whose `chosen` items satisfy `part`; the others do not, if they may not."""
+
+    def item(index: int) -> Expression:
+        if index in chosen:
+            return every(shape.item(index), part.item)
+        return shape.item(index) if part.most is None else every(shape.item(index), negated(part.item))
+
+    return replace(shape, prefix=tuple(item(index) for index in range(length)), rest=NOTHING, least=length, most=length)

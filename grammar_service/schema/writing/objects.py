@@ -1,0 +1,109 @@
+"""Objects as schemas, with counts of properties spelt out where names are few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+
+from grammar_service.regexes.string_set import StringSet
+from grammar_service.regexes.string_set_regex import anchored_pattern
+from grammar_service.schema.algebra.expression import NOTHING, Expression
+from grammar_service.schema.algebra.inexact import Inexact
+from grammar_service.schema.algebra.objects import Objects
+from grammar_service.schema.json_text import Json
+from grammar_service.schema.reading.reader import Reader
+
+MAX_OBJECTS = 40
+"""Choices of properties that are listed one by one."""
+
+Inner = Callable[[Expression], Json]
+
+
+class ObjectWriter:
+    def __init__(self, reader: Reader, inner: Inner) -> None:
+        self._reader = reader
+        self._inner = inner
+
+    def to_schemas(self, shape: Objects) -> list[Json]:
+        """Schemas whose union is the shape. Raises Inexact."""
+        tidy = self._without_impossible(shape)
+        if tidy is None:
+            return []
+        return [self._plain(fewer) for enough in _with_enough(tidy) for fewer in _with_few(enough)]
+
+    def _without_impossible(self, shape: Objects) -> Objects | None:
+        named = tuple((name, NOTHING if self._reader.is_empty(asked) else asked) for name, asked in shape.named)
+        regions = tuple((names, NOTHING if self._reader.is_empty(asked) else asked) for names, asked in shape.regions)
+        return replace(shape, named=named, regions=regions).tidy()
+
+    def _plain(self, shape: Objects) -> Json:
+        schema: dict[str, Json] = {"type": "object"}
+        if properties := self._properties(shape):
+            schema["properties"] = properties
+        if shape.required:
+            schema["required"] = list(shape.required)
+        if len(shape.regions) == 1:
+            schema["additionalProperties"] = self._inner(shape.regions[0][1])
+        else:
+            others = StringSet.of_strings(name for name, _ in shape.named).complement()
+            regions = [(names.intersection(others), asked) for names, asked in shape.regions if asked != NOTHING]
+            schema["patternProperties"] = {anchored_pattern(names): self._inner(asked) for names, asked in regions if not names.is_empty}
+            schema["additionalProperties"] = False
+        if shape.least:
+            schema["minProperties"] = shape.least
+        if shape.most is not None and (_is_open(shape) or len(_optional(shape)) + len(shape.required) > shape.most):
+            schema["maxProperties"] = shape.most
+        return schema
+
+    def _properties(self, shape: Objects) -> dict[str, Json]:
+        """Without the names that must not come and could not come otherwise."""
+        rest = replace(shape, named=())
+        return {name: self._inner(asked) for name, asked in shape.named if asked != NOTHING or rest.asked_of(name) != NOTHING}
+
+
+def _optional(shape: Objects) -> list[str]:
+    return [name for name, asked in shape.named if asked != NOTHING and name not in shape.required]
+
+
+def _is_open(shape: Objects) -> bool:
+    return any(asked != NOTHING for _, asked in shape.regions)
+
+
+def _with_enough(shape: Objects) -> list[Objects]:
+    """The shape as a union of shapes that need no count from below, or one more property than they require, of any name.
+
+    More of them would have to be counted by different names, and a grammar cannot tell that names differ.
+    """
+    missing = shape.least - len(shape.required)
+    if missing <= 0:
+        return [replace(shape, least=0)]
+    optional = _optional(shape)
+    if _is_open(shape) and missing > 1:
+        raise Inexact("`minProperties` is enforced only for names that are known, and one more")
+    chosen = _bounded([replace(shape, required=(*shape.required, *names), least=0) for names in combinations(optional, missing)])
+    return [*chosen, _without(shape, optional)] if _is_open(shape) else chosen
+
+
+def _with_few(shape: Objects) -> list[Objects]:
+    """The shape as a union of shapes that need no count from above, or have no optional names."""
+    optional = _optional(shape)
+    if shape.most is None or not optional or (not _is_open(shape) and len(optional) + len(shape.required) <= shape.most):
+        return [shape]
+    found: list[Objects] = []
+    for count in range(min(len(optional), shape.most - len(shape.required)) + 1):
+        for names in combinations(optional, count):
+            rest = [name for name in optional if name not in names]
+            found.append(replace(_without(shape, rest), required=(*shape.required, *names)))
+        _bounded(found)
+    return found
+
+
+def _without(shape: Objects, names: list[str]) -> Objects:
+    return replace(shape, named=tuple((name, NOTHING if name in names else asked) for name, asked in shape.named))
+
+
+def _bounded(shapes: list[Objects]) -> list[Objects]:
+    if len(shapes) > MAX_OBJECTS:
+        raise Inexact(f"`minProperties` and `maxProperties` are not enforced where they leave more than {MAX_OBJECTS} choices of names")
+    return shapes

@@ -1,0 +1,98 @@
+"""From cases to a schema that asks for nothing but what the backends enforce."""
+
+from __future__ import annotations
+
+from grammar_service.schema.algebra.arrays import Arrays
+from grammar_service.schema.algebra.cases import FULL, Alternatives, Cases, Shape, Symbols
+from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, At, Expression
+from grammar_service.schema.algebra.inexact import Inexact
+from grammar_service.schema.algebra.numbers import Numbers
+from grammar_service.schema.algebra.objects import Objects
+from grammar_service.schema.algebra.strings import Strings
+from grammar_service.schema.json_text import Json
+from grammar_service.schema.reading.reader import Reader
+from grammar_service.schema.writing.arrays import ArrayWriter
+from grammar_service.schema.writing.objects import ObjectWriter
+
+_SCALARS = (Symbols, Numbers, Strings)
+
+
+class Writer:
+    """Writes one document. Schemas of objects and arrays become definitions, which is what ends recursion.
+
+    Raises Inexact where something is not known exactly, or where more than `most_schemas` would be written; it has the pointer of the
+    schema that was being written, where no keyword is known. `_place` is that pointer.
+    """
+
+    def __init__(self, reader: Reader, most_schemas: int) -> None:
+        self._reader = reader
+        self._left = most_schemas
+        self._names: dict[Expression, str] = {}
+        self._waiting: list[tuple[Expression, str]] = []
+        self._place = ""
+
+    def document(self) -> dict[str, Json]:
+        try:
+            return self._document()
+        except Inexact as error:
+            raise error if error.pointer is not None else Inexact(error.message, self._place) from None
+
+    def _document(self) -> dict[str, Json]:
+        root = self._schema(self.possible(At("")))
+        if root is False:
+            raise Inexact("no value matches the schema")
+        definitions: dict[str, Json] = {}
+        while self._waiting:
+            expression, self._place = self._waiting.pop()
+            definitions[self._names[expression]] = self._schema(self.possible(expression))
+        schema = root if isinstance(root, dict) else {}
+        return {**schema, "$defs": definitions} if definitions else schema
+
+    def possible(self, expression: Expression) -> Cases:
+        return self._reader.without_empty(self._reader.cases(expression))
+
+    def inner(self, expression: Expression) -> Json:
+        """The schema of a part: `true`, `false`, a schema in place, or a reference to a definition."""
+        if expression in (ANYTHING, NOTHING):
+            return expression == ANYTHING
+        outer, self._place = self._place, expression.pointer if isinstance(expression, At) else self._place
+        schema = self._in_place(expression)
+        self._place = outer
+        return schema
+
+    def _in_place(self, expression: Expression) -> Json:
+        cases = self.possible(expression)
+        plain = all(isinstance(shape, _SCALARS) for kind in cases.by_type for shape in cases.of(kind).shapes)
+        if plain or cases == Cases(FULL):
+            return self._schema(cases)
+        if expression not in self._names:
+            self._names[expression] = f"case{len(self._names)}"
+            self._waiting.append((expression, self._place))
+        return {"$ref": f"#/$defs/{self._names[expression]}"}
+
+    def _schema(self, cases: Cases) -> Json:
+        if cases == Cases(FULL):
+            return True
+        branches = [branch for kind in FULL for branch in self._alternatives(kind, cases.of(kind))]
+        self._left -= len(branches) + 1
+        if self._left < 0:
+            raise Inexact("the schema has too many combinations")
+        if not branches:
+            return False
+        return branches[0] if len(branches) == 1 else {"anyOf": branches}
+
+    def _alternatives(self, kind: str, alternatives: Alternatives) -> list[Json]:
+        if alternatives == FULL[kind]:
+            return [{"type": kind}]
+        return [branch for shape in alternatives.shapes for branch in self._to_schemas(shape)]
+
+    def _to_schemas(self, shape: Shape) -> list[Json]:
+        match shape:
+            case Symbols(allowed):
+                return [{"enum": list(allowed)}]
+            case Numbers() | Strings():
+                return [shape.to_schema()]
+            case Arrays():
+                return ArrayWriter(self._reader, self.inner).to_schemas(shape)
+            case Objects():
+                return ObjectWriter(self._reader, self.inner).to_schemas(shape)

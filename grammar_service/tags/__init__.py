@@ -1,0 +1,1 @@
+"""Structural tags: free text, tags and sequences around other constraints."""

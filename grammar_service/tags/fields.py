@@ -1,0 +1,178 @@
+"""The plain fields of structural tags: each reader returns the value that it has checked, or refuses it at its pointer."""
+
+from __future__ import annotations
+
+from grammar_service.errors import GrammarError, GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
+from grammar_service.limits import group_nesting
+from grammar_service.regexes.dialect import Dialect
+from grammar_service.regexes.regex import parse_regex
+from grammar_service.schema.json_text import HARD_NESTING, Json
+from grammar_service.schema.pointer import join
+from grammar_service.spec import MAX_WHITESPACE, GrammarKind
+
+MAX_TRIGGERS = 100
+"""Each is compared with each: patterns inside one another are a fault."""
+MAX_COUNT = 100_000
+"""xgrammar reads a `max` beyond 32 bits as no bound at all, with a warning only."""
+
+Object = dict[str, Json]
+
+
+def check_names(given: Object, required: set[str], optional: set[str], pointer: str) -> None:
+    """All required fields are there, and no unknown ones."""
+    if missing := sorted(required - given.keys()):
+        raise InvalidGrammar(f"`{missing[0]}` is missing", pointer)
+    if unknown := sorted(given.keys() - required - optional):
+        raise UnsupportedGrammar(f"`{unknown[0][:80]}` is not a field here", join(pointer, unknown[0]))
+
+
+def placed(error: GrammarError, pointer: str) -> GrammarError:
+    """The same error, of something that stands at `pointer`."""
+    return type(error)(error.message, pointer + (error.pointer or ""))
+
+
+def object_at(value: Json, what: str, pointer: str) -> Object:
+    if not isinstance(value, dict):
+        raise InvalidGrammar(f"{what} must be an object", pointer)
+    return value
+
+
+def items_at(value: Json, pointer: str) -> list[Json]:
+    if not isinstance(value, list) or not value:
+        raise InvalidGrammar("this must be a non-empty array", pointer)
+    return value
+
+
+def any_text_at(value: Json, pointer: str) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise InvalidGrammar("this must be a string without NUL", pointer)
+    return value
+
+
+def text_at(value: Json, pointer: str) -> str:
+    if not any_text_at(value, pointer):
+        raise InvalidGrammar("this string must not be empty", pointer)
+    return str(value)
+
+
+def texts_at(value: Json, pointer: str) -> Json:
+    """An array of non-empty strings; an empty array too."""
+    if not isinstance(value, list):
+        raise InvalidGrammar("this must be an array of strings", pointer)
+    return [text_at(item, join(pointer, index)) for index, item in enumerate(value)]
+
+
+def token_free_text_at(value: Json, pointer: str) -> Json:
+    """The `begin` of a tag: a string, possibly empty, where the library would also take a token."""
+    if isinstance(value, dict):
+        raise UnsupportedGrammar("token ids are not supported here, since special tokens stand for no text", pointer)
+    return any_text_at(value, pointer)
+
+
+def end_at(value: Json, pointer: str) -> Json:
+    """The `end` of a tag: a string, possibly empty, or a non-empty array of such."""
+    if isinstance(value, dict):
+        return token_free_text_at(value, pointer)
+    if isinstance(value, list):
+        return [any_text_at(item, join(pointer, index)) for index, item in enumerate(items_at(value, pointer))]
+    return any_text_at(value, pointer)
+
+
+def flag_at(value: Json, pointer: str) -> Json:
+    if not isinstance(value, bool):
+        raise InvalidGrammar("this must be true or false", pointer)
+    return value
+
+
+def count_at(value: Json, pointer: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidGrammar("this must be an integer", pointer)
+    if value > MAX_COUNT:
+        raise UnsupportedGrammar(f"counts above {MAX_COUNT} are not supported", pointer)
+    return value
+
+
+def size_at(value: Json, pointer: str) -> Json:
+    """A count of 0 or more, or null for none."""
+    if value is not None and count_at(value, pointer) < 0:
+        raise InvalidGrammar("this must not be negative", pointer)
+    return value
+
+
+def whitespace_at(value: Json, pointer: str) -> Json:
+    """A bound on whitespace that is no wider than our own, or null."""
+    if value is not None and not 1 <= count_at(value, pointer) <= MAX_WHITESPACE:
+        raise UnsupportedGrammar(f"whitespace must be bounded by 1 to {MAX_WHITESPACE} characters", pointer)
+    return value
+
+
+def no_token_budget_at(value: Json, pointer: str) -> Json:
+    if value is not None:
+        raise UnsupportedGrammar("a number of tokens is not enforced: use `max_chars`", pointer)
+    return value
+
+
+def plain_style_at(value: Json, pointer: str) -> Json:
+    if value != "json":
+        raise UnsupportedGrammar('only the style "json" is enforced exactly', pointer)
+    return value
+
+
+def declared_order_at(value: Json, pointer: str) -> Json:
+    if flag_at(value, pointer):
+        raise UnsupportedGrammar("properties in any order would leave `required` unenforced", pointer)
+    return value
+
+
+def no_excludes_at(value: Json, pointer: str) -> Json:
+    if texts_at(value, pointer) != []:
+        raise UnsupportedGrammar("`excludes` inside JSON would leave length bounds unenforced", pointer)
+    return value
+
+
+def regex_at(value: Json, pointer: str) -> Json:
+    """The regex, which means `re.fullmatch` with `re.ASCII`, in the form that no backend misreads."""
+    pattern = text_at(value, pointer)
+    _check_groups(GrammarKind.REGEX, pattern, pointer)
+    try:
+        return parse_regex(pattern, Dialect.PYTHON_ASCII).full_match()
+    except GrammarError as error:
+        raise placed(error, pointer) from None
+
+
+def ebnf_at(value: Json, pointer: str) -> Json:
+    grammar = text_at(value, pointer)
+    _check_groups(GrammarKind.EBNF, grammar, pointer)
+    return grammar
+
+
+def _check_groups(kind: GrammarKind, text: str, pointer: str) -> None:
+    if group_nesting(kind, text) > HARD_NESTING:
+        raise GrammarTooLarge(f"this is nested deeper than {HARD_NESTING} levels", pointer)
+
+
+def check_patterns(patterns: list[str], others: list[str], pointer: str) -> None:
+    """No pattern stands inside another one, or inside a string that ends the free text: the library would let it pass unseen.
+
+    `pointer` is of the array of patterns.
+    """
+    if len(patterns) > MAX_TRIGGERS:
+        raise GrammarTooLarge(f"more than {MAX_TRIGGERS} triggers", pointer)
+    for index, pattern in enumerate(patterns):
+        if any(pattern in other for other in [*patterns[:index], *patterns[index + 1 :], *others]):
+            raise UnsupportedGrammar(
+                f"{pattern[:40]!r} is part of another trigger, exclusion or end, where it is not enforced", join(pointer, index)
+            )
+
+
+def check_triggers(triggers: list[str], begins: list[str], at_triggers: str, at_tags: str) -> None:
+    """Each tag begins with exactly one trigger, and each trigger begins some tag; otherwise the library gives up on the grammar."""
+    used: set[str] = set()
+    for index, begin in enumerate(begins):
+        matching = {trigger for trigger in triggers if begin.startswith(trigger)}
+        if len(matching) != 1:
+            raise InvalidGrammar("`begin` must start with exactly one of the triggers", join(at_tags, index, "begin"))
+        used |= matching
+    for index, trigger in enumerate(triggers):
+        if trigger not in used:
+            raise InvalidGrammar("no tag begins with this trigger", join(at_triggers, index))

@@ -1,0 +1,1 @@
+"""The tokenizer as grammars see it: token bytes, fingerprint, and the encoding of text inside text."""

@@ -1,0 +1,138 @@
+"""The vocabulary as grammars see it, and the fingerprint that binds an artifact to it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from copy import copy
+from functools import cached_property
+from pathlib import Path
+
+import llguidance
+import msgspec
+import tokenizers
+import xgrammar
+import zstandard
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from grammar_service.errors import ArtifactError
+from grammar_service.vocabulary.hidden_specials import hide_specials
+from grammar_service.vocabulary.inner_encoder import InnerEncoder
+from grammar_service.vocabulary.token_spaces import TokenSpaces
+
+
+class _Portable(msgspec.Struct, frozen=True, array_like=True):
+    tokenizer: str
+    vocab_size: int
+    stop_token_ids: tuple[int, ...]
+
+
+class GrammarTokenizer:
+    """One vocabulary of `vocab_size` token ids (the width of a bitmask row in bits).
+
+    Special tokens stand for no text: a grammar can only ever stop at one of them, never match its spelling, since decoding drops
+    them from the output. Ids that the model has and the tokenizer lacks are never allowed.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast, vocab_size: int, stop_token_ids: Sequence[int]) -> None:
+        self._tokenizer = tokenizer
+        self.vocab_size = vocab_size
+        self.stop_token_ids: tuple[int, ...] = tuple(sorted(set(stop_token_ids)))
+        self.xgrammar: xgrammar.TokenizerInfo = _tokenizer_info(tokenizer, vocab_size, self.stop_token_ids)
+
+    @classmethod
+    def load(cls, path: str | Path, vocab_size: int | None = None) -> GrammarTokenizer:
+        """From a model's folder or hub name; `vocab_size` None reads it from the model's configuration."""
+        if vocab_size is None:
+            vocab_size = int(AutoConfig.from_pretrained(path).get_text_config().vocab_size)
+        return cls.from_huggingface(AutoTokenizer.from_pretrained(path), vocab_size)
+
+    @classmethod
+    def from_huggingface(cls, tokenizer: PreTrainedTokenizerBase, vocab_size: int | None = None) -> GrammarTokenizer:
+        """From a loaded fast tokenizer; `vocab_size` None takes the tokenizer's own.
+
+        Raises:
+            ValueError: not a fast tokenizer, or one without an end-of-sequence token.
+        """
+        if not isinstance(tokenizer, PreTrainedTokenizerFast):
+            raise ValueError(f"grammars need a fast tokenizer, not {type(tokenizer).__name__}")
+        if tokenizer.eos_token_id is None:
+            raise ValueError("grammars need a tokenizer with an end-of-sequence token")
+        size = vocab_size if vocab_size is not None else max(tokenizer.get_vocab().values()) + 1
+        return cls(tokenizer, size, [int(tokenizer.eos_token_id)])
+
+    @classmethod
+    def from_portable(cls, data: bytes) -> GrammarTokenizer:
+        """What `portable` was made of, with the same fingerprint; takes seconds for a large vocabulary.
+
+        Raises:
+            ArtifactError: the bytes are none of `portable`'s.
+        """
+        try:
+            held = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(data), type=_Portable)
+            tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizers.Tokenizer.from_str(held.tokenizer))
+        except Exception as error:  # noqa: BLE001  # the tokenizers library raises nothing narrower
+            raise ArtifactError(f"no tokenizer can be made of {len(data)} bytes: {error}") from None
+        return cls(tokenizer, held.vocab_size, held.stop_token_ids)
+
+    def portable(self) -> bytes:
+        """For another process that has not the tokenizer's files; takes a second for a large vocabulary."""
+        held = _Portable(self._tokenizer.backend_tokenizer.to_str(), self.vocab_size, self.stop_token_ids)
+        return zstandard.ZstdCompressor(level=1).compress(msgspec.msgpack.encode(held))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hex digest of the ordered vocabulary bytes, stop ids, vocabulary size and type, and the prefix-space rule."""
+        digest = hashlib.blake2b(digest_size=32)
+        info = self.xgrammar
+        header = (self.vocab_size, self.stop_token_ids, info.vocab_type.name, bool(info.add_prefix_space))
+        digest.update(repr(header).encode())
+        for token in self.vocabulary:
+            digest.update(len(token).to_bytes(4, "little"))
+            digest.update(token)
+        return digest.hexdigest()
+
+    def encode(self, text: str) -> list[int]:
+        """The token ids of a text, without special tokens before or after it."""
+        return [int(token) for token in self._tokenizer.encode(text, add_special_tokens=False)]
+
+    @cached_property
+    def inner(self) -> InnerEncoder:
+        """The encoding of text inside of a text, made on first use (over a second for a large vocabulary)."""
+        return InnerEncoder(self._tokenizer, self.vocabulary)
+
+    @cached_property
+    def llguidance(self) -> llguidance.LLTokenizer:
+        """The same vocabulary for llguidance, made on first use (up to a second for a large one)."""
+        inner = copy(self._tokenizer.backend_tokenizer)
+        inner.no_padding()
+        inner.no_truncation()
+        return llguidance.LLTokenizer(hide_specials(inner.to_str()), n_vocab=self.vocab_size, eos_token=list(self.stop_token_ids))
+
+    @cached_property
+    def vocabulary(self) -> Sequence[bytes]:
+        """The bytes of each token by id, fetched on first use (half a second for a large vocabulary)."""
+        return self.xgrammar.decoded_vocab
+
+    @cached_property
+    def spaces(self) -> TokenSpaces:
+        """Where its tokens have whitespace, found on first use (a tenth of a second for a large vocabulary)."""
+        return TokenSpaces(self.vocabulary)
+
+
+def _tokenizer_info(tokenizer: PreTrainedTokenizerFast, vocab_size: int, stop_token_ids: Sequence[int]) -> xgrammar.TokenizerInfo:
+    detected = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab_size, stop_token_ids=list(stop_token_ids))
+    vocabulary = [""] * vocab_size
+    for token, index in tokenizer.get_vocab().items():
+        if index < vocab_size:
+            vocabulary[index] = token
+    for index, added in tokenizer.added_tokens_decoder.items():
+        if added.special and index < vocab_size:
+            vocabulary[index] = ""
+    return xgrammar.TokenizerInfo(
+        vocabulary,
+        detected.vocab_type,
+        vocab_size=vocab_size,
+        stop_token_ids=list(stop_token_ids),
+        add_prefix_space=detected.add_prefix_space,
+    )

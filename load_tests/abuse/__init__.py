@@ -1,0 +1,1 @@
+"""What well-behaved clients notice of an attack: `python -m load_tests.abuse`."""

@@ -1,0 +1,1 @@
+"""The grammars that benchmarks run on, and what made them."""

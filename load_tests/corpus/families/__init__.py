@@ -1,0 +1,1 @@
+"""Families of schemas as people write them."""

@@ -1,0 +1,1 @@
+"""The grammar service against the bare libraries: `python -m load_tests.grammar`."""

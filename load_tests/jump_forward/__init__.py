@@ -1,0 +1,1 @@
+"""Engines with jump-forward against stock vLLM: `python -m load_tests.jump_forward`."""

@@ -1,1 +1,0 @@
-"""Maskcast against its peers: the same work on both, in turn, on one machine."""

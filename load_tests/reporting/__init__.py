@@ -1,0 +1,1 @@
+"""What benchmarks share: a service to measure, and the tables in the documentation."""

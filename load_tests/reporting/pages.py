@@ -1,0 +1,82 @@
+"""One page for each result: what was measured, the promises, and the figures behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from deployments.commands import simulation
+from deployments.reporting.report import BenchReport
+from load_tests.masks import figures as mask_figures
+from load_tests.masks import sizes as mask_bytes
+from load_tests.reporting.markdown import kept, machine, ran, table, target_table
+
+OUTCOMES = ("correct", "refused", "over-constrained", "under-constrained")
+NOTE = "<!-- Written by `python -m load_tests.reporting.tables` from load_tests/results and load_tests/reporting/about. -->"
+RESULTS = "../../load_tests/results"
+"""As a page links to it."""
+INDEX = "README.md"
+
+
+def pages(reports: Mapping[str, BenchReport], abouts: Mapping[str, str], pictures: Collection[str]) -> dict[str, str]:
+    """All files of `docs/benchmarks`. `abouts`: how the page of a result begins, with its title; one without has a title all the same.
+    `pictures` names the results that have one."""
+    heads = {name: abouts.get(name, f"# {name.replace('_', ' ').capitalize()}\n").rstrip("\n") for name in reports}
+    titles = {name: head.splitlines()[0].removeprefix("# ") for name, head in heads.items()}
+    found = {INDEX: _index(reports, titles)}
+    for name, report in reports.items():
+        picture = [f"![{titles[name]}]({RESULTS}/{name}.png)", ""] if name in pictures else []
+        found[f"{name}.md"] = "\n".join(
+            [NOTE, heads[name], "", *picture, ran(report), "", *target_table(report), *_MORE.get(name, _nothing)(report), ""]
+        )
+    return found
+
+
+def _index(reports: Mapping[str, BenchReport], titles: Mapping[str, str]) -> str:
+    """Every page, how many of its promises are kept, and the ones that are not."""
+    rows = [[f"[{titles[name]}]({name}.md)", kept(report), machine(report)] for name, report in reports.items()]
+    missed = [
+        f"- [{titles[name]}]({name}.md): {target.name}: {target.shown()}, promised {target.target}"
+        for name, report in reports.items()
+        for target in report.targets
+        if not target.holds
+    ]
+    about = "What was measured, each by the command that its page names. `make bench` runs most of them, and writes these pages anew."
+    heads = ["benchmark", "promises kept", "on"]
+    return "\n".join([NOTE, "# Benchmarks", "", about, "", *table(heads, rows), "", "## Missed", "", *(missed or ["None."]), ""])
+
+
+def _nothing(_: BenchReport) -> list[str]:
+    return []
+
+
+def _conformance(report: BenchReport) -> list[str]:
+    ways = [[str(row["way"]), str(row["cases"]), *(str(row[name]) for name in OUTCOMES)] for row in report.rows if "way" in row]
+    words = [
+        [str(row["keyword"]), f"{row['refused_schemas']} of {row['schemas']}", str(row["cases"]), *(str(row[name]) for name in OUTCOMES)]
+        for row in report.rows
+        if "schemas" in row and "keyword" in row
+    ]
+    by_keyword = table(["keyword", "schemas refused", "cases", *OUTCOMES], words)
+    return ["", *table(["all cases", "cases", *OUTCOMES], ways), "", *by_keyword]
+
+
+def _simulation(report: BenchReport) -> list[str]:
+    rows = [[str(row["scenario"]), str(row["policy"]), *simulation.cells(row)] for row in report.rows]
+    return ["", *table(["", "", *simulation.FIGURES], rows)]
+
+
+def _mask_bytes(report: BenchReport) -> list[str]:
+    return ["", *table(mask_bytes.HEADINGS, [mask_bytes.cells(row) for row in report.rows if row.get("part") == "summary"])]
+
+
+def _mask_path(report: BenchReport) -> list[str]:
+    return ["", *table(mask_figures.HEADINGS, [mask_figures.cells(*pair) for pair in mask_figures.pairs(report.rows)])]
+
+
+_MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
+    "conformance": _conformance,
+    "simulation": _simulation,
+    "mask_bytes": _mask_bytes,
+    "mask_path": _mask_path,
+}
+"""Tables after that of the promises, from the rows of a result."""

@@ -1,0 +1,88 @@
+"""`python -m load_tests.routing.overhead`: what choosing a replica costs a router.
+
+A choice is all that a router's policy does for a request with a grammar that none waits for: it arrives, is ranked by what is known of the
+loads and of the grammar's popularity, is released, and counts until it is gone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from deployments.reporting.quantiles import quantile
+from deployments.reporting.report import BenchReport, Row, Target
+from router.dispatcher import Dispatched, Dispatcher
+from router.fleet import Fleet, Member
+from router.load import LoadReport
+from router.parameters import Parameters
+
+PACKAGES = ("maskcast", "numpy")
+BOUNDS_US = {64: 150.0, 2000: 1000.0}
+SCHEMAS, SEATS = 5000, 256
+UNDER_WAY = 30
+"""Requests on a replica."""
+
+
+def main(
+    requests: Annotated[int, typer.Option(min=100, help="choices in each round")] = 2000,
+    rounds: Annotated[int, typer.Option(min=1, help="turns of all fleets")] = 5,
+    json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
+) -> None:
+    """Measure the time to choose a replica of 64 and of 2,000."""
+    rows = [row for number in range(rounds) for replicas in BOUNDS_US for row in _rows(replicas, requests, number)]
+    command = f"python -m load_tests.routing.overhead --requests {requests} --rounds {rounds}"
+    report = BenchReport.here(command, PACKAGES, _targets(rows), rows)
+    console = Console()
+    for row in rows:
+        console.print(
+            f"{row['replicas']:6,} replicas, round {row['round']}: median {row['p50_us']:.0f} µs, p99 {row['p99_us']:.0f} µs",
+            highlight=False,
+        )
+    console.print(report.table())
+    if json_out:
+        report.write(json_out)
+    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+
+
+def _rows(replicas: int, requests: int, number: int) -> list[Row]:
+    taken = _choose(replicas, requests, Random(number))
+    p50, p99 = (round(quantile(taken, share) or 0.0, 1) for share in (0.5, 0.99))
+    return [{"replicas": replicas, "round": number + 1, "choices": requests, "p50_us": p50, "p99_us": p99}]
+
+
+def _targets(rows: Sequence[Row]) -> list[Target]:
+    """Medians over the rounds."""
+    found = []
+    for replicas, bound in BOUNDS_US.items():
+        p50 = quantile([row["p50_us"] for row in rows if row["replicas"] == replicas], 0.5)
+        found.append(Target.at_most(f"choosing one of {replicas:,} replicas, median", p50, bound, "µs"))
+    return found
+
+
+def _choose(replicas: int, requests: int, random: Random) -> list[float]:
+    """Microseconds of each choice, on a fleet that is as busy as usual."""
+    policy = Dispatcher(random, time.time, Parameters(seats=SEATS))
+    policy.adopt(Fleet(Member(f"replica-{number}") for number in range(replicas)))
+    for replica in policy.fleet.ids:
+        policy.reported(LoadReport(replica, time.time() - 1, random.randrange(2 * UNDER_WAY), 0, random.randrange(2000), 50, 1.0, 12.0))
+    asked = [
+        Dispatched(str(number), f"{random.randrange(SCHEMAS):064x}", 300, f"{random.randrange(SCHEMAS):016x}") for number in range(requests)
+    ]
+    taken = []
+    for number, request in enumerate(asked):
+        started = time.perf_counter()
+        policy.arrived(request, started)
+        policy.tick(started)
+        policy.gone(str(number - UNDER_WAY))
+        taken.append((time.perf_counter() - started) * 1e6)
+    return taken
+
+
+if __name__ == "__main__":
+    typer.run(main)

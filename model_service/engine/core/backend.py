@@ -1,0 +1,105 @@
+"""Our structured-output backend inside vLLM's engine core (vLLM 0.32: `v1/structured_output/backend_types.py`).
+
+vLLM hands `compile_grammar` a string; ours is a grammar key. The grammar is loaded from the artifact that the replica offers: from
+its tables, or from the recipe of one that has compiled in the sandbox, and compiles faster than its tables can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from vllm.v1.structured_output.backend_types import (
+    StructuredOutputBackend,
+    StructuredOutputGrammar,
+    StructuredOutputOptions,
+)
+
+from grammar_service.backends import Matcher
+from grammar_service.backends.trial import accepted_prefix
+from grammar_service.segments import Segmenter
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from model_service.loaded_grammars import LoadedGrammars
+
+
+class KeyedGrammar(StructuredOutputGrammar):
+    """One request's matcher, in vLLM's clothes."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
+        self._ahead = 0
+        self._violated = False
+
+    @property
+    def matcher(self) -> Matcher:
+        return self._matcher
+
+    def advance(self, tokens: Sequence[int]) -> bool:
+        """Take tokens; False where one of them is forbidden."""
+        # What follows termination (a stop token that vLLM appends) is not the grammar's concern.
+        matcher = self.matcher
+        return all(matcher.is_terminated() or matcher.accept(token) for token in tokens)
+
+    def advance_ahead(self, tokens: Sequence[int]) -> bool:
+        """Take tokens that vLLM will offer once more, and then be told whether they were allowed."""
+        self._ahead += len(tokens)
+        self._violated = self._violated or not self.advance(tokens)
+        return not self._violated
+
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        known, self._ahead = self._ahead, 0
+        return not self._violated and self.advance(tokens[known:])
+
+    def validate_tokens(self, tokens: list[int]) -> list[int]:
+        return tokens[: accepted_prefix(self.matcher, tokens)]
+
+    def rollback(self, num_tokens: int) -> None:
+        self.matcher.rollback(num_tokens)
+
+    def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
+        self.matcher.fill(bitmask, batch_index)
+
+    def is_terminated(self) -> bool:
+        return self.matcher.is_terminated()
+
+    def reset(self) -> None:
+        self.matcher.reset()
+
+
+class ArtifactBackend(StructuredOutputBackend):
+    """Serves every structured request of an engine, whichever of our backends compiled its grammar."""
+
+    def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int, channel: str, max_rollback_tokens: int) -> None:
+        super().__init__(vllm_config=vllm_config, tokenizer=tokenizer, vocab_size=vocab_size)
+        vocabulary = GrammarTokenizer.from_huggingface(tokenizer, vocab_size)
+        # Python code that takes a while for a large vocabulary: now, since later it would hold up the engine's steps.
+        _ = vocabulary.spaces
+        self._vocabulary = vocabulary
+        self.grammars = LoadedGrammars(vocabulary)
+        self._channel = channel
+        self._max_rollback_tokens = max_rollback_tokens
+
+    @property
+    def vocabulary(self) -> GrammarTokenizer:
+        return self._vocabulary
+
+    def compile_grammar(
+        self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
+    ) -> KeyedGrammar:
+        """A matcher for the artifact whose key stands in `grammar_spec`."""
+        return KeyedGrammar(self._matcher(grammar_spec, sorted(stop_token_ids) if stop_token_ids else None))
+
+    def _matcher(self, key: str, stops: Sequence[int] | None) -> Matcher:
+        return self.grammars.get(key, self._channel).matcher(stops, self._max_rollback_tokens)
+
+    def segmenter(self) -> Segmenter:
+        """Takes seconds for a large vocabulary."""
+        return Segmenter(self._vocabulary)
+
+    def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
+        """All tokens allowed: int32 `[max_num_seqs, ceil(vocab_size / 32)]`."""
+        return torch.full((max_num_seqs, (self.vocab_size + 31) // 32), -1, dtype=torch.int32)
+
+    def destroy(self) -> None:
+        """Nothing outlives the engine core."""

@@ -1,0 +1,92 @@
+"""A request's matcher where its masks are filled elsewhere: it also keeps what it has taken, to be sent there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vllm.v1.structured_output.backend_types import StructuredOutputOptions
+
+from grammar_service.backends import Matcher
+from model_service.engine.core.backend import ArtifactBackend, KeyedGrammar
+
+
+class DeferredGrammar(KeyedGrammar):
+    """Where it may defer, its own matcher catches up only when somebody asks it something: masks come from the broadcaster, which takes the
+    tokens as well, so that mostly nobody does. A violation is then told to vLLM with the tokens that come next.
+
+    `stops` are the request's stop tokens, None: the tokenizer's.
+    """
+
+    def __init__(self, matcher: Matcher, key: str, stops: tuple[int, ...] | None, defers: bool) -> None:
+        super().__init__(matcher)
+        self.key = key
+        self.stops = stops
+        self._defers = defers
+        self._taken: list[int] = []
+        self._matched = 0
+        self._sent = 0
+
+    @property
+    def matcher(self) -> Matcher:
+        """The engine's own, after all tokens."""
+        self._catch_up()
+        return self._matcher
+
+    def take_all(self) -> list[int]:
+        """All tokens so far, which count as sent."""
+        self._sent = len(self._taken)
+        return self._taken
+
+    def take_unsent(self) -> list[int]:
+        """The tokens that have not been sent before; they count as sent."""
+        tokens, self._sent = self._taken[self._sent :], len(self._taken)
+        return tokens
+
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        if self._defers and not self._ahead and not self._violated:
+            self._taken += tokens
+            return True
+        return super().accept_tokens(request_id, tokens)
+
+    def advance(self, tokens: Sequence[int]) -> bool:
+        self._taken.extend(tokens)
+        return self._defers or self._catch_up()
+
+    def advance_ahead(self, tokens: Sequence[int]) -> bool:
+        super().advance_ahead(tokens)
+        # What is forced behind them is asked for at once.
+        self._catch_up()
+        return not self._violated
+
+    def rollback(self, num_tokens: int) -> None:
+        super().rollback(num_tokens)
+        del self._taken[len(self._taken) - num_tokens :]
+        self._matched = len(self._taken)
+
+    def reset(self) -> None:
+        super().reset()
+        self._taken.clear()
+        self._matched = self._sent = 0
+
+    def _catch_up(self) -> bool:
+        """Whether all of the tokens that were still ahead are allowed; from the first that is not, they are dropped."""
+        matcher, taken = self._matcher, self._taken
+        while self._matched < len(taken):
+            if not matcher.is_terminated() and not matcher.accept(taken[self._matched]):
+                del taken[self._matched :]
+                self._sent = min(self._sent, self._matched)
+                self._violated = self._violated or self._defers
+                return False
+            self._matched += 1
+        return not (self._defers and self._violated)
+
+
+class DeferredBackend(ArtifactBackend):
+    """Makes such matchers. Where the engine has drafts it tries them in each step, so that nothing is deferred."""
+
+    def compile_grammar(
+        self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
+    ) -> DeferredGrammar:
+        stops = tuple(sorted(stop_token_ids)) if stop_token_ids else None
+        matcher = self._matcher(grammar_spec, stops)
+        return DeferredGrammar(matcher, grammar_spec, stops, defers=not self._max_rollback_tokens)

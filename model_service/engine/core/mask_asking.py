@@ -1,0 +1,111 @@
+"""The scheduler's side of the mask broadcaster (vLLM 0.32: `v1/core/sched/scheduler.py`, `v1/structured_output/__init__.py`): which masks a
+step needs, who is asked for them, and what is filled here instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from vllm.v1.core.sched.output import SchedulerOutput
+from vllm.v1.request import Request
+from vllm.v1.structured_output import StructuredOutputManager
+from vllm.v1.structured_output.utils import strip_speculative_padding
+
+from model_service.engine.core.deferred_grammar import DeferredGrammar
+from model_service.engine.workers.mask_output import MaskPart, StepMasks
+from model_service.masks.client import Asked, MaskClient
+from model_service.masks.frames.encoding import encode
+
+Row = tuple[str, Sequence[int]]
+_NO_DRAFTS: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The masks of a step: the broadcaster's, those of them that it has been asked for, and those that only vLLM itself can tell."""
+
+    rows: list[Row]
+    asked: Asked | None
+    others: list[str]
+
+
+class MaskAsking:
+    """For the scheduler's thread. `requests` are the scheduler's own, by id; `vocab_size` is that of the logits."""
+
+    def __init__(self, client: MaskClient, manager: StructuredOutputManager, requests: Mapping[str, Request], vocab_size: int) -> None:
+        self._client = client
+        self._manager = manager
+        self._requests = requests
+        self._vocab_size = vocab_size
+        self._grammars: dict[str, DeferredGrammar] = {}
+
+    def begin(self, output: SchedulerOutput) -> None:
+        """Let the broadcaster know of the requests that are scheduled for the first time: it can load their grammars meanwhile."""
+        for new in output.scheduled_new_reqs:
+            request = self._requests[new.req_id]
+            grammar = request.structured_output_request and request.structured_output_request.grammar
+            # A session's later requests start their grammar anew.
+            if isinstance(grammar, DeferredGrammar) and not request.resumable:
+                self._client.begin(request.request_id, grammar.key, grammar.stops, grammar.take_all)
+                self._grammars[request.request_id] = grammar
+
+    def end(self, request_id: str) -> None:
+        if self._grammars.pop(request_id, None) is not None:
+            self._client.end(request_id)
+
+    def ask(self, output: SchedulerOutput) -> Needed:
+        """Tell the broadcaster what its requests have taken since it was asked last, and ask it for their masks. Does not wait for it."""
+        rows, others = self._needed(output)
+        grammars, accept = self._grammars, self._client.accept
+        for request_id, _ in rows:
+            if tokens := grammars[request_id].take_unsent():
+                accept(request_id, tokens)
+        return Needed(rows, self._client.ask(rows), others)
+
+    def masks(self, output: SchedulerOutput, needed: Needed) -> StepMasks | None:
+        """What has been asked for, and the rest, filled; None where nothing is masked."""
+        rest = needed.others + _not_asked(needed)
+        if needed.asked is None and not rest:
+            return None
+        fill = partial(self._filled, output)
+        return StepMasks(self._client, fill, needed.asked, fill(rest) if rest else None)
+
+    def _needed(self, output: SchedulerOutput) -> tuple[list[Row], list[str]]:
+        rows, others = [], []
+        drafts, grammars, requests = output.scheduled_spec_decode_tokens, self._grammars, self._requests
+        reasons = self._manager.reasoner_cls is not None
+        for request_id in output.num_scheduled_tokens:
+            request = requests.get(request_id)
+            if request is None or request.structured_output_request is None or request.is_prefill_chunk:
+                continue
+            tokens = drafts.get(request_id, _NO_DRAFTS)
+            start = self._constrained_from(request, tokens) if reasons else 0
+            if start == 0 and request_id in grammars:
+                rows.append((request_id, tokens))
+            elif start is not None:
+                others.append(request_id)
+        return rows, others
+
+    def _constrained_from(self, request: Request, drafts: Sequence[int]) -> int | None:
+        """The draft from which on the grammar holds, 0 without drafts; None while the request still reasons after all of them."""
+        tokens = strip_speculative_padding(drafts)
+        bounds = self._manager._get_constraint_bounds(request, tokens)
+        if bounds.constraint_start > len(tokens):
+            return None
+        return int(bounds.constraint_start)
+
+    def _filled(self, output: SchedulerOutput, request_ids: Sequence[str]) -> MaskPart:
+        drafts = output.scheduled_spec_decode_tokens
+        masks = self._manager.grammar_bitmask(self._requests, request_ids, drafts)
+        counts = [1 + len(drafts.get(request_id, _NO_DRAFTS)) for request_id in request_ids]
+        return MaskPart(request_ids, counts, encode(masks, self._vocab_size))
+
+
+def _not_asked(needed: Needed) -> list[str]:
+    if needed.asked is None:
+        return [request_id for request_id, _ in needed.rows]
+    if len(needed.asked.request_ids) == len(needed.rows):
+        return []
+    asked = frozenset(needed.asked.request_ids)
+    return [request_id for request_id, _ in needed.rows if request_id not in asked]

@@ -1,0 +1,113 @@
+"""The schedulers that plug Maskcast into vLLM's engine core (vLLM 0.32: `v1/core/sched`).
+
+The engine core builds one `StructuredOutputManager` and hands it to the scheduler; its `backend` is chosen on the first
+request unless somebody has set it. Setting it here is the whole plug: vLLM's own grammar compilers never run. Where masks come from, and
+whether forced tokens are jumped over, are objects of their own, chosen by the options in the configuration.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
+from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.engine import EngineCoreOutputs
+from vllm.v1.outputs import ModelRunnerOutput
+from vllm.v1.request import Request
+
+from model_service.core_figures import FiguresWriter
+from model_service.engine.core.backend import ArtifactBackend
+from model_service.engine.core.deferred_grammar import DeferredBackend
+from model_service.engine.core.jumping import Jumping
+from model_service.engine.core.mask_source import mask_source
+from model_service.engine.core.step_counter import StepCounter
+from model_service.engine.core_options import CoreOptions, core_options
+from model_service.engine.workers.mask_output import StepMasks
+
+
+class MaskcastScheduler(Scheduler):
+    """For synchronous scheduling, which forced segments need: vLLM's CPU platform turns asynchronous scheduling off. `masks` is where masks
+    come from; `jumping` None: all tokens are the model's."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        options, manager = core_options(self.vllm_config), self.structured_output_manager
+        backend = self._plug_backend(options)
+        self.masks = mask_source(self.vllm_config, manager, self.requests, backend.vocabulary, super().get_grammar_bitmask)
+        self.jumping = self._jumping(backend) if options.jump_forward and not self.return_sampling_mask else None
+        self._counter = StepCounter(FiguresWriter(options.figures), backend.grammars, options.count_mask_rows)
+
+    def _plug_backend(self, options: CoreOptions) -> ArtifactBackend:
+        config, manager = self.vllm_config, self.structured_output_manager
+        backend = (ArtifactBackend if options.broadcaster is None else DeferredBackend)(
+            vllm_config=config,
+            tokenizer=manager.tokenizer,
+            vocab_size=config.model_config.get_vocab_size(),
+            channel=options.channel,
+            max_rollback_tokens=config.num_speculative_tokens,
+        )
+        manager.backend = backend
+        return backend
+
+    def _jumping(self, backend: ArtifactBackend) -> Jumping:
+        admits = self.connector is None
+        return Jumping(self.structured_output_manager, backend.segmenter(), self.requests, self.max_model_len, admits)
+
+    def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
+        began = time.perf_counter_ns()
+        output: SchedulerOutput = super().schedule(throttle_prefills)
+        self._counter.begin_step(output, began)
+        if self.jumping is not None:
+            self.jumping.scheduled(output)
+        began = time.perf_counter_ns()
+        self.masks.scheduled(output)
+        self._counter.count_masks(began)
+        return output
+
+    def get_grammar_bitmask(self, scheduler_output: SchedulerOutput) -> GrammarOutput | StepMasks | None:
+        began = time.perf_counter_ns()
+        masks = self.masks.masks(scheduler_output)
+        self._counter.count_masks(began, masks)
+        return masks
+
+    def update_from_output(self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput) -> dict[int, EngineCoreOutputs]:
+        outputs: dict[int, EngineCoreOutputs] = super().update_from_output(scheduler_output, model_runner_output)
+        self._counter.end_step(scheduler_output)
+        if self.jumping is not None:
+            self.jumping.split(outputs)
+        return outputs
+
+    def _handle_blocked_waiting_request(self, request: Request) -> bool:
+        status = request.status
+        ready: bool = super()._handle_blocked_waiting_request(request)
+        if ready and self.jumping is not None:
+            self.jumping.unblocked(request, status)
+        return ready
+
+    def _update_request_with_output(self, request: Request, new_token_ids: list[int], is_stale: bool = False) -> tuple[list[int], bool]:
+        jumping = self.jumping if self.jumping is not None and self.jumping.applies(request) else None
+        tokens, stopped = super()._update_request_with_output(request, new_token_ids, is_stale)
+        if stopped or jumping is None:
+            return tokens, stopped
+        start, forced = request.num_output_tokens, jumping.forced_behind(request, tokens)
+        if not forced:
+            return tokens, stopped
+        forced, stopped = super()._update_request_with_output(request, forced, is_stale)
+        jumping.appended(request, start, forced, stopped)
+        return tokens + forced, stopped
+
+    def _free_request(self, request: Request, delay_free_blocks: bool = False) -> Any:
+        self.masks.ended(request.request_id)
+        if self.jumping is not None:
+            self.jumping.ended(request)
+        return super()._free_request(request, delay_free_blocks)
+
+    def shutdown(self) -> None:
+        self.masks.close()
+        super().shutdown()
+
+
+class MaskcastAsyncScheduler(MaskcastScheduler, AsyncScheduler):
+    """For asynchronous scheduling, which vLLM keeps only for subclasses of its `AsyncScheduler`."""

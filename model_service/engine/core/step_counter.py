@@ -1,0 +1,55 @@
+"""Counts an engine core's steps and masks (vLLM 0.32: `v1/core/sched/scheduler.py`)."""
+
+from __future__ import annotations
+
+import time
+
+from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
+
+from model_service.core_figures import CoreFigures, FiguresWriter
+from model_service.engine.workers.mask_output import StepMasks
+from model_service.loaded_grammars import LoadedGrammars
+
+
+class StepCounter:
+    """For the scheduler's thread. A step lasts from its scheduling, or from the end of the one before it where two are under way at once,
+    to its last token. `counts_rows`: the different rows of a step too."""
+
+    def __init__(self, writer: FiguresWriter, grammars: LoadedGrammars, counts_rows: bool) -> None:
+        self._writer = writer
+        self._grammars = grammars
+        self._counts_rows = counts_rows
+        self._under_way = 0
+        self._began_ns = 0
+        self._steps = self._step_ns = self._mask_ns = self._masked = self._rows = self._distinct = 0
+
+    def begin_step(self, output: SchedulerOutput, began_ns: int) -> None:
+        if output.total_num_scheduled_tokens:
+            self._began_ns = self._began_ns if self._under_way else began_ns
+            self._under_way += 1
+
+    def count_masks(self, began_ns: int, masks: GrammarOutput | StepMasks | None = None) -> None:
+        """Masks were worked at from then until now, and these came of it."""
+        self._mask_ns += time.perf_counter_ns() - began_ns
+        if masks is None:
+            return
+        if isinstance(masks, StepMasks):
+            rows = masks.rows
+        else:
+            rows = len(masks.grammar_bitmask)
+            self._distinct += len({row.tobytes() for row in masks.grammar_bitmask}) if self._counts_rows else 0
+        self._masked += rows > 0
+        self._rows += rows
+
+    def end_step(self, output: SchedulerOutput) -> None:
+        if output.total_num_scheduled_tokens:
+            now = time.perf_counter_ns()
+            self._steps += 1
+            self._step_ns += now - self._began_ns
+            self._began_ns, self._under_way = now, self._under_way - 1
+            self._writer.write(self._figures())
+
+    def _figures(self) -> CoreFigures:
+        times = self._step_ns // 1000, self._mask_ns // 1000
+        grammars = self._grammars.loaded, len(self._grammars)
+        return CoreFigures(self._steps, *times, self._masked, self._rows, self._distinct, *grammars)

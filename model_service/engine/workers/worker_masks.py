@@ -1,0 +1,57 @@
+"""A worker's masks from frames (vLLM 0.32: `sample_tokens` in `v1/worker/gpu_model_runner.py`, first model runner): they are applied to the
+logits that the forward has left, before the runner samples from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from model_service.engine.workers.mask_output import MaskPart, MaskParts
+from model_service.errors import FrameGone, MemoryUnavailable
+from model_service.masks.frames.frame import Frame, decode
+from model_service.masks.frames.places import places
+from model_service.masks.ring.ring import FrameRef, RingReader
+from model_service.shared_memory import MemoryAddress
+
+
+class WorkerMasks:
+    """Of one worker. `counts`: frames that were read from the ring, and frames that were sent along."""
+
+    def __init__(self) -> None:
+        self._ring: RingReader | None = None
+        self.counts: Counter[str] = Counter()
+
+    def attach(self, address: MemoryAddress) -> bool:
+        """Map a ring in place of the one before; False where it cannot be reached from here."""
+        if self._ring is not None:
+            self._ring.close()
+            self._ring = None
+        try:
+            self._ring = RingReader(address)
+        except MemoryUnavailable:
+            return False
+        return True
+
+    def apply(self, masks: MaskParts, runner: Any) -> None:
+        """To the logits of the runner's last forward, if this worker has them.
+
+        Raises:
+            MaskError: a frame that was published has gone or is broken, which no broadcaster that keeps to its protocol does. This worker
+                must not sample without it, nor from another mask than its peers.
+        """
+        state = runner.execute_model_state
+        if state is None:
+            return
+        row_of, drafts = runner.input_batch.req_id_to_index, state.scheduler_output.scheduled_spec_decode_tokens
+        for part in masks.parts:
+            found = places(part.request_ids, part.counts, row_of, drafts, len(state.logits))
+            self._frame(part).arranged(found).apply(state.logits)
+
+    def _frame(self, part: MaskPart) -> Frame:
+        if not isinstance(part.frame, FrameRef):
+            self.counts["inline"] += 1
+            return decode(part.frame)
+        if self._ring is None:
+            raise FrameGone("the frame is in a ring that is not mapped")
+        self.counts["mapped"] += 1
+        return decode(self._ring.read(part.frame))

@@ -1,0 +1,58 @@
+"""Tells in an OpenAI answer what its grammar has forced: in the usage figures, and, where asked for, by spans of its text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from model_service.jump_forward.account import ForcedAccount
+
+DATA = "data: "
+
+
+class ForcedUsage:
+    """For one answer, whole or streamed. Spans are `[start, end]` in characters of the text that the choice has generated."""
+
+    def __init__(self, account: ForcedAccount, spans: bool) -> None:
+        self._account = account
+        self._spans = spans
+
+    def whole(self, text: str) -> str:
+        """A response object, as JSON."""
+        body = json.loads(text)
+        self._add_usage(body)
+        if self._spans:
+            for choice in body["choices"]:
+                self._cut(choice)
+                choice["forced_spans"] = self._account.spans(choice["index"])
+        return _as_json(body)
+
+    def event(self, text: str) -> str:
+        """One server-sent event; most need no change."""
+        if (not self._spans and '"usage"' not in text) or not text.startswith(f"{DATA}{{"):
+            return text
+        body = json.loads(text.removeprefix(DATA))
+        self._add_usage(body)
+        if self._spans:
+            for choice in body.get("choices", ()):
+                opens = "role" in choice.get("delta", ())  # the event ahead of the text
+                if not opens and (spans := self._account.new_spans(choice["index"])):
+                    choice["forced_spans"] = spans
+        return f"{DATA}{_as_json(body)}\n\n"
+
+    def _cut(self, choice: dict[str, Any]) -> None:
+        """A stop string that a sampled token ended may have begun in forced text."""
+        if not isinstance(choice.get("stop_reason"), str):
+            return
+        text = choice["text"] if "text" in choice else choice["message"].get("content")
+        if text is not None:
+            self._account.cut(choice["index"], len(text))
+
+    def _add_usage(self, body: dict[str, Any]) -> None:
+        if usage := body.get("usage"):
+            details = usage.get("completion_tokens_details") or {}
+            usage["completion_tokens_details"] = {**details, "forced_tokens": self._account.tokens}
+
+
+def _as_json(body: dict[str, Any]) -> str:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,90 @@
+"""A mask frame meets the logits on a device of their own: one copy of the frame, a table of its entries, and then one kernel, or torch's
+operations where there is no Triton for the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from model_service.masks.frames.header import FREE, FrameHeader, forced_code
+
+_MASKED = 1 << 25
+"""Logits that are masked at a time, a byte each meanwhile: what a device has to spare."""
+
+
+def mask_logits(header: FrameHeader, words: npt.NDArray[np.int32], logits: torch.Tensor) -> None:
+    """See `Frame.apply`; works on any device. No sizes here depend on values on the device, so that nobody has to wait for it."""
+    if not header.logits:
+        return
+    index, table = index_and_table(header, words, logits.device)
+    if logits.is_cuda and (by_kernel := _kernel()):
+        by_kernel(logits, index, table)
+    else:
+        mask_by_torch(logits, index, table)
+
+
+def warm_up(vocab_size: int, dtype: torch.dtype, device: torch.device) -> None:
+    """Compile the kernel for logits of this kind, before a step has to wait for it."""
+    header = FrameHeader(vocab_size, logits=1, allowed=0, forbidden=0, tokens=0, rows=0)
+    words = np.append(header.packed_words(), np.int32(forced_code(0)))
+    mask_logits(header, words, torch.zeros(1, vocab_size, dtype=dtype, device=device))
+
+
+def index_and_table(header: FrameHeader, words: npt.NDArray[np.int32], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """On the device: the frame's index, and int32 [entries + 2, ceil(V/32)], a bitmask of allowed tokens for each entry, one that allows
+    all, and one that allows none. Bits past V do not matter there."""
+    frame = _on_device(words, device)
+    return frame[header.index_at], _table(header, frame)
+
+
+def mask_by_torch(logits: torch.Tensor, index: torch.Tensor, table: torch.Tensor) -> None:
+    """As `triton_logits.mask_by_table` does; the last two rows of the table allow all and nothing."""
+    free, none = len(table) - 2, len(table) - 1
+    tokens = (forced_code(0) - index).clamp_(min=0).to(torch.int64).unsqueeze(1)
+    forced = (index < FREE).unsqueeze(1)
+    kept = logits.gather(1, tokens)
+    _fill(logits, table, torch.where(index < FREE, none, torch.where(index < 0, free, index)))
+    logits.scatter_(1, tokens, torch.where(forced, kept, logits.gather(1, tokens)))
+
+
+@cache
+def _kernel() -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor], None] | None:
+    try:
+        from model_service.masks.frames.triton_logits import mask_by_table
+    except ImportError:
+        return None
+    return mask_by_table
+
+
+def _on_device(words: npt.NDArray[np.int32], device: torch.device) -> torch.Tensor:
+    staged = torch.empty(len(words), dtype=torch.int32, pin_memory=device.type == "cuda")
+    staged.numpy()[:] = words
+    return staged.to(device, non_blocking=True)
+
+
+def _table(header: FrameHeader, frame: torch.Tensor) -> torch.Tensor:
+    table = torch.zeros(header.entries + 2, header.row_words, dtype=torch.int32, device=frame.device)
+    table[header.allowed : header.lists] = -1
+    table[header.lists : header.entries] = frame[header.rows_at].view(header.rows, header.row_words)
+    table[header.entries] = -1
+    tokens, ends = frame[header.tokens_at], frame[header.ends_at]
+    lists = torch.searchsorted(ends, torch.arange(header.tokens, dtype=torch.int32, device=frame.device), right=True)
+    bits = torch.ones_like(tokens) << (tokens & 31)
+    # A list names a token once: what is added sets clear bits, what is subtracted clears set ones, and nothing is carried.
+    signed = torch.where(lists < header.allowed, bits, -bits)
+    table.view(-1).index_add_(0, lists * header.row_words + (tokens >> 5), signed)
+    return table
+
+
+def _fill(logits: torch.Tensor, table: torch.Tensor, entries: torch.Tensor) -> None:
+    vocab_size = logits.shape[1]
+    at_once = max(1, _MASKED // vocab_size)
+    bits = torch.ones(8, dtype=torch.uint8, device=logits.device) << torch.arange(8, dtype=torch.uint8, device=logits.device)
+    for start in range(0, len(entries), at_once):
+        rows = table.index_select(0, entries[start : start + at_once]).view(torch.uint8)
+        forbidden = (rows.unsqueeze(-1) & bits).view(len(rows), -1)[:, :vocab_size] == 0
+        logits[start : start + at_once].masked_fill_(forbidden, -torch.inf)

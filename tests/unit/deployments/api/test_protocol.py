@@ -1,0 +1,74 @@
+"""Bodies are read or refused with the field at fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deployments.api.protocol import RequestReader, parse_body
+from deployments.errors import ApiError
+from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Endpoint
+
+READER = RequestReader("tiny", "standard", "hermes")
+MESSAGES = [{"role": "user", "content": "hello"}]
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"{", b"[]", b'"text"', b"\xff{}", b'{"x": NaN}', b'{"x": "\\ud800"}', b"[" * 100_000, b'{"a":' * 500 + b"1" + b"}" * 500]
+)
+def test_what_is_no_json_object_is_a_400(raw: bytes) -> None:
+    with pytest.raises(ApiError) as caught:
+        parse_body(raw)
+    assert caught.value.status == 400
+
+
+def test_brackets_inside_strings_are_no_nesting() -> None:
+    assert parse_body(b'{"x": "' + b"[" * 1000 + b'"}') == {"x": "[" * 1000}
+
+
+def test_the_model_may_be_left_out_but_not_be_another() -> None:
+    assert READER.read(Endpoint.CHAT, {"messages": MESSAGES}).body["model"] == "tiny"
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, {"model": "other", "messages": MESSAGES})
+    assert (caught.value.status, caught.value.code, caught.value.param) == (404, "model_not_found", "model")
+
+
+def test_the_clients_body_is_not_changed() -> None:
+    body: dict[str, Any] = {"messages": MESSAGES, "guided_regex": "a"}
+    assert READER.read(Endpoint.CHAT, body).requested is not None
+    assert body == {"messages": MESSAGES, "guided_regex": "a"}
+
+
+@pytest.mark.parametrize("field", ["use_beam_search", "ignore_eos", "min_tokens"])
+def test_what_would_loosen_a_constraint_is_refused_with_one(field: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, {"messages": MESSAGES, "guided_regex": "a", field: 5})
+    assert caught.value.param == field
+    READER.read(Endpoint.CHAT, {"messages": MESSAGES, field: 5})
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "field"), [(Endpoint.CHAT, "chat_template"), (Endpoint.COMPLETION, "suffix"), (Endpoint.COMPLETION, "tools")]
+)
+def test_fields_that_reach_into_the_engine_are_refused(endpoint: Endpoint, field: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        READER.read(endpoint, {"messages": MESSAGES, field: "x"})
+    assert (caught.value.param, caught.value.code) == (field, "unsupported_parameter")
+
+
+@pytest.mark.parametrize("name", [KEY_ARGUMENT, CALL_ARGUMENT])
+def test_a_client_cannot_name_a_grammar_key_or_a_call_itself(name: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, {"messages": MESSAGES, "vllm_xargs": {name: "0" * 64}})
+    assert caught.value.param == "vllm_xargs"
+
+
+def test_asking_for_forced_spans_is_taken_out_of_the_body() -> None:
+    request = READER.read(Endpoint.CHAT, {"messages": MESSAGES, "mark_forced": True})
+    assert request.mark_forced
+    assert "mark_forced" not in request.body
+    assert not READER.read(Endpoint.CHAT, {"messages": MESSAGES}).mark_forced
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, {"messages": MESSAGES, "mark_forced": 1})
+    assert caught.value.param == "mark_forced"

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from deployments.commands.cli import app, main
+from deployments.errors import SettingsError, StartError, StatusError
+
+NOBODY = "http://127.0.0.1:1"
+
+
+def test_help_names_the_commands() -> None:
+    result = CliRunner().invoke(app, ["--help"])
+    assert result.exit_code == 0
+    assert "serve" in result.output
+    assert "status" in result.output
+
+
+def test_help_does_not_wait_for_ray_or_vllm() -> None:
+    heavy = (
+        "import deployments.commands.cli, sys; print([name for name in ('ray', 'vllm', 'torch', 'transformers') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_taken_port_stops_the_start_before_anything_runs() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        result = CliRunner().invoke(app, ["serve", "--once", "--port", str(taken.getsockname()[1])])
+    assert isinstance(result.exception, StartError)
+
+
+def test_a_wrong_setting_stops_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("model: {replicas: 2}\n")
+    result = CliRunner().invoke(app, ["serve", "--config", str(file)])
+    assert isinstance(result.exception, SettingsError)
+
+
+def test_status_of_nothing_is_an_error() -> None:
+    result = CliRunner().invoke(app, ["status", "--url", NOBODY])
+    assert isinstance(result.exception, StatusError)
+
+
+def test_an_error_of_ours_is_one_sentence_and_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["maskcast", "status", "--url", NOBODY])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("maskcast: nothing answers at http://127.0.0.1:1")

@@ -1,0 +1,123 @@
+"""Everything in the documents that names something of the project names something that is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from deployments.commands.cli import app
+from tests.documents import ROOT, all_pages, blocks, code_spans, pages, rows
+
+ROOMS = (
+    *("deployments", "grammar_service", "model_service", "router", "load_tests", "tests"),
+    *("docs", "examples", "scripts", ".ci"),
+)
+FILE = re.compile(r"[\w.\-]+\.(py|md|toml|lock)")
+ANYWHERE = ("__init__.py", "library.py")
+"""Names of files that stand in more than one folder."""
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+PAGES = all_pages()
+LIMITS = {"README.md": 8192, "ARCHITECTURE.md": 6144}
+"""In bytes: what does not fit has a page of its own."""
+
+
+def paths(text: str) -> Iterator[str]:
+    """What looks like a file or folder, from the root."""
+    for span in code_spans(text):
+        if " " in span or span.startswith("/"):
+            continue
+        if span.split("/")[0] in ROOMS if "/" in span else FILE.fullmatch(span):
+            yield span
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("docs/benchmarks/") and page != "CHANGELOG.md"])
+def test_every_path_is_there(page: str) -> None:
+    assert not [path for path in paths(PAGES[page]) if path not in ANYWHERE and not any(ROOT.glob(path.rstrip("/")))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page: str) -> None:
+    for link in LINK.findall(PAGES[page]):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / path if path else ROOT / page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def anchors(page: Path) -> set[str]:
+    """Of a page's headings, as GitHub makes them."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(page.read_text(encoding="utf-8"))}
+
+
+def commands() -> set[str]:
+    """Everything that `maskcast` can be told to do, groups of commands included."""
+    found: set[str] = set()
+
+    def walk(group: typer.Typer, prefix: str) -> None:
+        for command in group.registered_commands:
+            name = command.name or getattr(command.callback, "__name__", "")
+            found.add(f"{prefix} {name}")
+        for below in group.registered_groups:
+            assert below.typer_instance is not None
+            found.add(f"{prefix} {below.name}")
+            walk(below.typer_instance, f"{prefix} {below.name}")
+
+    walk(app, "maskcast")
+    return found
+
+
+def typed(text: str) -> list[str]:
+    """Commands in backticks and in shell blocks."""
+    return [*code_spans(text), *(line for block in blocks(text, "bash") for line in block.splitlines())]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "CHANGELOG.md"])
+def test_every_command_can_be_typed(page: str) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    known = commands()
+    for command in typed(PAGES[page]):
+        words = command.split()
+        match words:
+            case ["make", target, *_]:
+                assert target in targets, command
+            case ["maskcast", "grammar", name, *_]:
+                assert f"maskcast grammar {name}" in known, command
+            case ["maskcast", name, *_]:
+                assert f"maskcast {name}" in known, command
+            case ["python", "-m", module, *_]:
+                place = ROOT / module.replace(".", "/")
+                assert place.with_suffix(".py").exists() or (place / "__main__.py").exists(), command
+
+
+def test_every_command_of_ours_is_in_the_guide() -> None:
+    guide = PAGES["docs/guide/commands.md"]
+    for command in commands() - {"maskcast grammar"}:
+        assert f"`{command}" in guide
+
+
+@pytest.mark.parametrize("kind", ["code", "metric"])
+def test_what_operators_see_is_named_as_in_the_code(kind: str) -> None:
+    code = "\n".join(pages("deployments/**/*.py", "grammar_service/errors.py", "model_service/messages.py").values())
+    for name in operators_names(kind):
+        # The names of an engine's and of the broadcaster's figures are put together where they are published.
+        leaf = re.sub("^maskcast_(engine|mask)_", "", name)
+        assert f'"{name}"' in code or f'"{leaf}"' in code or f"maskcast_engine_{leaf}" in code, name
+
+
+def operators_names(kind: str) -> Iterator[str]:
+    column, form = (1, r"[a-z_]+") if kind == "code" else (0, r"maskcast_[a-z_]+")
+    for cells in rows(PAGES["docs/guide/operations.md"]):
+        if len(cells) > column and (kind == "metric" or cells[0].isdigit()):
+            yield from (span for span in code_spans(cells[column]) if re.fullmatch(form, span))
+
+
+@pytest.mark.parametrize("page", LIMITS)
+def test_the_first_pages_are_short(page: str) -> None:
+    assert len(PAGES[page].encode()) <= LIMITS[page]

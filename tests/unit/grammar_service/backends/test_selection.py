@@ -1,0 +1,102 @@
+"""What the user reads where no backend takes a schema: the keyword, its place, and why there is no schema equal to it that one takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from grammar_service.backends import select_backend
+from grammar_service.errors import UnsupportedGrammar
+from tests.driving import schema_spec
+
+ARRAY = {"type": "array"}
+TREE = {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}, "required": ["kids"]}
+REFUSALS: list[tuple[Any, str, str]] = [
+    ({"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 2}]}, "/oneOf", "the numbers that are not whole, or not multiples"),
+    ({"type": "number", "not": {"multipleOf": 3}}, "/not", "the numbers that are not whole, or not multiples"),
+    (
+        {"allOf": [{"minimum": -1, "multipleOf": step} for step in (0.3, 0.7000000000000001)]},
+        "/allOf",
+        "the common multiple is not a number",
+    ),
+    ({**ARRAY, "contains": {"const": 1}}, "/contains", "`contains` is enforced only in arrays of at most 8 items"),
+    ({**ARRAY, "contains": {"const": 1}, "maxItems": 8, "minContains": 3}, "/contains", "`contains` has more than 64 cases"),
+    ({**ARRAY, "contains": {"const": 1}, "unevaluatedItems": False}, "/contains", "which items `contains` has evaluated is not known"),
+    ({**ARRAY, "uniqueItems": True}, "/uniqueItems", "`uniqueItems` is enforced only for items of at most 16 values"),
+    (
+        {**ARRAY, "uniqueItems": True, "items": {"enum": [*range(17)]}},
+        "/uniqueItems",
+        "`uniqueItems` is enforced only for items of at most 16 values",
+    ),
+    (
+        {**ARRAY, "uniqueItems": True, "items": {"enum": [*range(9)]}, "minItems": 9},
+        "/uniqueItems",
+        "`uniqueItems` is enforced only in arrays of at most 8 items",
+    ),
+    ({**ARRAY, "uniqueItems": True, "items": {"enum": [*range(9)]}}, "/uniqueItems", "`uniqueItems` leaves more than 64 arrays"),
+    ({**ARRAY, "not": {"uniqueItems": True}}, "/not", "arrays with equal items"),
+    ({**ARRAY, "not": {"items": {"const": 1}}}, "/not", "arrays in which some item is of some kind"),
+    ({"not": {"$ref": "#/$defs/tree"}, "$defs": {"tree": TREE}}, "/not", "arrays in which some item is of some kind"),
+    (
+        {"allOf": [{**ARRAY, "prefixItems": [{"type": "null"}] * 65}] * 2, "uniqueItems": True},
+        "/uniqueItems",
+        "arrays of more than 64 `prefixItems`",
+    ),
+    ({"type": "object", "minProperties": 2}, "/minProperties", "only for names that are known, and one more"),
+    (
+        {"type": "object", "properties": {name: {} for name in "abcdefgh"}, "additionalProperties": False, "minProperties": 4},
+        "/minProperties",
+        "more than 40 choices of names",
+    ),
+    ({"type": "object", "not": {"additionalProperties": {"const": 1}}}, "/not", "objects with some property of a kind, whatever its name"),
+    (
+        {"type": "object", "additionalProperties": True, "patternProperties": {name: {"const": name} for name in "abcd"}},
+        "/patternProperties",
+        "more than 12 kinds of property names",
+    ),
+    (
+        {"type": "object", "additionalProperties": True, "patternProperties": {f"^{n}": {"const": n} for n in range(13)}},
+        "/patternProperties",
+        "more than 12 `patternProperties`",
+    ),
+    (
+        {"allOf": [{"type": "object", "required": [f"{side}{n}" for n in range(1001)]} for side in "ab"], "uniqueItems": True},
+        "/uniqueItems",
+        "objects of more than 2000 properties",
+    ),
+    ({"type": "object", "dependentRequired": {f"a{n}": [f"b{n}"] for n in range(30)}}, "/dependentRequired", "too many"),
+    (
+        {"type": "object", "propertyNames": {"format": "email", "pattern": "a"}},
+        "/propertyNames",
+        "a format cannot be combined with patterns",
+    ),
+    (
+        {"type": "object", "propertyNames": {"maxLength": 101}, "properties": {"a": {}}},
+        "/propertyNames",
+        "length bounds as large as these cannot be combined with patterns",
+    ),
+    ({"type": "string", "format": "regex", "enum": ["a"]}, "/format", "which values are of a format is not decided here"),
+    ({"type": "string", "not": {"format": "date"}}, "/not", "the strings that are not of a format cannot be described"),
+    ({"type": "string", "not": {"pattern": ""}}, "/not", "no string matches"),
+    ({"type": "string", "not": {"pattern": "(a|b)*a(a|b){16}"}}, "/not", "too large"),
+    ({"type": "string", "not": {"pattern": "a{5000}"}}, "/not", "the pattern is too large to be combined with others"),
+    ({"type": "string", "not": {"pattern": "(" * 101 + "a" + ")" * 101}}, "/not", "nested too deep to be combined with others"),
+    ({"type": "string", "not": {"pattern": "(?=a)"}}, "/not", "look-around is not supported"),
+    ({"oneOf": [{"required": [f"p{n}"]} for n in range(25)]}, "/oneOf", "more than 24 branches of `oneOf`"),
+    ({"type": "string", "not": {"type": "string"}}, "/not", "no value matches the schema"),
+    ({"type": "object", "uniqueItems": True, "properties": {f"p{n}": {"contains": {}} for n in range(1001)}}, "/properties", "2000 parts"),
+]
+
+
+@pytest.mark.parametrize(("schema", "pointer", "reason"), REFUSALS, ids=[reason for _, _, reason in REFUSALS])
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_refusal_tells_why_there_is_no_rewrite(schema: Any, pointer: str, reason: str, closed: bool) -> None:
+    with pytest.raises(UnsupportedGrammar) as caught:
+        select_backend(replace(schema_spec(schema), closed=closed))
+    assert caught.value.pointer is not None
+    assert caught.value.pointer.startswith(pointer)
+    first = caught.value.message.removeprefix("no backend enforces the whole constraint: ").split("; ")[0]
+    assert first.startswith(f"{caught.value.pointer} ")
+    assert reason in first

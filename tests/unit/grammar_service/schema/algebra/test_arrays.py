@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grammar_service.schema.algebra.arrays import MAX_PREFIX, Arrays, Contained
+from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, At
+from grammar_service.schema.algebra.inexact import Inexact
+from grammar_service.schema.json_text import Json
+from tests.unit.grammar_service.schema.algebra.membership import arrays, described_arrays, is_in, is_in_any, quick, scalars
+
+lists = st.lists(st.lists(scalars, max_size=4), min_size=8, max_size=8)
+NUMBER = At("/number")
+
+
+@quick
+@given(arrays, arrays, lists)
+def test_an_intersection_has_what_both_have(left: Arrays, right: Arrays, values: list[Json]) -> None:
+    both = left.meet(right)
+    assert [value for value in values if is_in(value, both) != (is_in(value, left) and is_in(value, right))] == []
+
+
+@quick
+@given(arrays, lists)
+def test_tidying_changes_no_member(shape: Arrays, values: list[Json]) -> None:
+    tidy = shape.tidy()
+    assert [value for value in values if is_in(value, tidy) != is_in(value, shape)] == []
+    assert tidy is None or tidy.tidy() == tidy
+
+
+@quick
+@given(described_arrays, lists)
+def test_a_complement_has_all_others(shape: Arrays, values: list[Json]) -> None:
+    outside = shape.complement()
+    assert [value for value in values if is_in_any(value, [*outside]) == is_in(value, shape)] == []
+    meets = [both for part in outside if (both := shape.meet(part)) is not None]
+    assert [value for value in values if is_in_any(value, [*meets])] == []
+
+
+@quick
+@given(described_arrays.map(lambda shape: replace(shape, contained=())), lists)
+def test_the_complement_of_a_complement_is_the_set(shape: Arrays, values: list[Json]) -> None:
+    again: list[Arrays | None] = [Arrays()]
+    for part in shape.complement():
+        again = [both.meet(outside) for both in again if both is not None for outside in part.complement()]
+    assert [value for value in values if any(is_in(value, part) for part in again) != is_in(value, shape)] == []
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Arrays(unique=True),
+        Arrays(contained=(Contained(NUMBER, 2, None),)),
+        Arrays(contained=(Contained(NUMBER, 1, 3),)),
+        Arrays(rest=NUMBER),
+        Arrays(rest=NUMBER, most=MAX_PREFIX + 1),
+    ],
+)
+def test_what_cannot_be_counted_is_not_described(shape: Arrays) -> None:
+    with pytest.raises(Inexact, match="cannot be described"):
+        shape.complement()
+
+
+def test_an_impossible_item_bounds_the_length() -> None:
+    assert Arrays((NUMBER, NOTHING, NUMBER), ANYTHING).tidy() == Arrays((NUMBER,), NOTHING, 0, 1)
+    assert Arrays(rest=NOTHING, least=1).tidy() is None
+
+
+def test_long_prefixes_are_not_combined() -> None:
+    long = Arrays((NUMBER,) * (MAX_PREFIX + 1))
+    with pytest.raises(Inexact, match="prefixItems"):
+        long.meet(Arrays())
