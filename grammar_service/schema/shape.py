@@ -9,6 +9,7 @@ from grammar_service.schema.json_text import Json, equality_text
 from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, Schema
 from grammar_service.schema.pointer import join
 
+_BOUNDS = {"minLength": "maxLength", "minItems": "maxItems", "minProperties": "maxProperties", "minimum": "maximum"}
 TYPES = frozenset({"null", "boolean", "object", "array", "number", "string", "integer"})
 
 
@@ -30,8 +31,10 @@ def fault_of(keyword: str, value: Json) -> str | None:
 
 def check_bounds(schema: Schema, pointer: str) -> None:
     """Raise InvalidGrammar with the JSON pointer of a bound that is above its counterpart."""
-    for low, high in (("minLength", "maxLength"), ("minItems", "maxItems"), ("minProperties", "maxProperties"), ("minimum", "maximum")):
-        least, most = schema.get(low), schema.get(high)
+    for low, high in _BOUNDS.items():
+        if low not in schema or high not in schema:
+            continue
+        least, most = schema[low], schema[high]
         if isinstance(least, (int, float)) and isinstance(most, (int, float)) and least > most:
             raise InvalidGrammar(f"`{low}` is greater than `{high}`: nothing matches", join(pointer, low))
 

@@ -62,14 +62,14 @@ _DRAFT_2020 = (_DRAFT_2019 - {"additionalItems", "$recursiveRef", "$recursiveAnc
 
 UNNAMED = Dialect("2020-12", _DRAFT_2019 | _DRAFT_2020 | OF_DRAFT_03 | {"id", "nullable"}, flags_bounds=True, is_certain=False)
 """Of schemas that name none: 2020-12, and what only older drafts and OpenAPI 3.0 say, which has no other meaning there."""
-_DRAFT_2019_09 = Dialect("2019-09", _DRAFT_2019)
+DRAFT_2019_09 = Dialect("2019-09", _DRAFT_2019)
 _DRAFT_2020_12 = Dialect("2020-12", _DRAFT_2020)
 _BY_DRAFT = {
     "04": (oldest := Dialect("draft-04", _DRAFT_04 | {"id"}, lone_ref=True, flags_bounds=True, names_bounds=False)),
     "05": oldest,  # a new text of draft-04
     "06": Dialect("draft-06", _DRAFT_06, lone_ref=True),
     "07": Dialect("draft-07", _DRAFT_07, lone_ref=True),
-    "2019-09": _DRAFT_2019_09,
+    "2019-09": DRAFT_2019_09,
     "2020-12": _DRAFT_2020_12,
 }
 _TOO_OLD = frozenset({"00", "01", "02", "03"})

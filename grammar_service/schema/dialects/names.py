@@ -7,11 +7,13 @@ from urllib.parse import urldefrag, urljoin
 
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.schema.dialects.dialect import UNNAMED, Dialect, dialect_named
+from grammar_service.schema.dialects.extent import Extent
 from grammar_service.schema.keywords import Schema
 from grammar_service.schema.pointer import join
 
 RECURSIVE = ""
 """The name under which `$recursiveAnchor` is a dynamic anchor of its resource; no anchor can have it."""
+_NAMING = frozenset({"$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class Names:
     `foreign` is the pointer of the first `$schema` that names no dialect that is known.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, extent: Extent) -> None:
+        self._extent = extent
         self.foreign: str | None = None
         self._resources: dict[str, str | None] = {}
         self._anchors: dict[tuple[str, str], str | None] = {}
@@ -39,6 +42,8 @@ class Names:
 
     def enter(self, pointer: str, schema: Schema, scope: Scope, known_by_name: bool) -> Scope:
         """The scope inside of a schema, whose names are learnt if it can be `known_by_name`. Raises UnsupportedGrammar: its dialect."""
+        if _NAMING.isdisjoint(schema):
+            return scope
         if "$schema" in schema:
             scope = self._dialect(pointer, schema, scope)
         identifier = schema.get("$id", schema.get("id")) if scope.dialect.reads("$id" if "$id" in schema else "id", schema) else None
@@ -50,7 +55,7 @@ class Names:
 
     def resource(self, uri: str, scope: Scope, where: str) -> str:
         """The pointer of the resource that a URI reference names. Raises UnsupportedGrammar: none, or several."""
-        whole = _joined(scope.base, uri)
+        whole = self._joined(scope.base, uri)
         if whole not in self._resources:
             raise UnsupportedGrammar("a reference must stay inside the schema: nothing is fetched", where)
         found = self._resources[whole]
@@ -94,7 +99,7 @@ class Names:
         """An `id` without a `$schema` is a name, but no boundary: 2020-12, which knows no `id`, has `#` mean the document."""
         uri, fragment = urldefrag(identifier)
         if uri:
-            base = _joined(scope.base, uri)
+            base = self._joined(scope.base, uri)
             scope = Scope(scope.dialect, base, pointer if is_resource else scope.resource, pointer)
             if known_by_name:
                 self._resources[base] = pointer if self._resources.get(base, pointer) == pointer else None
@@ -114,6 +119,6 @@ class Names:
     def _name(self, resource: str, name: str, pointer: str) -> None:
         self._anchors[resource, name] = pointer if self._anchors.get((resource, name), pointer) == pointer else None
 
-
-def _joined(base: str, uri: str) -> str:
-    return urljoin(base, uri) if base else uri
+    def _joined(self, base: str, uri: str) -> str:
+        self._extent.text(base, uri)
+        return urljoin(base, uri) if base else uri

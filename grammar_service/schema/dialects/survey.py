@@ -7,6 +7,7 @@ from urllib.parse import quote, unquote, urldefrag
 
 from grammar_service.errors import InvalidGrammar
 from grammar_service.schema.dialects.dialect import UNNAMED
+from grammar_service.schema.dialects.extent import Extent
 from grammar_service.schema.dialects.forms import check_shape
 from grammar_service.schema.dialects.names import RECURSIVE, Names, Scope
 from grammar_service.schema.dialects.parts import parts
@@ -33,11 +34,13 @@ class Survey:
 
     Raises:
         InvalidGrammar: a keyword's value has a wrong form, or a reference leads nowhere, or is no text of a URI.
+        GrammarTooLarge: it has too many schemas, or their pointers are too long (see `Extent`).
         UnsupportedGrammar: it leads out of the document, or to one of several schemas; or a dialect is not supported.
     """
 
     def __init__(self, document: Json) -> None:
-        self.names = Names()
+        self._extent = Extent()
+        self.names = Names(self._extent)
         self.schemas: dict[str, Json] = {}
         self.stands: dict[str, Stand] = {}
         self.targets: dict[str, str] = {}
@@ -85,10 +88,13 @@ class Survey:
             waiting.extend(reversed(self._below(pointer, schema, Stand(stand.ours, scope))))
 
     def _below(self, pointer: str, schema: Schema, stand: Stand) -> list[tuple[str, Json, Stand]]:
-        found = []
+        found: list[tuple[str, Json, Stand]] = []
+        if stand.scope.dialect.applicators.isdisjoint(schema):
+            return found
         for part in parts(schema, stand.scope.dialect):
             steps = () if part.step is None else (part.step,)
             theirs = join(pointer, part.keyword, *steps)
+            self._extent.part(theirs)
             ours = theirs if stand.ours == pointer and part.ours == part.keyword else join(stand.ours, part.ours, *steps)
             found.append((theirs, part.schema, Stand(ours, stand.scope)))
         return found
@@ -105,6 +111,7 @@ class Survey:
             dynamic = self.names.dynamic(resource, RECURSIVE, where)
             return resource if dynamic is None else dynamic
         if not fragment or fragment.startswith("/"):
+            self._extent.text(resource, fragment)
             return self._found(resource + fragment, reference, where)
         dynamic = self.names.dynamic(resource, fragment, where) if keyword == "$dynamicRef" else None
         return dynamic if dynamic is not None else self.names.anchor(resource, fragment, where)
@@ -119,6 +126,7 @@ class Survey:
                 entered, enclosing = enclosing, enclosing.rpartition("/")[0]
             self.entered.add(entered)
             self.outside.append(pointer)
+            self._extent.part(pointer)
             ours = join("/$defs", self._free_name())
             self._visit(pointer, value, Stand(ours, self.stands[enclosing].scope), inside=False)
         return pointer

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from grammar_service.errors import UnsupportedGrammar
+from grammar_service.schema.dialects.dialect import DRAFT_2019_09
 from grammar_service.schema.dialects.parts import Part, parts_of
 from grammar_service.schema.dialects.places import Places
 from grammar_service.schema.dialects.remarks import remarks
@@ -42,10 +43,12 @@ def translated(document: Json) -> Translation:
 
     Raises:
         InvalidGrammar: not a schema of its dialect, or a reference that leads nowhere.
+        GrammarTooLarge: more schemas, or longer names of many, than `Extent` admits.
         UnsupportedGrammar: draft-03, a reference out of the document, or one that may mean several schemas.
     """
     survey = Survey(document)
     survey.resolve()
+    _refuse_contains(survey)
     warnings = first(remarks(survey))
     places: dict[str, str] = {}
     if survey.outside or any(_differs(survey, pointer) for pointer in survey.schemas):
@@ -54,6 +57,18 @@ def translated(document: Json) -> Translation:
     else:
         schemas = survey.schemas
     return Translation(document, schemas, Places(places), warnings, survey.names.foreign)
+
+
+def _refuse_contains(survey: Survey) -> None:
+    """In 2019-09 `contains` evaluates no items, since then those that match it: 2020-12 has no words for what `unevaluatedItems` meant."""
+    found = None
+    unevaluated = False
+    for pointer, schema in survey.schemas.items():
+        if isinstance(schema, dict) and survey.stands[pointer].scope.dialect is DRAFT_2019_09:
+            unevaluated |= "unevaluatedItems" in schema
+            found = pointer if found is None and "contains" in schema else found
+    if unevaluated and found is not None:
+        raise UnsupportedGrammar("`contains` in a schema of 2019-09 with `unevaluatedItems` is not supported", join(found, "contains"))
 
 
 def _differs(survey: Survey, pointer: str) -> bool:

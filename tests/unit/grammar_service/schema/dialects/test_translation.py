@@ -173,6 +173,15 @@ def test_one_property_on_which_two_keywords_depend() -> None:
         translated({"dependencies": {"a": {}}, "dependentSchemas": {"a": {}}})
 
 
+def test_contains_of_2019_09_is_refused_where_what_it_evaluates_counts() -> None:
+    schema: Any = {"allOf": [{"contains": {"type": "integer"}}], "unevaluatedItems": False}
+    with pytest.raises(UnsupportedGrammar) as caught:
+        translated({"$schema": DRAFTS["draft2019-09"], **schema})
+    assert caught.value.pointer == "/allOf/0/contains"
+    assert translated({"$schema": DRAFTS["draft2020-12"], **schema})
+    assert translated({"$schema": DRAFTS["draft2019-09"], "contains": True})
+
+
 def test_the_items_of_an_array_have_one_form() -> None:
     with pytest.raises(InvalidGrammar):
         translated({"prefixItems": [True], "items": [True]})
