@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from grammar_service.conformance.suite import DRAFTS
+from grammar_service.errors import UnsupportedGrammar
 from grammar_service.key import grammar_key
 from grammar_service.limits import Limits
 from grammar_service.resolve import resolve
@@ -61,6 +63,27 @@ def test_schemas_in_a_tag_are_told_of_at_their_place_in_it() -> None:
     tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": {"type": "integer", "alias": "n"}}}
     found = resolve(GrammarSpec(GrammarKind.STRUCTURAL_TAG, json.dumps(tag)), Limits(), "fingerprint")
     assert [warning.pointer for warning in found.warnings] == ["/format/json_schema/alias"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        (ANNOTATED, "/_format"),
+        ({"allOf": [{"nullable": True}] * 30, "items": {"maxlength": 1}}, "/items/maxlength"),
+    ],
+)
+def test_a_request_may_have_them_refused(schema: Any, pointer: str) -> None:
+    with pytest.raises(UnsupportedGrammar, match="Did you mean") as caught:
+        resolve(replace(spec(schema), refuses_unknown=True), Limits(), "fingerprint")
+    assert caught.value.pointer == pointer
+    assert resolve(replace(spec(PLAIN), refuses_unknown=True), Limits(), "f").key == resolve(spec(PLAIN), Limits(), "f").key
+
+
+def test_a_tag_may_have_them_refused_in_its_schemas() -> None:
+    tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": {"type": "integer", "alias": "n"}}}
+    with pytest.raises(UnsupportedGrammar) as caught:
+        resolve(GrammarSpec(GrammarKind.STRUCTURAL_TAG, json.dumps(tag), refuses_unknown=True), Limits(), "fingerprint")
+    assert caught.value.pointer == "/format/json_schema/alias"
 
 
 def test_thousands_of_them_are_a_few_warnings() -> None:
