@@ -70,6 +70,7 @@ class GrammarSettings(_Section):
     max_registered: int = Field(1000, ge=0, description="grammars that clients may name (POST /v1/grammars)")
     whitespace: Whitespace = Field("standard", description="for JSON constraints that do not choose")
     disable_additional_properties: bool = Field(True, description="for schemas that say nothing of them; false: as JSON Schema means")
+    unknown_keywords: Literal["warn", "refuse"] = Field("warn", description="assert nothing, and the answer says so; or: 400")
 
 
 class RedisSettings(_Section):

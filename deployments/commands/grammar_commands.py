@@ -4,13 +4,18 @@ seconds to import, are imported by the commands that need them."""
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from grammar_service.spec import STANDARD, GrammarKind
+
+if TYPE_CHECKING:
+    from grammar_service.conformance import ConformanceReport
+    from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 app = typer.Typer(no_args_is_help=True, help="Check, compile and measure grammars; no service needs to run.")
 
@@ -20,6 +25,7 @@ Kind = Annotated[GrammarKind | None, typer.Option(help="what the file holds; by 
 Whitespace = Annotated[str, typer.Option(help="of JSON: flexible, standard, compact or indent:N")]
 TokenizerName = Annotated[str, typer.Option("--tokenizer", help="a model's folder, a name on the Hugging Face hub, 'embedded' or 'tekken'")]
 Output = Annotated[Path | None, typer.Option("--json", dir_okay=False, help="write the figures there")]
+Draft = Annotated[list[str] | None, typer.Option(help="draft4, draft6, draft7, draft2019-09, draft2020-12: their folders, of that dialect")]
 
 
 @app.command()
@@ -47,22 +53,28 @@ def compile_file(file: File, tokenizer: TokenizerName = "embedded", kind: Kind =
 
 
 @app.command()
-def conformance(folder: Folder, tokenizer: TokenizerName = "embedded", output: Output = None) -> None:
+def conformance(folder: Folder, tokenizer: TokenizerName = "embedded", draft: Draft = None, output: Output = None) -> None:
     """Judge every instance of a folder of schemas with tests, as the official JSON Schema suite lays them out."""
     from deployments.commands.grammar_conformance import conformance_bench
     from deployments.commands.grammar_tables import show_conformance
-    from deployments.commands.progress import CaseProgress
     from deployments.commands.tokenizers import tokenizer_path
-    from grammar_service.conformance import run_conformance
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
     loaded = GrammarTokenizer.load(tokenizer_path(tokenizer))
-    with CaseProgress(Console(stderr=True)) as progress:
-        found = run_conformance(folder, loaded, lambda done, total: progress.show("schemas", done, total))
-    report = conformance_bench(_command(), found)
-    show_conformance(found, report, Console())
+    drafts: list[str | None] = [*draft] if draft else [None]
+    found = {name: _judged(folder, loaded, name) for name in drafts}
+    for name, report in found.items():
+        show_conformance(report, conformance_bench(_command(), {name: report}), Console())
     if output:
-        report.write(output)
+        conformance_bench(_command(), found).write(output)
+
+
+def _judged(folder: Path, tokenizer: GrammarTokenizer, draft: str | None) -> ConformanceReport:
+    from deployments.commands.progress import CaseProgress
+    from grammar_service.conformance import run_conformance
+
+    with CaseProgress(Console(stderr=True)) as progress:
+        return run_conformance(folder, tokenizer, partial(progress.show, draft or "schemas"), draft)
 
 
 def _command() -> str:
