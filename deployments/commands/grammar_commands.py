@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from grammar_service.spec import STANDARD, GrammarKind
+
+if TYPE_CHECKING:
+    from deployments.reporting.report import BenchReport
+    from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 app = typer.Typer(no_args_is_help=True, help="Check, compile and measure grammars; no service needs to run.")
 
@@ -48,21 +52,40 @@ def compile_file(file: File, tokenizer: TokenizerName = "embedded", kind: Kind =
 
 @app.command()
 def conformance(folder: Folder, tokenizer: TokenizerName = "embedded", output: Output = None) -> None:
-    """Judge every instance of a folder of schemas with tests, as the official JSON Schema suite lays them out."""
-    from deployments.commands.grammar_conformance import conformance_bench
-    from deployments.commands.grammar_tables import show_conformance
-    from deployments.commands.progress import CaseProgress
+    """Judge every instance of a folder of schemas with tests: one laid out as the official JSON Schema suite is, or SchemaStore's."""
     from deployments.commands.tokenizers import tokenizer_path
-    from grammar_service.conformance import run_conformance
+    from grammar_service.conformance.schemastore import is_schemastore
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
     loaded = GrammarTokenizer.load(tokenizer_path(tokenizer))
-    with CaseProgress(Console(stderr=True)) as progress:
-        found = run_conformance(folder, loaded, lambda done, total: progress.show("schemas", done, total))
-    report = conformance_bench(_command(), found)
-    show_conformance(found, report, Console())
+    report = _judged_collection(folder, loaded) if is_schemastore(folder) else _judged_suite(folder, loaded)
     if output:
         report.write(output)
+
+
+def _judged_suite(folder: Path, tokenizer: GrammarTokenizer) -> BenchReport:
+    from deployments.commands.grammar_conformance import conformance_bench
+    from deployments.commands.grammar_tables import show_conformance
+    from deployments.commands.progress import CaseProgress
+    from grammar_service.conformance import run_conformance
+
+    with CaseProgress(Console(stderr=True)) as progress:
+        found = run_conformance(folder, tokenizer, lambda done, total: progress.show("schemas", done, total))
+    report = conformance_bench(_command(), found)
+    show_conformance(found, report, Console())
+    return report
+
+
+def _judged_collection(folder: Path, tokenizer: GrammarTokenizer) -> BenchReport:
+    from deployments.commands.grammar_collection import collection_bench, show_collection
+    from deployments.commands.progress import CaseProgress
+    from grammar_service.conformance.collection import run_collection
+
+    with CaseProgress(Console(stderr=True)) as progress:
+        findings = run_collection(folder, tokenizer, lambda done, total: progress.show("schemas", done, total))
+    report = collection_bench(_command(), findings)
+    show_collection(findings, report, Console())
+    return report
 
 
 def _command() -> str:
