@@ -16,6 +16,8 @@ Said = tuple[str, Schema]
 _CHOICES = ("anyOf", "oneOf")
 _ALONE = ("if", "then", "else", "not")
 _FIRST = ("properties", "required")
+_MEMBERS = ("properties", "patternProperties", "additionalProperties")
+_TOGETHER = {**dict.fromkeys(_MEMBERS, _MEMBERS), **dict.fromkeys(_ALONE[:3], _ALONE[:3])}
 
 
 class MemberOrder:
@@ -55,7 +57,11 @@ class MemberOrder:
                 waiting += reversed([step for keyword in self._keywords(schema) for step in self._steps(keyword, schema, value)])
 
     def _keywords(self, schema: Schema) -> list[str]:
-        return list(schema) if self._by_keywords else sorted(schema, key=lambda keyword: keyword not in _FIRST)
+        if not self._by_keywords:
+            return sorted(schema, key=lambda keyword: keyword not in _FIRST)
+        # What is read together is said where the first of it stands.
+        order = list(dict.fromkeys(word for keyword in schema for word in _TOGETHER.get(keyword, (keyword,))))
+        return [keyword for keyword in order if keyword in schema]
 
     def _steps(self, keyword: str, schema: Schema, value: Json) -> list[tuple[str, Json]]:
         said = schema[keyword]

@@ -123,11 +123,13 @@ class Objects:
         outside = self._with_further_name(other, empty)
         outside += [Objects(most=other.least - 1)] if other.least > self.least else []
         outside += [Objects(least=other.most + 1)] if other.most is not None else []
-        outside += [Objects(((name, NOTHING),)) for name in other.required if name not in self.required]
-        for name in dict.fromkeys([*dict(other.named), *dict(self.named)]):
+        missing = set(other.required) - set(self.required)
+        for name in dict.fromkeys([*other.required, *dict(other.named), *dict(self.named)]):
             asked = other.asked_of(name)
-            if asked not in (ANYTHING, self.asked_of(name)):
-                outside.append(Objects(((name, negated(asked)),), required=(name,)))
+            differs = asked not in (ANYTHING, self.asked_of(name))
+            if differs or name in missing:
+                # Without it, or, where that is no difference, only with it.
+                outside.append(Objects(((name, negated(asked) if differs else NOTHING),), required=() if name in missing else (name,)))
         return [both for shape in outside if (both := self.meet(shape)) is not None]
 
     def _with_further_name(self, other: Objects, empty: Empty) -> list[Objects]:

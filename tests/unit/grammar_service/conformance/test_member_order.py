@@ -43,6 +43,9 @@ def test_required_names_count_where_they_are_said_or_not_before_the_properties()
     assert ordered(schema, {"a": 1, "b": {}}) == '{"b": {}, "a": 1}'
     schema = {"if": {"required": ["b"]}, **PAIR}
     assert ordered(schema, {"a": 1, "b": {}}) == '{"b": {}, "a": 1}'
+    schema = {"additionalProperties": False, "required": ["b"], **PAIR}
+    assert ordered(schema, {"b": {}, "a": 1}) == '{"a": 1, "b": {}}'
+    schema = {"if": {"required": ["b"]}, **PAIR}
     assert ordered(schema, {"b": {}, "a": 1}, by_keywords=False) == '{"a": 1, "b": {}}'
 
 
