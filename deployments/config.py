@@ -16,6 +16,7 @@ from deployments.errors import SettingsError
 ENVIRONMENT_PREFIX = "MASKCAST_"
 EMBEDDED = "embedded"
 
+Format = Literal["enforce", "annotate"]
 Whitespace = Literal["flexible", "standard", "compact", "indent:2", "indent:4"]
 
 
@@ -70,6 +71,7 @@ class GrammarSettings(_Section):
     max_registered: int = Field(1000, ge=0, description="grammars that clients may name (POST /v1/grammars)")
     whitespace: Whitespace = Field("standard", description="for JSON constraints that do not choose")
     disable_additional_properties: bool = Field(True, description="for schemas that say nothing of them; false: as JSON Schema means")
+    format: Format = Field("enforce", description="for schemas whose request does not choose; annotate: `format` asserts nothing")
 
 
 class RedisSettings(_Section):

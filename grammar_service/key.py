@@ -5,26 +5,26 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 
-from grammar_service.schema.annotations import is_unknown
+from grammar_service.schema.annotations import is_unknown_in
 from grammar_service.schema.json_text import Json, shared_json, text_of
 from grammar_service.schema.keywords import TEXT_ANNOTATIONS, mapped
 from grammar_service.spec import SCHEMA_KINDS, SPACED_KINDS, GrammarKind, GrammarSpec
 
 REMEMBERED = 4
-KEY_VERSION = 3
+KEY_VERSION = 4
 """Counts up when one spec comes to mean another grammar. 2: flexible whitespace is bounded, structural tags have a layout. 3: schemas
-are closed or not, and are rewritten."""
+are closed or not, and are rewritten. 4: `format` is enforced or not, and by patterns of our own."""
 
 
 def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerprint: str) -> str:
     """Hex BLAKE2b-256 of the canonical spec, the backend with its version, and the tokenizer's fingerprint.
 
-    The order of properties is meaning; insignificant JSON whitespace and a schema's title, description, $comment, examples and unknown
-    keywords are not. Costs time linear in the text. Raises InvalidGrammar or GrammarTooLarge as `shared_json` does.
+    The order of properties is meaning; insignificant JSON whitespace and a schema's title, description, $comment, examples, unknown
+    keywords and unknown formats are not. Costs time linear in the text. Raises InvalidGrammar or GrammarTooLarge as `shared_json` does.
     """
     digest = hashlib.blake2b(digest_size=32)
     whitespace = spec.whitespace if spec.kind in SPACED_KINDS else ""
-    closed = str(spec.closed) if spec.kind in SCHEMA_KINDS else ""
+    closed = f"{spec.closed} {spec.formats}" if spec.kind in SCHEMA_KINDS else ""
     for part in (str(KEY_VERSION), spec.kind.value, canonical_text(spec), whitespace, closed, backend, backend_version, fingerprint):
         data = part.encode("utf-8")
         digest.update(len(data).to_bytes(8, "little"))
@@ -45,8 +45,8 @@ def canonical_text(spec: GrammarSpec) -> str:
 
 
 def _without_annotations(schema: Json) -> Json:
-    """A schema without text annotations and unknown keywords; names of properties, and data, are left alone."""
+    """A schema without text annotations, unknown keywords and unknown formats; names of properties, and data, are left alone."""
     if not isinstance(schema, dict):
         return schema
-    kept = {keyword: value for keyword, value in schema.items() if keyword not in TEXT_ANNOTATIONS and not is_unknown(keyword)}
+    kept = {keyword: value for keyword, value in schema.items() if keyword not in TEXT_ANNOTATIONS and not is_unknown_in(schema, keyword)}
     return mapped(kept, _without_annotations)

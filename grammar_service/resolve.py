@@ -40,10 +40,10 @@ class Resolution:
 def warnings_of(spec: GrammarSpec) -> tuple[ConstraintWarning, ...]:
     """What asserts nothing in a spec's schemas, at JSON pointers into its text. Raises GrammarError as `resolve`."""
     if spec.kind is GrammarKind.JSON_SCHEMA:
-        return parse_schema(spec.text, spec.closed).warnings
+        return parse_schema(spec.text, spec.closed, spec.formats).warnings
     if spec.kind is not GrammarKind.STRUCTURAL_TAG:
         return ()
-    embedded = embedded_schemas(spec.text, spec.closed)
+    embedded = embedded_schemas(spec.text, spec.closed, spec.formats)
     return first(replace(warning, pointer=e.pointer + warning.pointer) for e in embedded for warning in e.schema.warnings)
 
 

@@ -20,6 +20,7 @@ from deployments.api.ingress import HttpIngress, engine_error
 from deployments.api.protocol import RequestReader
 from deployments.builders import limits, open_redis, open_registry
 from deployments.config import Settings
+from deployments.constraints.forms import ENFORCE
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registration import settings_grammars
@@ -107,7 +108,8 @@ def health_reader(settings: Settings, application: str) -> HealthReader:
 
 def request_reader(settings: Settings) -> RequestReader:
     model, grammar = settings.model, settings.grammar
-    return RequestReader(model.served_name, grammar.whitespace, model.tool_call_parser, grammar.disable_additional_properties)
+    closed, formats = grammar.disable_additional_properties, grammar.format == ENFORCE
+    return RequestReader(model.served_name, grammar.whitespace, model.tool_call_parser, closed, formats)
 
 
 def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:
@@ -123,4 +125,5 @@ def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: Prepa
         settings.grammar.whitespace,
         GrammarMetrics("registry").update,
         settings.grammar.disable_additional_properties,
+        settings.grammar.format == ENFORCE,
     )

@@ -50,6 +50,7 @@ class RequestReader:
     whitespace: str
     tool_parser: str
     closed: bool = True
+    formats: bool = True
 
     def read(self, endpoint: Endpoint, body: Mapping[str, Any], request_id: str | None = None) -> ParsedRequest:
         """Raises ApiError, which says which field to mend."""
@@ -58,7 +59,7 @@ class RequestReader:
         for name in REFUSED_BY_ENDPOINT[endpoint]:
             if copied.get(name) is not None:
                 raise bad_request(f"'{name}' is not supported.", name, "unsupported_parameter")
-        requested = take_constraint(copied, self.whitespace, self.tool_parser, self.closed)
+        requested = take_constraint(copied, self.whitespace, self.tool_parser, self.closed, self.formats)
         if requested is not None:
             _check_compatible(copied)
         extra = copied.get("vllm_xargs")

@@ -19,6 +19,7 @@ Folder = Annotated[Path, typer.Argument(exists=True, file_okay=False, help="a fo
 Kind = Annotated[GrammarKind | None, typer.Option(help="what the file holds; by default its suffix says it")]
 Whitespace = Annotated[str, typer.Option(help="of JSON: flexible, standard, compact or indent:N")]
 TokenizerName = Annotated[str, typer.Option("--tokenizer", help="a model's folder, a name on the Hugging Face hub, 'embedded' or 'tekken'")]
+Formats = Annotated[bool, typer.Option("--formats", help="`format` is an assertion")]
 Output = Annotated[Path | None, typer.Option("--json", dir_okay=False, help="write the figures there")]
 
 
@@ -47,7 +48,7 @@ def compile_file(file: File, tokenizer: TokenizerName = "embedded", kind: Kind =
 
 
 @app.command()
-def conformance(folder: Folder, tokenizer: TokenizerName = "embedded", output: Output = None) -> None:
+def conformance(folder: Folder, tokenizer: TokenizerName = "embedded", output: Output = None, formats: Formats = False) -> None:
     """Judge every instance of a folder of schemas with tests, as the official JSON Schema suite lays them out."""
     from deployments.commands.grammar_conformance import conformance_bench
     from deployments.commands.grammar_tables import show_conformance
@@ -58,7 +59,7 @@ def conformance(folder: Folder, tokenizer: TokenizerName = "embedded", output: O
 
     loaded = GrammarTokenizer.load(tokenizer_path(tokenizer))
     with CaseProgress(Console(stderr=True)) as progress:
-        found = run_conformance(folder, loaded, lambda done, total: progress.show("schemas", done, total))
+        found = run_conformance(folder, loaded, lambda done, total: progress.show("schemas", done, total), formats)
     report = conformance_bench(_command(), found)
     show_conformance(found, report, Console())
     if output:

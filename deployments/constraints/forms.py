@@ -18,7 +18,8 @@ from deployments.errors import ApiError, bad_request
 from grammar_service.spec import SCHEMA_KINDS, GrammarKind, GrammarSpec, indent_of
 
 FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
-OPTIONS = ("whitespace", "disable_any_whitespace", "disable_additional_properties", "compile_deadline_s")
+OPTIONS = ("whitespace", "disable_any_whitespace", "disable_additional_properties", "format", "compile_deadline_s")
+ENFORCE, ANNOTATE = "enforce", "annotate"
 NAME = "grammar_id"
 PLAIN = {
     # vLLM before `structured_outputs`
@@ -59,8 +60,11 @@ class NamedGrammar:
     field: str
 
 
-def take_constraint(body: dict[str, Any], whitespace: str, tool_parser: str, closed: bool = True) -> Requested | NamedGrammar | None:
-    """Remove the constraint fields from `body` and say what they ask for. `closed` is for schemas whose request does not choose.
+def take_constraint(
+    body: dict[str, Any], whitespace: str, tool_parser: str, closed: bool = True, formats: bool = True
+) -> Requested | NamedGrammar | None:
+    """Remove the constraint fields from `body` and say what they ask for. `closed` and `formats` are for schemas whose request does not
+    choose.
 
     Raises:
         ApiError: a form is malformed, two constraints contradict, or a field is one that nobody would enforce.
@@ -69,13 +73,14 @@ def take_constraint(body: dict[str, Any], whitespace: str, tool_parser: str, clo
         if body.get(name) is not None:
             raise bad_request(f"'{name}' is not supported. {advice}", name, "unsupported_parameter")
     closed = _closed(body.get("structured_outputs"), closed)
+    formats = _formats(body.get("structured_outputs"), formats)
     found = [*_response_format(body, whitespace), *_structured_outputs(body, whitespace), *_plain(body, whitespace)]
     tools = parse_tools(body)
     if len(found) > 1:
         raise _conflict([requested.field for requested in found])
     chosen = _with_tools(body, tools, found[0] if found else None, whitespace, tool_parser)
     if isinstance(chosen, Requested) and chosen.spec.kind in SCHEMA_KINDS:
-        return replace(chosen, spec=replace(chosen.spec, closed=closed))
+        return replace(chosen, spec=replace(chosen.spec, closed=closed, formats=formats))
     return chosen
 
 
@@ -85,6 +90,14 @@ def _closed(options: Any, default: bool) -> bool:
         field = "structured_outputs.disable_additional_properties"
         raise bad_request(f"'{field}' must be true or false.", field)
     return default if asked is None else asked
+
+
+def _formats(options: Any, default: bool) -> bool:
+    asked = options.get("format") if isinstance(options, dict) else None
+    if asked not in (None, ENFORCE, ANNOTATE):
+        field = "structured_outputs.format"
+        raise bad_request(f"'{field}' must be {ENFORCE!r} or {ANNOTATE!r}.", field)
+    return default if asked is None else asked == ENFORCE
 
 
 def _conflict(fields: Sequence[str]) -> ApiError:

@@ -8,7 +8,7 @@ from typing import Any
 
 from deployments.builders import limits
 from deployments.config import Settings
-from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
+from deployments.constraints.forms import ENFORCE, NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, SettingsError, bad_request
 from grammar_service.backends import select_backend
 from grammar_service.errors import GrammarError
@@ -29,8 +29,8 @@ class Registration:
     replace: bool
 
 
-def read_registration(body: Mapping[str, Any], whitespace: str, closed: bool = True) -> Registration:
-    """Raises ApiError, which says which field to mend. `whitespace` and `closed` are for JSON constraints that do not choose."""
+def read_registration(body: Mapping[str, Any], whitespace: str, closed: bool = True, formats: bool = True) -> Registration:
+    """Raises ApiError, which says which field to mend. `whitespace`, `closed` and `formats` are for JSON constraints that do not choose."""
     if unknown := next((name for name in body if name not in FIELDS), None):
         raise bad_request(f"'{unknown}' is not supported here; the fields are: {', '.join(FIELDS)}.", unknown, "unsupported_parameter")
     name, replace = body.get("id"), body.get("replace", False)
@@ -38,7 +38,8 @@ def read_registration(body: Mapping[str, Any], whitespace: str, closed: bool = T
         raise bad_request(f"'id' must be {ID_RULE}.", "id")
     if not isinstance(replace, bool):
         raise bad_request("'replace' must be true or false.", "replace")
-    return Registration(name, _constraint({key: body[key] for key in FIELDS[1:3] if key in body}, whitespace, closed), replace)
+    fields = {key: body[key] for key in FIELDS[1:3] if key in body}
+    return Registration(name, _constraint(fields, whitespace, closed, formats), replace)
 
 
 def settings_grammars(settings: Settings) -> dict[str, GrammarSpec]:
@@ -50,8 +51,8 @@ def settings_grammars(settings: Settings) -> dict[str, GrammarSpec]:
     return {name: _settings_grammar(name, value, settings) for name, value in settings.grammars.items()}
 
 
-def _constraint(fields: dict[str, Any], whitespace: str, closed: bool) -> Requested:
-    match take_constraint(fields, whitespace, "", closed):
+def _constraint(fields: dict[str, Any], whitespace: str, closed: bool, formats: bool) -> Requested:
+    match take_constraint(fields, whitespace, "", closed, formats):
         case Requested() as requested:
             return requested
         case NamedGrammar() as named:
@@ -65,7 +66,8 @@ def _settings_grammar(name: str, value: Mapping[str, Any], settings: Settings) -
     field = "structured_outputs"
     try:
         grammar = settings.grammar
-        requested = _constraint({"structured_outputs": dict(value)}, grammar.whitespace, grammar.disable_additional_properties)
+        closed, formats = grammar.disable_additional_properties, grammar.format == ENFORCE
+        requested = _constraint({"structured_outputs": dict(value)}, grammar.whitespace, closed, formats)
         field = requested.field
         _check(requested.spec, settings)
     except ApiError as error:

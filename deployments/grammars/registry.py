@@ -45,8 +45,8 @@ class GrammarRegistry:
     """`store` is None where no Redis is configured: then only the settings name grammars. `resolve` gives the spec of a
     tenant its backend and key, and raises GrammarError, PoolBusy or PoolUnavailable.
 
-    At most `most` names can be registered; `whitespace` and `closed` are for JSON constraints that do not choose. `report` gets all
-    counters.
+    At most `most` names can be registered; `whitespace`, `closed` and `formats` are for JSON constraints that do not choose. `report`
+    gets all counters.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class GrammarRegistry:
         whitespace: str,
         report: Callable[[Mapping[str, int]], None],
         closed: bool = True,
+        formats: bool = True,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._names = names
@@ -68,6 +69,7 @@ class GrammarRegistry:
         self._most = most
         self._whitespace = whitespace
         self._closed = closed
+        self._formats = formats
         self._report = report
         self._clock = clock
         self._ahead = AheadCounters()
@@ -85,7 +87,7 @@ class GrammarRegistry:
         Raises:
             ApiError: the constraint or the name is at fault, or the grammar cannot be compiled or stored now.
         """
-        registration = read_registration(body, self._whitespace, self._closed)
+        registration = read_registration(body, self._whitespace, self._closed, self._formats)
         if self._store is None and not self._names.is_fixed(registration.id):
             raise no_store()
         grammar = await self._compiled(registration.constraint, tenant)

@@ -35,7 +35,7 @@ class Form:
 @dataclass(frozen=True)
 class JsonSchema:
     """`normal` is the normal form (`schema.normal_form`), always an object; `references` belong to the user's own form. What is in it is
-    shared: nobody may change it. `warnings` tell of unknown keywords; their pointers are of the user's own schema."""
+    shared: nobody may change it. `warnings` tell of unknown keywords and formats; their pointers are of the user's own schema."""
 
     normal: dict[str, Json]
     references: References
@@ -69,24 +69,25 @@ class JsonSchema:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def parse_schema(text: str, closed: bool = True) -> JsonSchema:
-    """Read a JSON Schema (draft 2020-12). `closed` as in `GrammarSpec`. The last ones are remembered, since both backends are asked
-    about one schema, and the one that is chosen compiles it.
+def parse_schema(text: str, closed: bool = True, formats: bool = True) -> JsonSchema:
+    """Read a JSON Schema (draft 2020-12). `closed` and `formats` as in `GrammarSpec`. The last ones are remembered, since both
+    backends are asked about one schema, and the one that is chosen compiles it.
 
     Raises:
         InvalidGrammar: not JSON, not a schema, a reference that leads nowhere, or a schema that nothing matches.
         UnsupportedGrammar: an assertion of another dialect, a remote reference, or one that may mean several schemas.
         GrammarTooLarge: nested too deep.
     """
-    return schema_of(shared_json(text), closed)
+    return schema_of(shared_json(text), closed, formats)
 
 
-def schema_of(document: Json, closed: bool = True) -> JsonSchema:
+def schema_of(document: Json, closed: bool = True, formats: bool = True) -> JsonSchema:
     """The same for a schema that is already parsed."""
     schemas = dict(walk(document))
     check_shape(schemas)
-    if warnings := first(warnings_of(schemas)):
-        document = without_unknown(document)
+    warnings = first(warnings_of(schemas, formats))
+    if warnings or not formats:
+        document = without_unknown(document, formats)
         schemas = dict(walk(document))
     pointed = with_pointers(document, schemas)
     if pointed is not document:

@@ -7,7 +7,9 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from grammar_service.errors import UnsupportedGrammar
+from grammar_service.regexes.effort import Effort
 from grammar_service.schema.algebra.inexact import Inexact
+from grammar_service.schema.algebra.pattern import Pattern
 from grammar_service.schema.algebra.strings import Strings
 from tests.unit.grammar_service.schema.algebra.membership import is_in, is_in_any, quick, strings
 
@@ -63,9 +65,23 @@ def test_the_language_and_the_schema_have_the_same_members(shape: Strings) -> No
     assert [text for text in TEXTS if validator.is_valid(text)] == members(shape)
 
 
-def test_a_format_is_only_passed_on() -> None:
-    mail = Strings(formats=("email",))
-    assert mail.meet(Strings(most=3)) == Strings(most=3, formats=("email",))
-    for ask in (mail.complement, mail.language, lambda: mail.meet(Strings(values=("a",)))):
+def test_a_format_is_a_pattern() -> None:
+    date = Strings(patterns=(Pattern.of_format("date", Effort(100_000)),))
+    assert date.to_schema() == {"type": "string", "format": "date"}
+    assert date.meet(Strings(values=("2024-02-29", "2023-02-29"))) == Strings(values=("2024-02-29",))
+    [outside] = date.complement()
+    assert "2023-02-29" in outside.language()
+    assert "2024-02-29" not in outside.language()
+
+
+def test_of_what_may_be_of_a_format_nothing_is_inside_and_nothing_outside() -> None:
+    time = Strings(patterns=(Pattern.of_format("time", Effort(100_000)),))
+    [outside] = time.complement()
+    leap = "00:59:60+01:00"
+    assert leap not in time.language()
+    assert leap not in outside.language()
+    for shape in (time, outside):
         with pytest.raises(Inexact, match="format"):
-            ask()
+            shape.meet(Strings(values=(leap,)))
+    [again] = outside.complement()
+    assert again == time
