@@ -6,7 +6,7 @@ DEPTH = 3
 
 _RANGES = "a-z|A-Z|0-9|a-f|A-F|1-9|0-7|A-F|1-5"
 _ESCAPED = r"\\(?:[\^$\\.*+?()\[\]{}|/dDsSwWfnrtv]|c[A-Za-z]|x[0-9A-Fa-f]{2}|u(?:[0-9A-CEFa-cef][0-9A-Fa-f]|[Dd][0-7])[0-9A-Fa-f]{2})"
-_CLASS = rf"\[\^?-?(?:{_RANGES}|[^\\\]\-]|{_ESCAPED})*-?\]"
+_CLASS = rf"\[\^?-?(?:{_RANGES}|[^\\\]\-]|{_ESCAPED}|\\-)*-?\]"
 _ATOM = rf"(?:[^\^$\\.*+?()\[\]{{}}|]|\.|{_ESCAPED}|{_CLASS}"
 _COUNTS = "|".join(
     ["[0-9]{1,9},?", "0,[0-9]{1,9}", "1,[1-9][0-9]{0,8}", *(f"{low},(?:[{low}-9]|[1-9][0-9]{{1,8}})" for low in range(2, 10))]
