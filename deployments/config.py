@@ -16,6 +16,7 @@ from deployments.errors import SettingsError
 ENVIRONMENT_PREFIX = "MASKCAST_"
 EMBEDDED = "embedded"
 
+Format = Literal["enforce", "annotate"]
 Whitespace = Literal["flexible", "standard", "compact", "indent:2", "indent:4"]
 
 
@@ -71,6 +72,7 @@ class GrammarSettings(_Section):
     whitespace: Whitespace = Field("standard", description="for JSON constraints that do not choose")
     disable_additional_properties: bool = Field(True, description="for schemas that say nothing of them; false: as JSON Schema means")
     unknown_keywords: Literal["warn", "refuse"] = Field("warn", description="assert nothing, and the answer says so; or: 400")
+    format: Format = Field("enforce", description="for schemas whose request does not choose; annotate: `format` asserts nothing")
 
 
 class RedisSettings(_Section):

@@ -13,7 +13,7 @@ from grammar_service.spec import SCHEMA_KINDS, SPACED_KINDS, GrammarKind, Gramma
 REMEMBERED = 4
 KEY_VERSION = 4
 """Counts up when one spec comes to mean another grammar. 2: flexible whitespace is bounded, structural tags have a layout. 3: schemas
-are closed or not, and are rewritten. 4: schemas are read by their dialect."""
+are closed or not, and are rewritten. 4: schemas are read by their dialect; `format` is enforced or not, and by patterns of our own."""
 _SILENT = TEXT_ANNOTATIONS | {"$schema"}
 
 
@@ -21,12 +21,12 @@ def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerpri
     """Hex BLAKE2b-256 of the canonical spec, the backend with its version, and the tokenizer's fingerprint.
 
     Of a schema, the translation to draft 2020-12 counts (`schema.dialects`), since a dialect may change the meaning of the same words.
-    The order of properties is meaning; insignificant JSON whitespace and a schema's title, description, $comment, examples and unknown
-    keywords are not. Costs time linear in the text. Raises GrammarError as `read_schema` does.
+    The order of properties is meaning; insignificant JSON whitespace and a schema's title, description, $comment, examples, unknown
+    keywords and unknown formats are not. Costs time linear in the text. Raises GrammarError as `read_schema` does.
     """
     digest = hashlib.blake2b(digest_size=32)
     whitespace = spec.whitespace if spec.kind in SPACED_KINDS else ""
-    closed = str(spec.closed) if spec.kind in SCHEMA_KINDS else ""
+    closed = f"{spec.closed} {spec.formats}" if spec.kind in SCHEMA_KINDS else ""
     for part in (str(KEY_VERSION), spec.kind.value, canonical_text(spec), whitespace, closed, backend, backend_version, fingerprint):
         data = part.encode("utf-8")
         digest.update(len(data).to_bytes(8, "little"))
@@ -40,7 +40,7 @@ def canonical_text(spec: GrammarSpec) -> str:
     if spec.kind is GrammarKind.JSON_OBJECT:
         return ""
     if spec.kind is GrammarKind.JSON_SCHEMA:
-        return text_of(_without_annotations(read_schema(spec.text).document))
+        return text_of(_without_annotations(read_schema(spec.text, spec.formats).document))
     if spec.kind in (GrammarKind.CHOICE, GrammarKind.STRUCTURAL_TAG):
         return text_of(shared_json(spec.text))
     return spec.text

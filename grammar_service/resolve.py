@@ -57,9 +57,9 @@ def refuse_unknown(spec: GrammarSpec) -> None:
 def _warnings(spec: GrammarSpec) -> Iterator[ConstraintWarning]:
     """Of each schema the first ones, unknown keywords ahead."""
     if spec.kind is GrammarKind.JSON_SCHEMA:
-        yield from parse_schema(spec.text, spec.closed).warnings
+        yield from parse_schema(spec.text, spec.closed, spec.formats).warnings
     elif spec.kind is GrammarKind.STRUCTURAL_TAG:
-        for embedded in embedded_schemas(spec.text, spec.closed):
+        for embedded in embedded_schemas(spec.text, spec.closed, spec.formats):
             yield from (replace(warning, pointer=embedded.pointer + warning.pointer) for warning in embedded.schema.warnings)
 
 

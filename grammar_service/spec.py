@@ -30,7 +30,7 @@ JSON_KINDS = frozenset({GrammarKind.JSON_SCHEMA, GrammarKind.JSON_OBJECT})
 SPACED_KINDS = JSON_KINDS | {GrammarKind.STRUCTURAL_TAG}
 """Kinds whose output holds JSON, so that `whitespace` means something."""
 SCHEMA_KINDS = frozenset({GrammarKind.JSON_SCHEMA, GrammarKind.STRUCTURAL_TAG})
-"""Kinds that hold a JSON Schema, so that `closed` means something."""
+"""Kinds that hold a JSON Schema, so that `closed` and `formats` mean something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,9 @@ class GrammarSpec:
     for json_object. `whitespace` matters for the JSON kinds, and for the JSON inside structural tags: "flexible" (runs of up to
     MAX_WHITESPACE spaces, tabs and line breaks between tokens), "standard" (as `json.dumps`: ", " and ": "), "compact" (none),
     "indent:N" (as `json.dumps(indent=N)`). `closed` matters for json_schema and structural_tag: what a schema leaves unsaid is not
-    allowed (see `schema.normal_form`); False means what JSON Schema means. `refuses_unknown`: a schema with a keyword that its dialect
-    does not know is refused, instead of a warning (the grammar is the same, and so is its key).
+    allowed (see `schema.normal_form`); False means what JSON Schema means. `formats` matters for the same kinds: `format` is an assertion;
+    False: an annotation. `refuses_unknown`: a schema with a keyword that its dialect does not know is refused, instead of a warning (the
+    grammar is the same, and so is its key).
     """
 
     kind: GrammarKind
@@ -50,6 +51,7 @@ class GrammarSpec:
     whitespace: str = STANDARD
     closed: bool = True
     refuses_unknown: bool = False
+    formats: bool = True
 
 
 def indent_of(whitespace: str) -> int | None:

@@ -8,16 +8,19 @@ from deployments.config import GrammarSettings
 from grammar_service.spec import STANDARD
 
 WARN, REFUSE = "warn", "refuse"
+ENFORCE, ANNOTATE = "enforce", "annotate"
 
 
 @dataclass(frozen=True, slots=True)
 class ConstraintDefaults:
-    """`whitespace`, `closed` and `refuses_unknown` as in `GrammarSpec`."""
+    """`whitespace`, `closed`, `refuses_unknown` and `formats` as in `GrammarSpec`."""
 
     whitespace: str = STANDARD
     closed: bool = True
     refuses_unknown: bool = False
+    formats: bool = True
 
     @classmethod
     def of(cls, settings: GrammarSettings) -> ConstraintDefaults:
-        return cls(settings.whitespace, settings.disable_additional_properties, settings.unknown_keywords == REFUSE)
+        unknown, formats = settings.unknown_keywords == REFUSE, settings.format == ENFORCE
+        return cls(settings.whitespace, settings.disable_additional_properties, unknown, formats)

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deployments.constraints.defaults import REFUSE, WARN, ConstraintDefaults
+from deployments.constraints.defaults import ANNOTATE, ENFORCE, REFUSE, WARN, ConstraintDefaults
 from deployments.constraints.specs import SPECS, text_of
 from deployments.constraints.tools import Tool, auto_tag, chosen_tool, parse_tools, required_schema
 from deployments.errors import ApiError, bad_request
 from grammar_service.spec import SCHEMA_KINDS, GrammarKind, GrammarSpec, indent_of
 
 FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
-OPTIONS = ("whitespace", "disable_any_whitespace", "disable_additional_properties", "unknown_keywords", "compile_deadline_s")
+OPTIONS = ("whitespace", "disable_any_whitespace", "disable_additional_properties", "unknown_keywords", "format", "compile_deadline_s")
 NAME = "grammar_id"
 PLAIN = {
     # vLLM before `structured_outputs`
@@ -76,7 +76,8 @@ def take_constraint(body: dict[str, Any], defaults: ConstraintDefaults, tool_par
         raise _conflict([requested.field for requested in found])
     chosen = _with_tools(body, tools, found[0] if found else None, whitespace, tool_parser)
     if isinstance(chosen, Requested) and chosen.spec.kind in SCHEMA_KINDS:
-        return replace(chosen, spec=replace(chosen.spec, closed=defaults.closed, refuses_unknown=defaults.refuses_unknown))
+        options = replace(chosen.spec, closed=defaults.closed, refuses_unknown=defaults.refuses_unknown, formats=defaults.formats)
+        return replace(chosen, spec=options)
     return chosen
 
 
@@ -84,18 +85,25 @@ def _chosen(options: Any, defaults: ConstraintDefaults) -> ConstraintDefaults:
     """How schemas are read: as `structured_outputs` choose, or else by default."""
     if not isinstance(options, dict):
         return defaults
-    closed, unknown = options.get("disable_additional_properties"), options.get("unknown_keywords")
-    if closed is not None and not isinstance(closed, bool):
+    closed = options.get("disable_additional_properties")
+    if not isinstance(closed, bool | None):
         field = "structured_outputs.disable_additional_properties"
         raise bad_request(f"'{field}' must be true or false.", field)
-    if unknown not in (None, WARN, REFUSE):
-        field = "structured_outputs.unknown_keywords"
-        raise bad_request(f"'{field}' must be {WARN!r} or {REFUSE!r}.", field)
+    unknown = _one_of(options, "unknown_keywords", (WARN, REFUSE))
+    asserts = _one_of(options, "format", (ENFORCE, ANNOTATE))
     return replace(
         defaults,
         closed=defaults.closed if closed is None else closed,
         refuses_unknown=defaults.refuses_unknown if unknown is None else unknown == REFUSE,
+        formats=defaults.formats if asserts is None else asserts == ENFORCE,
     )
+
+
+def _one_of(options: dict[str, Any], name: str, values: tuple[str, str]) -> str | None:
+    value, field = options.get(name), f"structured_outputs.{name}"
+    if value is not None and value not in values:
+        raise bad_request(f"'{field}' must be {values[0]!r} or {values[1]!r}.", field)
+    return value
 
 
 def _conflict(fields: Sequence[str]) -> ApiError:

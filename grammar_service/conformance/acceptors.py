@@ -24,11 +24,11 @@ Compile = Callable[[Json], Acceptor]
 """Raises GrammarError: the schema is refused. Native code: run it in a process that may die."""
 
 
-def chosen(tokenizer: GrammarTokenizer, closed: bool) -> Compile:
-    """The service's own choice of backend. `closed` as in `GrammarSpec`."""
+def chosen(tokenizer: GrammarTokenizer, closed: bool, formats: bool) -> Compile:
+    """The service's own choice of backend. `closed` and `formats` as in `GrammarSpec`."""
 
     def compile_schema(schema: Json) -> Acceptor:
-        spec = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), STANDARD, closed)
+        spec = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), STANDARD, closed, formats)
         backend = select_backend(spec)
         grammar = backend.load(backend.compile(spec, tokenizer).data, tokenizer)
         return lambda ids: _accepts(grammar.matcher(None, 0), [*ids, tokenizer.stop_token_ids[0]])

@@ -69,7 +69,11 @@ class _Run:
     """Hands out works, one for each schema and way, and collects what comes of them."""
 
     def __init__(self, tokenizer: GrammarTokenizer, total: int, progress: Progress | None) -> None:
-        compiles: tuple[Compile, ...] = (chosen(tokenizer, closed=False), bare_xgrammar(tokenizer), bare_llguidance(tokenizer))
+        compiles: tuple[Compile, ...] = (
+            chosen(tokenizer, closed=False, formats=True),
+            bare_xgrammar(tokenizer),
+            bare_llguidance(tokenizer),
+        )
         self.judgements: list[Judgement] = []
         self.apart: dict[str, Apart] = {}
         self._compiles = dict(zip(GRAMMARS, compiles, strict=True))

@@ -24,20 +24,21 @@ Progress = Callable[[int, int], None]
 
 
 def run_conformance(
-    folder: Path, tokenizer: GrammarTokenizer, progress: Progress | None = None, draft: str | None = None
+    folder: Path, tokenizer: GrammarTokenizer, progress: Progress | None = None, draft: str | None = None, formats: bool = False
 ) -> ConformanceReport:
     """Walk every case of a folder, or of a draft's folder in it (see `suite.read_suite`), through the backend that the service chooses,
     once with schemas as JSON Schema means them and once closed, and through each library alone.
 
-    `format` is enforced, as everywhere in the service, although JSON Schema only describes with it by default: valid instances that
-    are rejected for that are counted as over-constrained, with the reason FORMAT. Each schema is compiled in a process of its own;
+    `formats`: `format` is an assertion, as in the service; else an annotation, as the standard has it by default and the suite means it,
+    but for what stands in its `optional/format`. Valid instances that are rejected for a format are counted as over-constrained, with
+    the reason FORMAT. Each schema is compiled in a process of its own;
     one that takes over DEADLINE_S, or that crashes the compiler, counts as refused.
 
     Raises:
         UnusableFile: the folder cannot be read, or there is no such draft.
     """
     groups = read_suite(folder, draft)
-    run = _Run(tokenizer)
+    run = _Run(tokenizer, formats)
     for index, group in enumerate(groups):
         run.add(group)
         if progress is not None:
@@ -48,13 +49,13 @@ def run_conformance(
 class _Run:
     """Collects outcomes group by group."""
 
-    def __init__(self, tokenizer: GrammarTokenizer) -> None:
+    def __init__(self, tokenizer: GrammarTokenizer, formats: bool) -> None:
         # Made before any child is forked, so that all share it.
         _ = tokenizer.llguidance, tokenizer.fingerprint
         self._tokenizer = tokenizer
         self._ways: dict[str, Compile] = {
-            OPEN: chosen(tokenizer, closed=False),
-            CLOSED: chosen(tokenizer, closed=True),
+            OPEN: chosen(tokenizer, False, formats),
+            CLOSED: chosen(tokenizer, True, formats),
             XGRAMMAR: bare_xgrammar(tokenizer),
             LLGUIDANCE: bare_llguidance(tokenizer),
         }

@@ -7,10 +7,17 @@ import re
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
 from grammar_service.regexes.classes import CodePoints, Range, points
 from grammar_service.regexes.dialect import Dialect
+from grammar_service.regexes.properties import code_points_with
 
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
 _CODE = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})")
+_ECMA_CODE = re.compile(
+    r"u(?P<high>[Dd][89ABab][0-9A-Fa-f]{2})\\u(?P<low>[Dd][C-Fc-f][0-9A-Fa-f]{2})"
+    r"|u\{0*(?P<point>[0-9A-Fa-f]{1,6})\}|c(?P<control>[A-Za-z])|(?P<nul>0)(?![0-9])"
+)
+_PROPERTY = re.compile(r"([pP])\{(\w+)(?:=(\w+))?\}", re.ASCII)
 _OTHER_DIALECTS = ("&&", "--", "~~", "||")
+_POSIX = ("[:", "[=", "[.")
 
 
 class CharacterReader:
@@ -19,6 +26,7 @@ class CharacterReader:
     def __init__(self, text: str, dialect: Dialect) -> None:
         self._text = text
         self._shorthands = dialect.shorthands
+        self._is_ecma = dialect is Dialect.ECMA
 
     def escape(self, at: int) -> tuple[CodePoints, int]:
         """What the backslash at `at` begins. Raises InvalidGrammar, UnsupportedGrammar."""
@@ -27,6 +35,8 @@ class CharacterReader:
             return self._shorthands[char], at + 2
         if char in _CONTROL:
             return points(_CONTROL[char]), at + 2
+        if self._is_ecma and (found := self._ecma_escape(at)):
+            return found
         if code := _CODE.match(self._text, at + 1):
             value = int(code.group(1) or code.group(2), 16)
             if 0xD800 <= value <= 0xDFFF:
@@ -38,11 +48,28 @@ class CharacterReader:
             raise UnsupportedGrammar(f"regex: {_meaning(char)} is not supported: '\\{char}'")
         return points(char), at + 2
 
+    def _ecma_escape(self, at: int) -> tuple[CodePoints, int] | None:
+        """Escapes that only ECMA-262 has, with its `u` flag."""
+        if found := _PROPERTY.match(self._text, at + 1):
+            chosen = code_points_with(found[2], found[3])
+            return (chosen.complement() if found[1] == "P" else chosen), found.end()
+        if (found := _ECMA_CODE.match(self._text, at + 1)) is None:
+            return None
+        if found["high"]:
+            value = 0x10000 + ((int(found["high"], 16) - 0xD800) << 10) + int(found["low"], 16) - 0xDC00
+        elif found["point"]:
+            value = int(found["point"], 16)
+        else:
+            value = ord(found["control"]) % 32 if found["control"] else 0
+        if value > 0x10FFFF or 0xD800 <= value <= 0xDFFF:
+            raise InvalidGrammar("the regex names a code point that no text holds")
+        return CodePoints.of([(value, value)]), found.end()
+
     def character_class(self, at: int) -> tuple[CodePoints, int]:
         """What the bracket at `at` opens. Raises InvalidGrammar, UnsupportedGrammar."""
         negated = self._text.startswith("^", at + 1)
         at += 1 + negated
-        if self._text.startswith("]", at):
+        if self._text.startswith("]", at) and not (self._is_ecma and negated):
             raise UnsupportedGrammar("regex: `]` must be escaped at the start of a character class")
         ranges: list[Range] = []
         while not self._text.startswith("]", at):
@@ -56,12 +83,13 @@ class CharacterReader:
         return chosen.complement() if negated else chosen, at + 1
 
     def _member(self, at: int) -> tuple[CodePoints, int]:
-        char = self._text[at : at + 1]
+        char, pair = self._text[at : at + 1], self._text[at : at + 2]
         if not char:
             raise InvalidGrammar("the regex has an unclosed character class")
         if char == "\\":
-            return self.escape(at)
-        if char == "[" or self._text[at : at + 2] in _OTHER_DIALECTS:
+            # A backspace: what `\b` means in a class, in both dialects.
+            return (points("\b"), at + 2) if pair == r"\b" else self.escape(at)
+        if pair in _POSIX or (not self._is_ecma and (char == "[" or pair in _OTHER_DIALECTS)):
             raise UnsupportedGrammar("regex: `[`, `&&`, `--`, `~~` and `||` must be escaped inside a character class")
         return points(char), at + 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -25,6 +26,10 @@ class CodePoints:
                 merged.append((low, high))
         return cls(tuple(merged))
 
+    def __contains__(self, point: int) -> bool:
+        index = bisect_right(self.ranges, (point, LAST)) - 1
+        return index >= 0 and point <= self.ranges[index][1]
+
     def complement(self) -> CodePoints:
         gaps: list[Range] = []
         start = 0
@@ -35,6 +40,9 @@ class CodePoints:
         if start <= LAST:
             gaps.append((start, LAST))
         return CodePoints(tuple(gaps))
+
+    def without_nul(self) -> CodePoints:
+        return CodePoints(tuple((max(low, 1), high) for low, high in self.ranges if high))
 
     def minus_surrogates(self) -> CodePoints:
         """Without U+D800 to U+DFFF, which no UTF-8 text holds."""
@@ -62,6 +70,7 @@ WORD = CodePoints.of([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
 ASCII_SPACE = points(" \t\n\r\f\v")
 ECMA_SPACE = CodePoints.of([*ASCII_SPACE.ranges, *points("\u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff").ranges, (0x2000, 0x200A)])
 """ECMA-262's `\\s`, which JSON Schema's `pattern` means."""
+ANY = CodePoints.of([(0, LAST)])
 NOT_NEWLINE = points("\n").complement()
 NOT_LINE_TERMINATOR = points("\n\r\u2028\u2029").complement()
 """ECMA-262's dot."""

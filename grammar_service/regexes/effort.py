@@ -10,9 +10,11 @@ class Effort:
 
     def __init__(self, steps: int) -> None:
         self._left = steps
+        self.spent = 0
 
     def spend(self, steps: int) -> None:
         """Raises UnsupportedGrammar: there are no more."""
         self._left -= steps
+        self.spent += steps
         if self._left < 0:
             raise UnsupportedGrammar("the patterns and cases of this schema are too many to be combined")

@@ -1,6 +1,6 @@
 """The regexes that we enforce: parsed in linear time by an allow-list.
 
-Look-around, back-references, word boundaries, flags and anchors inside a pattern are refused, never ignored.
+Back-references, flags and possessive quantifiers are refused, never ignored.
 """
 
 from __future__ import annotations
@@ -11,15 +11,27 @@ from functools import lru_cache
 
 from grammar_service.errors import GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
 from grammar_service.regexes.character_reader import CharacterReader
-from grammar_service.regexes.classes import points
+from grammar_service.regexes.classes import WORD, points
 from grammar_service.regexes.dialect import Dialect
-from grammar_service.regexes.syntax import Alternation, Branch, Characters, Concatenation, Node, Regex, Repetition
+from grammar_service.regexes.syntax import (
+    START,
+    Alternation,
+    Assertion,
+    Branch,
+    Characters,
+    Concatenation,
+    Node,
+    Regex,
+    Repetition,
+)
 
 _QUANTIFIER = re.compile(r"[*+?]|\{([0-9]+)(,([0-9]*))?\}")
 _OPEN_COUNT = re.compile(r"\{,[0-9]*\}")
-_GROUP = re.compile(r"\((?:\?:|\?P?<[A-Za-z_]\w*>|(?!\?))", re.ASCII)
+_GROUP = re.compile(r"\((?:\?(?P<assertion><?[=!])|\?:|\?P?<[^\W\d][\w$]*>|(?!\?))")
 _COUNTS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _MAX_DIGITS = 9
+MAX_ASSERTION_DEPTH = 8
+"""Look-around inside look-around."""
 _SHORT = 2048
 """Characters of a regex that is remembered: the longest format's has 1,813."""
 _REMEMBERED = 128
@@ -31,7 +43,8 @@ def parse_regex(pattern: str, dialect: Dialect) -> Regex:
 
     Raises:
         InvalidGrammar: not a regex.
-        UnsupportedGrammar: a feature beyond regular languages, or one that backends misread; the message names it.
+        UnsupportedGrammar: a feature beyond regular languages, or one that means different things in different dialects; the message
+            names it.
         GrammarTooLarge: a repetition count of more than nine digits.
     """
     return _remembered(pattern, dialect) if len(pattern) <= _SHORT else _Parser(pattern, dialect).parse()
@@ -44,8 +57,10 @@ def _remembered(pattern: str, dialect: Dialect) -> Regex:
 
 @dataclass(slots=True)
 class _Group:
-    """An open group: the branches that are finished, and the parts of the one that is not."""
+    """An open group: the branches that are finished, and the parts of the one that is not. `assertion`: `=` or `!`, behind a `<` where it
+    looks back, in look-around."""
 
+    assertion: str = ""
     branches: list[Concatenation] = field(default_factory=list)
     parts: list[Node] = field(default_factory=list)
 
@@ -62,12 +77,14 @@ class _Parser:
     def __init__(self, pattern: str, dialect: Dialect) -> None:
         self._text = pattern
         self._at = 0
-        self._dot = dialect.dot
+        self._dialect = dialect
         self._characters = CharacterReader(pattern, dialect)
         self._nodes: dict[str, Characters] = {}
         self._groups = [_Group()]
         self._branches: list[Branch] = []
         self._start = self._end = False
+        self._asserts = False
+        self._assertion_depth = 0
         self._quantifiable = False
 
     def parse(self) -> Regex:
@@ -78,11 +95,9 @@ class _Parser:
         if len(self._groups) > 1:
             raise InvalidGrammar("the regex has an unclosed parenthesis")
         self._finish_branch()
-        return Regex(tuple(self._branches))
+        return Regex(tuple(self._branches), self._asserts)
 
     def _step(self, char: str) -> None:
-        if self._end and char != "|":
-            raise UnsupportedGrammar("regex: `$` is supported only at the end")
         quantifier = _QUANTIFIER.match(self._text, self._at)
         if quantifier:
             self._quantify(quantifier)
@@ -96,12 +111,20 @@ class _Parser:
             self._bar()
         elif char in "^$":
             self._anchor(char)
+        elif self._text[self._at : self._at + 2] in (r"\b", r"\B"):
+            self._add_assertion(_word_boundary(self._text[self._at + 1] == "B"))
+            self._at += 2
         else:
             self._add(self._one_of(char))
 
     def _add(self, node: Node) -> None:
         self._groups[-1].parts.append(node)
         self._quantifiable = True
+
+    def _add_assertion(self, node: Node) -> None:
+        self._add(node)
+        self._quantifiable = False
+        self._asserts = True
 
     def _one_of(self, char: str) -> Characters:
         """The class, escape or character at the cursor, which moves past it. Equal texts share a node."""
@@ -111,7 +134,7 @@ class _Parser:
         elif char == "\\":
             chosen, self._at = self._characters.escape(begin)
         else:
-            chosen, self._at = self._dot if char == "." else points(char), begin + 1
+            chosen, self._at = self._dialect.dot if char == "." else points(char), begin + 1
         shown = chosen.minus_surrogates()
         if not shown.ranges or shown.ranges == ((0, 0),):
             raise InvalidGrammar("the regex has a character class that matches nothing, or only NUL")
@@ -133,10 +156,12 @@ class _Parser:
     def _open(self) -> None:
         match = _GROUP.match(self._text, self._at)
         if not match:
-            name = "look-around" if re.match(r"\(\?<?[=!]", self._text[self._at : self._at + 4]) else "this kind of group"
-            raise UnsupportedGrammar(f"regex: {name} is not supported: {self._text[self._at : self._at + 4]!r}")
+            raise UnsupportedGrammar(f"regex: this kind of group is not supported: {self._text[self._at : self._at + 4]!r}")
         self._at = match.end()
-        self._groups.append(_Group())
+        self._groups.append(_Group(match["assertion"] or ""))
+        self._assertion_depth += bool(match["assertion"])
+        if self._assertion_depth > MAX_ASSERTION_DEPTH:
+            raise UnsupportedGrammar(f"regex: look-around more than {MAX_ASSERTION_DEPTH} deep inside itself is not supported")
         self._quantifiable = False
 
     def _close(self) -> None:
@@ -145,7 +170,12 @@ class _Parser:
         self._at += 1
         group = self._groups.pop()
         group.finish_branch()
-        self._add(Alternation(tuple(group.branches)))
+        inner = Alternation(tuple(group.branches))
+        if group.assertion:
+            self._assertion_depth -= 1
+            self._add_assertion(Assertion(inner, "<" not in group.assertion, "!" in group.assertion))
+        else:
+            self._add(inner)
 
     def _bar(self) -> None:
         self._at += 1
@@ -160,14 +190,25 @@ class _Parser:
         self._start = self._end = self._quantifiable = False
 
     def _anchor(self, char: str) -> None:
-        if len(self._groups) > 1 or (char == "^" and (self._groups[0].parts or self._start)):
-            raise UnsupportedGrammar(f"regex: `{char}` is supported only at the {'start' if char == '^' else 'end'}")
         self._at += 1
         self._quantifiable = False
-        if char == "^":
+        outermost = len(self._groups) == 1
+        if char == "^" and outermost and not self._groups[0].parts:
             self._start = True
-        else:
+        elif char == "$" and outermost and self._text[self._at : self._at + 1] in ("", "|"):
             self._end = True
+        else:
+            self._add_assertion(START if char == "^" else self._dialect.end)
+
+
+def _word_boundary(negative: bool) -> Alternation:
+    """`\\b`: between a word character and none, or the edge of the text; `\\B` where `negative`: anywhere else."""
+    word = Alternation((Concatenation((Characters(WORD),)),))
+
+    def beside(before: bool, after: bool) -> Concatenation:
+        return Concatenation((Assertion(word, False, not before), Assertion(word, True, not after)))
+
+    return Alternation((beside(True, negative), beside(False, not negative)))
 
 
 def _counts(match: re.Match[str]) -> tuple[int, int | None]:

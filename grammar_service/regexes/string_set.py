@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from grammar_service.errors import UnsupportedGrammar
-from grammar_service.regexes.classes import CodePoints, points
+from grammar_service.regexes.classes import points
 from grammar_service.regexes.dialect import Dialect
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.nfa import Nfa
 from grammar_service.regexes.regex import parse_regex
-from grammar_service.regexes.syntax import Regex
+from grammar_service.regexes.subsets import Moves, Subsets
+from grammar_service.regexes.syntax import Alternation, Regex
 
 MAX_DFA_STATES = 400
 """Of one set. More would rarely help: rendered as a regex, 33 states may be longer than MAX_TEXT, where a chain of 100 is not."""
@@ -21,9 +22,6 @@ SET_EFFORT = 500_000
 """Steps, of 0.2 to 1.3 µs each, for one set of no document and what is made of it: up to 0.6 s."""
 MAX_LENGTH_BOUND = 100
 """Characters. Each is a state, and a set of all lengths up to 100 takes 0.1 s to be rendered together with one class."""
-
-Moves = tuple[tuple[int, int], ...]
-"""From one state: (first code point, next state), sorted by code point; the first entry is at 0."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +44,13 @@ class StringSet:
     def of_strings(cls, strings: Iterable[str]) -> StringSet:
         nfa, start = _started()
         end = nfa.state()
+        nfa.ends.add(end)
         for text in strings:
             at = start
             for char in text:
                 at = nfa.step(at, points(char))
             nfa.link(at, end)
-        return _determined(nfa, start, end, Effort(SET_EFFORT))
+        return _determined(nfa, start, Effort(SET_EFFORT))
 
     @classmethod
     def of_pattern(cls, pattern: str, effort: Effort | None = None) -> StringSet:
@@ -60,13 +59,15 @@ class StringSet:
 
     @classmethod
     def of_regex(cls, regex: Regex, effort: Effort) -> StringSet:
+        return _determined(*_of_regex(regex), effort)
+
+    @classmethod
+    def _ending_with(cls, inner: Alternation, effort: Effort) -> StringSet:
         nfa, start = _started()
-        end = nfa.state()
-        for branch in regex.branches:
-            first = start if branch.start else _anything_behind(nfa, start)
-            last = nfa.add(branch.body, first)
-            nfa.link(last if branch.end else _anything_behind(nfa, last), end)
-        return _determined(nfa, start, end, effort)
+        nfa.ends.add(nfa.add(inner, nfa.anything_behind(start)))
+        if any(check.ahead for checks in nfa.checks for check in checks):
+            raise UnsupportedGrammar("regex: look-ahead, `$` or a word boundary inside look-behind is not supported")
+        return _determined(nfa, start, effort)
 
     @classmethod
     def of_lengths(cls, least: int, most: int | None) -> StringSet:
@@ -106,52 +107,60 @@ class StringSet:
         return _product(self, other, lambda left, right: left or right)
 
 
+class Recognizer:
+    """Tells text by text what a JSON Schema `pattern` matches, where the automaton of all texts may be too large. Raises as
+    `StringSet.of_pattern`."""
+
+    def __init__(self, pattern: str, effort: Effort) -> None:
+        nfa, start = _of_regex(parse_regex(pattern, Dialect.ECMA))
+        self._subsets = Subsets(nfa, _behind(nfa, effort), effort)
+        self._start = self._subsets.start(start)
+
+    def matches(self, text: str) -> bool:
+        subset = self._start
+        for char in text:
+            subset = self._subsets.after(subset, self._subsets.alphabet.letter_of(ord(char)))
+        return self._subsets.accepts(subset)
+
+
+def _of_regex(regex: Regex) -> tuple[Nfa, int]:
+    nfa, start = _started()
+    end = nfa.state()
+    nfa.ends.add(end)
+    for branch in regex.branches:
+        first = start if branch.start else nfa.anything_behind(start)
+        last = nfa.add(branch.body, first)
+        nfa.link(last if branch.end else nfa.anything_behind(last), end)
+    return nfa, start
+
+
 def _started() -> tuple[Nfa, int]:
     nfa = Nfa()
     return nfa, nfa.state()
 
 
-def _anything_behind(nfa: Nfa, state: int) -> int:
-    anything = nfa.state_behind(state)
-    nfa.steps[anything].append((CodePoints.of([(0, 0x10FFFF)]), anything))
-    return anything
+def _behind(nfa: Nfa, effort: Effort) -> list[StringSet]:
+    """What the automaton looks back for, as the texts that end with it."""
+    return [StringSet._ending_with(inner, effort) for inner in nfa.behind]
 
 
-def _determined(nfa: Nfa, start: int, end: int, effort: Effort) -> StringSet:
-    """The subset construction."""
-    numbers = {_closure(nfa, {start}): 0}
-    waiting = list(numbers)
+def _determined(nfa: Nfa, start: int, effort: Effort) -> StringSet:
+    subsets = Subsets(nfa, _behind(nfa, effort), effort)
+    alphabet = subsets.alphabet
+    waiting = [subsets.start(start)]
+    numbers = {waiting[0]: 0}
     moves: list[Moves] = []
     while len(moves) < len(waiting):
-        moves.append(_subset_moves(nfa, waiting[len(moves)], numbers, waiting, effort))
-    return _minimal(moves, {number for states, number in numbers.items() if end in states}, effort)
-
-
-def _subset_moves(
-    nfa: Nfa, states: frozenset[int], numbers: dict[frozenset[int], int], waiting: list[frozenset[int]], effort: Effort
-) -> Moves:
-    steps = [(low, high, target) for state in states for chosen, target in nfa.steps[state] for low, high in chosen.ranges]
-    cuts = sorted({0, *(low for low, _, _ in steps), *(high + 1 for _, high, _ in steps if high < 0x10FFFF)})
-    effort.spend(len(cuts) * (len(steps) + 1))
-    row: list[tuple[int, int]] = []
-    for cut in cuts:
-        following = _closure(nfa, {target for low, high, target in steps if low <= cut <= high})
-        effort.spend(len(following))
-        if following not in numbers:
-            numbers[following] = _bounded(len(waiting))
-            waiting.append(following)
-        row.append((cut, numbers[following]))
-    return _merged(row)
-
-
-def _closure(nfa: Nfa, states: set[int]) -> frozenset[int]:
-    reached, waiting = set(states), list(states)
-    while waiting:
-        for target in nfa.empty[waiting.pop()]:
-            if target not in reached:
-                reached.add(target)
-                waiting.append(target)
-    return frozenset(reached)
+        targets: list[int] = []
+        for letter in range(len(alphabet.first)):
+            following = subsets.after(waiting[len(moves)], letter)
+            if following not in numbers:
+                numbers[following] = _bounded(len(waiting))
+                waiting.append(following)
+            targets.append(numbers[following])
+        effort.spend(len(alphabet.cuts))
+        moves.append(_merged([(cut, targets[letter]) for cut, letter in zip(alphabet.cuts, alphabet.letters, strict=True)]))
+    return _minimal(moves, {number for subset, number in numbers.items() if subsets.accepts(subset)}, effort)
 
 
 def _product(left: StringSet, right: StringSet, holds: Callable[[bool, bool], bool]) -> StringSet:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from grammar_service.regexes.classes import CodePoints
+from grammar_service.regexes.classes import ANY, CodePoints
 from grammar_service.regexes.rendering import character_class
 
 
@@ -40,7 +41,25 @@ class Repetition:
     quantifier: str
 
 
-Node = Characters | Concatenation | Alternation | Repetition
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """Look-around: a condition on the text from here on (`ahead`), which must begin with the inner group, or on the text up to here, which
+    must end with it; `negative`: must not."""
+
+    inner: Alternation
+    ahead: bool
+    negative: bool
+
+
+Node = Characters | Concatenation | Alternation | Repetition | Assertion
+
+
+def _nothing_beside(ahead: bool) -> Assertion:
+    return Assertion(Alternation((Concatenation((Characters(ANY.minus_surrogates()),)),)), ahead, negative=True)
+
+
+START, END = _nothing_beside(False), _nothing_beside(True)
+"""ECMA-262's `^` and `$` wherever they stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +73,22 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Regex:
-    """A parsed regex; its text means the same in every backend."""
+    """A parsed regex. `asserts`: there is an Assertion in it, so that it is no text for a backend (see `plain`); any other one's text
+    means the same in every backend."""
 
     branches: tuple[Branch, ...]
+    asserts: bool = False
 
     def full_match(self) -> str:
         """The language of `re.fullmatch`, without anchors."""
         return "|".join(render(branch.body) for branch in self.branches)
 
-    def anchored(self) -> str:
-        """The language of a search, with anchors only where the pattern has them."""
-        return "|".join(f"{'^' if b.start else ''}(?:{render(b.body)}){'$' if b.end else ''}" for b in self.branches)
+    def anchored(self, character: Callable[[CodePoints], str] = character_class) -> str:
+        """The language of a search, with anchors only where the pattern has them; `character` writes a class."""
+        return "|".join(f"{'^' if b.start else ''}(?:{render(b.body, character)}){'$' if b.end else ''}" for b in self.branches)
 
 
-def render(node: Node) -> str:
+def render(node: Node, character: Callable[[CodePoints], str] = character_class) -> str:
     """The text of a tree, in time linear in it; no recursion, since nobody bounds how deep patterns nest."""
     text: list[str] = []
     waiting: list[Node | str] = [node]
@@ -76,11 +97,13 @@ def render(node: Node) -> str:
             case str(ready):
                 text.append(ready)
             case Characters(points):
-                text.append(character_class(points))
+                text.append(character(points))
             case Concatenation(parts):
                 waiting.extend(reversed(parts))
             case Repetition(inner, quantifier=quantifier):
                 waiting += [quantifier, inner]
+            case Assertion():
+                raise AssertionError("a regex with look-around has no text")
             case Alternation(branches):
                 waiting.append(")")
                 for branch in reversed(branches):

@@ -69,27 +69,27 @@ class JsonSchema:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def parse_schema(text: str, closed: bool = True) -> JsonSchema:
-    """Read a JSON Schema of any dialect (`schema.dialects`). `closed` as in `GrammarSpec`. The last ones are remembered, since both
-    backends are asked about one schema, and the one that is chosen compiles it.
+def parse_schema(text: str, closed: bool = True, formats: bool = True) -> JsonSchema:
+    """Read a JSON Schema of any dialect (`schema.dialects`). `closed` and `formats` as in `GrammarSpec`. The last ones are remembered,
+    since both backends are asked about one schema, and the one that is chosen compiles it.
 
     Raises:
         InvalidGrammar: not JSON, not a schema, a reference that leads nowhere, or a schema that nothing matches.
         UnsupportedGrammar: draft-03, a dialect of somebody's own, a remote reference, or one that may mean several schemas.
         GrammarTooLarge: nested too deep.
     """
-    return _checked(read_schema(text), closed)
+    return _checked(read_schema(text, formats), closed)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def read_schema(text: str) -> Translation:
+def read_schema(text: str, formats: bool = True) -> Translation:
     """The schema in the words of draft 2020-12, before its meaning is looked at. Raises as `parse_schema`."""
-    return translated(shared_json(text))
+    return translated(shared_json(text), formats)
 
 
-def schema_of(document: Json, closed: bool = True) -> JsonSchema:
+def schema_of(document: Json, closed: bool = True, formats: bool = True) -> JsonSchema:
     """As `parse_schema`, for a schema that is already parsed."""
-    return _checked(translated(document), closed)
+    return _checked(translated(document, formats), closed)
 
 
 def _checked(read: Translation, closed: bool) -> JsonSchema:

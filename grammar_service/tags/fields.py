@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from grammar_service.errors import GrammarError, GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
 from grammar_service.limits import group_nesting
-from grammar_service.regexes.dialect import Dialect
-from grammar_service.regexes.regex import parse_regex
+from grammar_service.regexes.effort import Effort
+from grammar_service.regexes.plain import plain_full_match
 from grammar_service.schema.json_text import HARD_NESTING, Json
 from grammar_service.schema.pointer import join
 from grammar_service.spec import MAX_WHITESPACE, GrammarKind
@@ -130,12 +130,12 @@ def no_excludes_at(value: Json, pointer: str) -> Json:
     return value
 
 
-def regex_at(value: Json, pointer: str) -> Json:
-    """The regex, which means `re.fullmatch` with `re.ASCII`, in the form that no backend misreads."""
+def regex_at(value: Json, pointer: str, effort: Effort) -> Json:
+    """The regex, which means `re.fullmatch` with `re.ASCII`, in the form that no backend misreads; `effort` is that of the tag."""
     pattern = text_at(value, pointer)
     _check_groups(GrammarKind.REGEX, pattern, pointer)
     try:
-        return parse_regex(pattern, Dialect.PYTHON_ASCII).full_match()
+        return plain_full_match(pattern, effort)
     except GrammarError as error:
         raise placed(error, pointer) from None
 

@@ -14,6 +14,8 @@ from functools import lru_cache
 from typing import NoReturn
 
 from grammar_service.errors import GrammarError, GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
+from grammar_service.regexes.effort import Effort
+from grammar_service.regexes.string_set import SET_EFFORT
 from grammar_service.schema.fault import AllowList, Fault
 from grammar_service.schema.json_schema import JsonSchema, schema_of
 from grammar_service.schema.json_text import Json, parse_json
@@ -57,7 +59,7 @@ class Embedded:
     max_whitespace: int | None
 
 
-def tag_faults(text: str, faults_of: AllowList, closed: bool = True) -> list[Fault]:
+def tag_faults(text: str, faults_of: AllowList, closed: bool = True, formats: bool = True) -> list[Fault]:
     """What the backend of an allow-list would not enforce exactly of the embedded schemas, at pointers into the tag. Nothing is
     compiled.
 
@@ -65,11 +67,12 @@ def tag_faults(text: str, faults_of: AllowList, closed: bool = True) -> list[Fau
         InvalidGrammar, UnsupportedGrammar, GrammarTooLarge: not a structural tag, an unknown or unsupported format or field, more
             than MAX_FORMATS formats, or an embedded schema, regex or grammar that is at fault itself.
     """
-    return [fault.below(e.pointer) for e in embedded_schemas(text, closed) for fault in e.schema.form_for(faults_of).faults]
+    embedded = embedded_schemas(text, closed, formats)
+    return [fault.below(e.pointer) for e in embedded for fault in e.schema.form_for(faults_of).faults]
 
 
 @lru_cache(maxsize=REMEMBERED)
-def embedded_schemas(text: str, closed: bool = True) -> tuple[Embedded, ...]:
+def embedded_schemas(text: str, closed: bool = True, formats: bool = True) -> tuple[Embedded, ...]:
     """The schemas in a tag, in their order. The last tags are remembered: they are judged, and their warnings told. Raises as
     `tag_faults`."""
     found: list[Embedded] = []
@@ -78,16 +81,16 @@ def embedded_schemas(text: str, closed: bool = True) -> tuple[Embedded, ...]:
         found.append(embedded)
         return ""
 
-    to_library_format(text, collect, closed)
+    to_library_format(text, collect, closed, formats)
     return tuple(found)
 
 
-def to_library_format(text: str, to_ebnf: Callable[[Embedded], str], closed: bool = True) -> Json:
+def to_library_format(text: str, to_ebnf: Callable[[Embedded], str], closed: bool = True, formats: bool = True) -> Json:
     """The tag in the library's newer form, with each embedded schema as the EBNF that `to_ebnf` makes of it.
 
     EBNF, since the library reads an embedded schema in its strict mode and with any amount of any whitespace. Raises as `tag_faults`.
     """
-    return _Reader(to_ebnf, closed).document(parse_json(text, "the structural tag"))
+    return _Reader(to_ebnf, closed, formats).document(parse_json(text, "the structural tag"))
 
 
 class _Reader:
@@ -96,9 +99,11 @@ class _Reader:
     `_ends` are the strings that end the innermost tag: the library keeps them out of free text inside it.
     """
 
-    def __init__(self, to_ebnf: Callable[[Embedded], str], closed: bool) -> None:
+    def __init__(self, to_ebnf: Callable[[Embedded], str], closed: bool, formats: bool) -> None:
         self._closed = closed
+        self._formats_hold = formats
         self._to_ebnf = to_ebnf
+        self._effort = Effort(SET_EFFORT)
         self._formats = 0
         self._ends: list[str] = []
 
@@ -161,6 +166,9 @@ class _Reader:
             raise InvalidGrammar("a schema must be an object or a boolean", pointer)
         return value
 
+    def regex(self, value: Json, pointer: str) -> Json:
+        return regex_at(value, pointer, self._effort)
+
     def _count(self, pointer: str) -> None:
         self._formats += 1
         if self._formats > MAX_FORMATS:
@@ -177,7 +185,7 @@ class _Reader:
     def _json(self, fields: Object, pointer: str) -> Json:
         most = fields.get("max_whitespace_cnt")
         try:
-            schema = schema_of(fields["json_schema"], self._closed)
+            schema = schema_of(fields["json_schema"], self._closed, self._formats_hold)
         except GrammarError as error:
             raise placed(error, pointer) from None
         return {"type": "grammar", "grammar": self._to_ebnf(Embedded(schema, pointer, most if isinstance(most, int) else None))}
@@ -249,7 +257,7 @@ _FORMATS: dict[str, tuple[dict[str, _Read], dict[str, _Read]]] = {
     "const_string": ({"value": _plain(any_text_at)}, {}),
     "any_text": ({}, {"excludes": _TEXTS, "max_chars": _plain(size_at), "max_tokens": _plain(no_token_budget_at)}),
     "json_schema": ({"json_schema": _Reader.schema}, _JSON_OPTIONS),
-    "regex": ({"pattern": _plain(regex_at)}, {}),
+    "regex": ({"pattern": _Reader.regex}, {}),
     "grammar": ({"grammar": _plain(ebnf_at)}, {}),
     "sequence": ({"elements": _Reader.formats}, {}),
     "or": ({"elements": _Reader.formats}, {}),

@@ -11,9 +11,7 @@ from grammar_service.backends.llguidance.lark import lark_faults
 from grammar_service.backends.llguidance.support import llguidance_faults
 from grammar_service.backends.patterns import with_patterns, with_plain_names
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload, Fault
-from grammar_service.regexes.dialect import Dialect
-from grammar_service.regexes.regex import parse_regex
-from grammar_service.regexes.syntax import Regex
+from grammar_service.regexes.plain import plain_full_match
 from grammar_service.schema.json_schema import parse_schema
 from grammar_service.schema.json_text import text_of
 from grammar_service.spec import JSON_KINDS, GrammarKind, GrammarSpec, indent_of
@@ -41,9 +39,9 @@ class LlguidanceBackend:
         if spec.kind in JSON_KINDS and indent_of(spec.whitespace) is not None:
             return [Fault(None, "indented whitespace is not supported")]
         if spec.kind is GrammarKind.JSON_SCHEMA:
-            return parse_schema(spec.text, spec.closed).form_for(llguidance_faults).faults
+            return parse_schema(spec.text, spec.closed, spec.formats).form_for(llguidance_faults).faults
         if spec.kind is GrammarKind.REGEX:
-            parse_regex(spec.text, Dialect.PYTHON_ASCII)
+            plain_full_match(spec.text)
         elif spec.kind is GrammarKind.CHOICE:
             choices_of(spec.text)
         elif spec.kind is GrammarKind.LARK:
@@ -55,8 +53,8 @@ class LlguidanceBackend:
     def library_source(self, spec: GrammarSpec) -> str | None:
         if spec.kind is not GrammarKind.JSON_SCHEMA:
             return None
-        schema = parse_schema(spec.text, spec.closed).form_for(llguidance_faults).document
-        return text_of(with_patterns(with_plain_names(schema), Regex.anchored))
+        schema = parse_schema(spec.text, spec.closed, spec.formats).form_for(llguidance_faults).document
+        return text_of(with_patterns(with_plain_names(schema)))
 
     def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, library_source: str | None = None) -> CompiledPayload:
         return self._library.compile(spec, tokenizer, self.library_source(spec) if library_source is None else library_source)

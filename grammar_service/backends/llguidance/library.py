@@ -12,8 +12,7 @@ from grammar_service.backends.llguidance.load_cost import bounded_load
 from grammar_service.backends.llguidance.matcher import BOUNDED, PLAIN, LlguidanceGrammar
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
 from grammar_service.errors import ArtifactError, GrammarError, InvalidGrammar, UnsupportedGrammar
-from grammar_service.regexes.dialect import Dialect
-from grammar_service.regexes.regex import parse_regex
+from grammar_service.regexes.plain import plain_full_match
 from grammar_service.regexes.rendering import literal
 from grammar_service.spec import COMPACT, FLEXIBLE, JSON_KINDS, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -71,7 +70,7 @@ def _grammar(spec: GrammarSpec, library_source: str | None) -> str:
         case GrammarKind.LARK:
             return llguidance.LLMatcher.grammar_from_lark(spec.text)
         case GrammarKind.REGEX:
-            return llguidance.LLMatcher.grammar_from_regex(parse_regex(spec.text, Dialect.PYTHON_ASCII).full_match())
+            return llguidance.LLMatcher.grammar_from_regex(plain_full_match(spec.text))
         case GrammarKind.CHOICE:
             return llguidance.LLMatcher.grammar_from_regex("|".join(literal(choice) for choice in choices_of(spec.text)))
         case GrammarKind.EBNF | GrammarKind.STRUCTURAL_TAG:

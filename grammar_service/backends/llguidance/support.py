@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grammar_service.backends.patterns import plain_text_patterns
 from grammar_service.errors import GrammarError
-from grammar_service.regexes.dialect import Dialect
+from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.other_strings import MAX_EXCLUDED_LENGTH
-from grammar_service.regexes.regex import parse_regex
+from grammar_service.regexes.plain import plain_pattern
 from grammar_service.schema.fault import Fault
-from grammar_service.schema.formats import LLGUIDANCE_FORMATS
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import Schema, walk
 from grammar_service.schema.normal_form.normal import composes
@@ -19,6 +19,8 @@ from grammar_service.schema.references import asserting
 
 MAX_COUNT = 100_000
 """The library expands counts of items when it loads a grammar, outside of any sandbox: a billion of them takes gigabytes."""
+PATTERN_EFFORT = 1_000_000
+"""Steps for the look-around of all patterns of one document: about a second."""
 _ALLOWED = frozenset(
     {
         "type",
@@ -56,10 +58,12 @@ def llguidance_faults(document: Schema, rewritten: bool = False) -> Iterator[Fau
     `rewritten`: patterns match no named properties, and nothing is composed.
     """
     schemas = list(walk(document))
+    effort = Effort(PATTERN_EFFORT)
     composed = not rewritten and any(composes(schema) for _, schema in schemas)
     for pointer, schema in schemas:
         if isinstance(schema, dict):
             yield from _faults(schema, pointer)
+            yield from _unreadable(schema, pointer, effort)
             if not rewritten and schema.get("patternProperties"):
                 yield from _pattern_faults(schema, pointer, composed)
             if (least := schema.get("minProperties")) and not (rewritten or _is_one_more(schema, least)):
@@ -74,15 +78,8 @@ def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
             yield Fault(join(pointer, keyword), f"`{keyword}` above {MAX_COUNT} is not supported")
     if schema.get("additionalProperties", True) is not False and _longest_name(schema) > MAX_EXCLUDED_LENGTH:
         yield Fault(join(pointer, "properties"), "so long a name is not kept apart from additional properties")
-    for where, pattern in _patterns(schema, pointer):
-        try:
-            parse_regex(pattern, Dialect.ECMA)
-        except GrammarError as error:
-            yield Fault(where, error.message)
     if "multipleOf" in schema and not any(_is_positive(schema.get(bound)) for bound in ("minimum", "exclusiveMinimum")):
         yield Fault(join(pointer, "multipleOf"), "negative multiples cannot be written: add `minimum: 0`")
-    if "format" in schema and schema["format"] not in LLGUIDANCE_FORMATS:
-        yield Fault(join(pointer, "format"), f"format {str(schema['format'])[:40]!r} is not enforced")
 
 
 def _pattern_faults(schema: Schema, pointer: str, composed: bool) -> Iterator[Fault]:
@@ -108,10 +105,15 @@ def _is_one_more(schema: Schema, least: Json) -> bool:
     return isinstance(least, int) and least <= 1 + (len(required) if isinstance(required, list) else 0)
 
 
-def _patterns(schema: Schema, pointer: str) -> Iterator[tuple[str, str]]:
-    pattern: Json = schema.get("pattern")
-    if isinstance(pattern, str):
-        yield join(pointer, "pattern"), pattern
+def _unreadable(schema: Schema, pointer: str, effort: Effort) -> Iterator[Fault]:
+    """Patterns that have no plain form."""
+    try:
+        plain_text_patterns(schema, effort)
+    except GrammarError as error:
+        yield Fault(join(pointer, "pattern" if "pattern" in schema else "format"), error.message)
     names = schema.get("patternProperties")
     for name in names if isinstance(names, dict) else ():
-        yield join(pointer, "patternProperties", name), name
+        try:
+            plain_pattern(name, effort)
+        except GrammarError as error:
+            yield Fault(join(pointer, "patternProperties", name), error.message)

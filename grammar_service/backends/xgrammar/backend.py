@@ -10,8 +10,7 @@ from grammar_service.backends.choice import choices_of
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload, Fault
 from grammar_service.backends.xgrammar.support import MANY_VALUES, allow_list, lone_xgrammar_faults
 from grammar_service.packing import MAX_EXPANDED_BYTES
-from grammar_service.regexes.dialect import Dialect
-from grammar_service.regexes.regex import parse_regex
+from grammar_service.regexes.plain import plain_full_match
 from grammar_service.schema.json_schema import parse_schema
 from grammar_service.spec import COMPACT, SPACED_KINDS, GrammarKind, GrammarSpec
 from grammar_service.tags.structural_tag import tag_faults
@@ -49,14 +48,14 @@ class XgrammarBackend:
         if spec.kind in SPACED_KINDS and spec.whitespace == COMPACT:
             return [Fault(None, "compact whitespace: version 0.2.8 writes spaces after commas all the same")]
         if spec.kind is GrammarKind.JSON_SCHEMA:
-            return parse_schema(spec.text, spec.closed).form_for(allow_list(spec)).faults
+            return parse_schema(spec.text, spec.closed, spec.formats).form_for(allow_list(spec)).faults
         if spec.kind is GrammarKind.REGEX:
-            parse_regex(spec.text, Dialect.PYTHON_ASCII)
+            plain_full_match(spec.text)
         elif spec.kind is GrammarKind.CHOICE:
             if len(choices_of(spec.text)) > MANY_VALUES:
                 return [Fault(None, f"more than {MANY_VALUES} choices take too long to compile")]
         elif spec.kind is GrammarKind.STRUCTURAL_TAG:
-            return tag_faults(spec.text, lone_xgrammar_faults, spec.closed)
+            return tag_faults(spec.text, lone_xgrammar_faults, spec.closed, spec.formats)
         elif spec.kind is GrammarKind.LARK:
             return [Fault(None, "Lark grammars are not supported")]
         return []

@@ -13,8 +13,7 @@ from grammar_service.backends.choice import choice_grammar, choices_of
 from grammar_service.backends.patterns import with_length_patterns
 from grammar_service.backends.xgrammar.support import allow_list, lone_xgrammar_faults
 from grammar_service.errors import InvalidGrammar
-from grammar_service.regexes.dialect import Dialect
-from grammar_service.regexes.regex import parse_regex
+from grammar_service.regexes.plain import plain_full_match
 from grammar_service.schema.fault import AllowList
 from grammar_service.schema.json_schema import JsonSchema, parse_schema
 from grammar_service.schema.json_text import text_of
@@ -82,17 +81,17 @@ def parsed(recipe: Recipe) -> xgrammar.Grammar:
 def _library_text(spec: GrammarSpec) -> str:
     match spec.kind:
         case GrammarKind.JSON_SCHEMA:
-            return _schema_text(parse_schema(spec.text, spec.closed), allow_list(spec))
+            return _schema_text(parse_schema(spec.text, spec.closed, spec.formats), allow_list(spec))
         case GrammarKind.JSON_OBJECT:
             return JSON_OBJECT.text
         case GrammarKind.REGEX:
-            return parse_regex(spec.text, Dialect.PYTHON_ASCII).full_match()
+            return plain_full_match(spec.text)
         case GrammarKind.CHOICE:
             return choice_grammar(choices_of(spec.text))
         case GrammarKind.EBNF:
             return spec.text
         case GrammarKind.STRUCTURAL_TAG:
-            return text_of(to_library_format(spec.text, _ebnf_of(spec.whitespace), spec.closed))
+            return text_of(to_library_format(spec.text, _ebnf_of(spec.whitespace), spec.closed, spec.formats))
         case GrammarKind.LARK:
             raise InvalidGrammar("Lark grammars are not for this backend")
 

@@ -16,19 +16,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Strings:
-    """Strings of `least` to `most` characters (None: no bound) that match all `patterns` and none of `avoided`, are of all `formats`,
-    one of `values` (None: any) and none of `excluded`."""
+    """Strings of `least` to `most` characters (None: no bound) that match all `patterns`, formats among them, and none of `avoided`, and
+    are one of `values` (None: any) and none of `excluded`."""
 
     least: int = 0
     most: int | None = None
     patterns: tuple[Pattern, ...] = ()
     avoided: tuple[Pattern, ...] = ()
-    formats: tuple[str, ...] = ()
     values: tuple[str, ...] | None = None
     excluded: tuple[str, ...] = ()
 
     def meet(self, other: Strings) -> Strings | None:
-        """Both at once; None where nothing is left. Raises Inexact: values of a format."""
+        """Both at once; None where nothing is left. Raises Inexact: whether a value is of a format is not known."""
         bounds = [most for most in (self.most, other.most) if most is not None]
         values = self.values if other.values is None else other.values
         if self.values is not None and other.values is not None:
@@ -39,7 +38,6 @@ class Strings:
             min(bounds) if bounds else None,
             _union(self.patterns, other.patterns),
             _union(self.avoided, other.avoided),
-            _union(self.formats, other.formats),
             values,
             _union(self.excluded, other.excluded),
         ).tidy()
@@ -50,25 +48,22 @@ class Strings:
         return None if self.most is not None and self.least > self.most else self
 
     def _with_values(self, values: tuple[str, ...]) -> Strings | None:
-        if self.formats and values:
-            raise Inexact("which values are of a format is not decided here")
-        excluded = set(self.excluded)
-        kept = tuple(value for value in values if value not in excluded and self._allows(value))
+        kept = tuple(value for value in values if self._is_between(value) and value not in self.excluded and self._matches(value))
         return Strings(values=kept) if kept else None
 
-    def _allows(self, value: str) -> bool:
-        """Whether length and patterns do."""
-        return (
-            len(value) >= self.least
-            and (self.most is None or len(value) <= self.most)
-            and all(value in pattern.strings for pattern in self.patterns)
-            and not any(value in pattern.strings for pattern in self.avoided)
-        )
+    def _is_between(self, value: str) -> bool:
+        return len(value) >= self.least and (self.most is None or len(value) <= self.most)
+
+    def _matches(self, value: str) -> bool:
+        held = [pattern.holds(value) for pattern in self.patterns]
+        avoided = [pattern.holds(value) for pattern in self.avoided]
+        if False in held or True in avoided:
+            return False
+        if None in held or None in avoided:
+            raise Inexact("whether this value is of the format is not decided here")
+        return True
 
     def complement(self) -> list[Strings]:
-        """Raises Inexact: not of a format."""
-        if self.formats:
-            raise Inexact("the strings that are not of a format cannot be described")
         if self.values is not None:
             return [Strings(excluded=self.values)]
         outside = [Strings(most=self.least - 1)] if self.least else []
@@ -78,25 +73,27 @@ class Strings:
         return outside + ([Strings(values=self.excluded)] if self.excluded else [])
 
     def without(self, other: Strings) -> list[Strings]:
-        """Those that are not in the other. Raises Inexact as `complement` does, where these are not of the same formats themselves."""
+        """Those that are not in the other."""
         patterns = tuple(pattern for pattern in other.patterns if pattern not in self.patterns)
-        formats = tuple(name for name in other.formats if name not in self.formats)
-        outside = replace(other, patterns=patterns, formats=formats).complement()
+        outside = replace(other, patterns=patterns).complement()
         return [both for part in outside if (both := self.meet(part)) is not None]
 
     def language_of_patterns(self) -> StringSet:
-        """The strings that the patterns and the excluded values leave."""
+        """The strings that the patterns and the excluded values leave; those of which it is not known are left out."""
         language = StringSet.everything()
         for pattern in self.patterns:
             language = language.intersection(pattern.strings)
         for pattern in self.avoided:
-            language = language.intersection(pattern.strings.complement())
+            language = language.intersection(pattern.others)
         return language.intersection(StringSet.of_strings(self.excluded).complement()) if self.excluded else language
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is known of every string if it belongs."""
+        return all(pattern.maybe is None for pattern in (*self.patterns, *self.avoided))
+
     def language(self) -> StringSet:
-        """All of it as a set. Raises Inexact: a format is in it."""
-        if self.formats:
-            raise Inexact("a format cannot be combined with patterns")
+        """All of it as a set."""
         if self.values is not None:
             return StringSet.of_strings(self.values)
         lengths = StringSet.of_lengths(self.least, self.most) if self.least or self.most is not None else StringSet.everything()
@@ -110,16 +107,18 @@ class Strings:
             schema["minLength"] = self.least
         if self.most is not None:
             schema["maxLength"] = self.most
-        more: list[Json] = [{"type": "string", "pattern": pattern} for pattern in self._rendered_patterns()]
-        more += [{"type": "string", "format": name} for name in self.formats]
+        more = self._patterns_as_schemas()
         if len(more) > 1:
             return {"allOf": [schema, *more]}
         return {**schema, **more[0]} if more and isinstance(more[0], dict) else schema
 
-    def _rendered_patterns(self) -> list[str]:
-        if not self.avoided and not self.excluded:
-            return [pattern.text for pattern in self.patterns]
-        return [anchored_pattern(self.language_of_patterns())]
+    def _patterns_as_schemas(self) -> list[Json]:
+        """One for each pattern, and one for all that must not be: their common automaton may be far larger than all of them."""
+        more = [pattern.to_schema() for pattern in self.patterns]
+        others = replace(self, patterns=()).language_of_patterns()
+        if others.is_everything:
+            return more
+        return [*more, {"type": "string", "pattern": anchored_pattern(others)}]
 
 
 def _union(left: tuple[T, ...], right: tuple[T, ...]) -> tuple[T, ...]:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from grammar_service.schema.dialects.dialect import DEFINITIONS, Dialect
 from grammar_service.schema.dialects.survey import Survey
+from grammar_service.schema.formats.known import FORMATS
 from grammar_service.schema.keywords import IDENTIFIERS, Schema
 from grammar_service.schema.pointer import join
 from grammar_service.warning import ConstraintWarning, meant
 
 UNKNOWN_KEYWORD = "unknown_keyword"
+UNKNOWN_FORMAT = "unknown_format"
 NO_EFFECT = "no_effect"
 TWO_READINGS = "two_readings"
 SHOWN = 60
@@ -18,13 +20,14 @@ SHOWN = 60
 _BESIDE_REFERENCES = DEFINITIONS | IDENTIFIERS | {"$ref", "id", "nullable"}
 
 
-def remarks(survey: Survey) -> Iterator[ConstraintWarning]:
-    """Unknown keywords first: a request may ask for none."""
+def remarks(survey: Survey, formats: bool = True) -> Iterator[ConstraintWarning]:
+    """Unknown keywords first: a request may ask for none. Unknown formats where `formats` are asked for."""
     for pointer, schema in survey.schemas.items():
         if isinstance(schema, dict):
             yield from _unknown(pointer, schema, survey)
     for pointer, schema in survey.schemas.items():
         if isinstance(schema, dict):
+            yield from _unknown_format(pointer, schema, survey) if formats else ()
             yield from _misleading(pointer, schema, survey)
 
 
@@ -35,6 +38,13 @@ def _unknown(pointer: str, schema: Schema, survey: Survey) -> Iterator[Constrain
             shown = keyword[:SHOWN]
             message = f"`{shown}` is not a keyword of JSON Schema {dialect.name} and asserts nothing."
             yield ConstraintWarning(UNKNOWN_KEYWORD, join(pointer, shown), message, meant(shown, dialect.known - IDENTIFIERS))
+
+
+def _unknown_format(pointer: str, schema: Schema, survey: Survey) -> Iterator[ConstraintWarning]:
+    if "format" in schema and schema["format"] not in FORMATS:
+        shown = str(schema["format"])[:SHOWN]
+        message = f"`{shown}` is not a format of JSON Schema {survey.stands[pointer].scope.dialect.name} and asserts nothing."
+        yield ConstraintWarning(UNKNOWN_FORMAT, join(pointer, "format"), message, meant(shown, FORMATS))
 
 
 def _misleading(pointer: str, schema: Schema, survey: Survey) -> Iterator[ConstraintWarning]:

@@ -11,6 +11,7 @@ from grammar_service.schema.dialects.parts import Part, parts_of
 from grammar_service.schema.dialects.places import Places
 from grammar_service.schema.dialects.remarks import remarks
 from grammar_service.schema.dialects.survey import REFERENCES, Survey
+from grammar_service.schema.formats.known import FORMATS
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, Schema, is_annotation, walk
 from grammar_service.schema.pointer import join
@@ -38,8 +39,9 @@ class Translation:
     foreign: str | None
 
 
-def translated(document: Json) -> Translation:
-    """Read a schema of any dialect. The same object is its translation where there is nothing to translate. Time linear in the text.
+def translated(document: Json, formats: bool = True) -> Translation:
+    """Read a schema of any dialect; without `formats`, `format` is an annotation. The same object is its translation where there is nothing
+    to translate. Time linear in the text.
 
     Raises:
         InvalidGrammar: not a schema of its dialect, or a reference that leads nowhere.
@@ -49,10 +51,10 @@ def translated(document: Json) -> Translation:
     survey = Survey(document)
     survey.resolve()
     _refuse_contains(survey)
-    warnings = first(remarks(survey))
+    warnings = first(remarks(survey, formats))
     places: dict[str, str] = {}
-    if survey.outside or any(_differs(survey, pointer) for pointer in survey.schemas):
-        document = _Writer(survey, places).document()
+    if survey.outside or any(_differs(survey, pointer, formats) for pointer in survey.schemas):
+        document = _Writer(survey, places, formats).document()
         schemas = dict(walk(document))
     else:
         schemas = survey.schemas
@@ -71,17 +73,31 @@ def _refuse_contains(survey: Survey) -> None:
         raise UnsupportedGrammar("`contains` in a schema of 2019-09 with `unevaluatedItems` is not supported", join(found, "contains"))
 
 
-def _differs(survey: Survey, pointer: str) -> bool:
+def _differs(survey: Survey, pointer: str, formats: bool) -> bool:
     """Whether a schema has anything that 2020-12 would not say in the same words, or that the survey has resolved."""
     schema, dialect = survey.schemas[pointer], survey.stands[pointer].scope.dialect
     if not isinstance(schema, dict):
         return False
     for keyword, value in schema.items():
-        if keyword in _NAMES or not (dialect.reads(keyword, schema) or is_annotation(keyword)):
+        if (
+            keyword in _NAMES
+            or not (dialect.reads(keyword, schema) or is_annotation(keyword))
+            or _is_silent_format(keyword, value, formats)
+        ):
             return True
         if keyword in _FORMS and _is_other_form(survey, join(pointer, keyword), keyword, value):
             return True
     return False
+
+
+def _is_silent_format(keyword: str, value: Json, formats: bool) -> bool:
+    """Unknown formats are annotations (Validation, 7.2.3)."""
+    return keyword == "format" and not (formats and value in FORMATS)
+
+
+def _is_flagged(keyword: str, schema: Schema) -> bool:
+    """A bound that a boolean beside it makes an exclusive one."""
+    return keyword in _BOUNDED and schema.get(_BOUNDED[keyword]) is True
 
 
 def _is_other_form(survey: Survey, where: str, keyword: str, value: Json) -> bool:
@@ -95,9 +111,10 @@ def _is_other_form(survey: Survey, where: str, keyword: str, value: Json) -> boo
 class _Writer:
     """Writes the translation, subschemas first. `moved` gets the pointers of what is given another place, with the user's own."""
 
-    def __init__(self, survey: Survey, moved: dict[str, str]) -> None:
+    def __init__(self, survey: Survey, moved: dict[str, str], formats: bool) -> None:
         self._survey = survey
         self._moved = moved
+        self._formats = formats
         self._written: dict[str, Json] = {}
 
     def document(self) -> Json:
@@ -142,7 +159,7 @@ class _Writer:
             bound = _BOUNDS[keyword]
             if value and bound in schema:
                 written[keyword] = schema[bound]
-        elif not (keyword in _SILENT or (keyword in _BOUNDED and schema.get(_BOUNDED[keyword]) is True)):
+        elif not (keyword in _SILENT or _is_silent_format(keyword, value, self._formats) or _is_flagged(keyword, schema)):
             written[keyword] = value
 
     def _write_parts(self, keyword: str, pointer: str, schema: Schema, written: Schema) -> None:

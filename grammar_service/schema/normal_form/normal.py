@@ -1,7 +1,7 @@
 """The one form of a schema that backends are handed: no annotations, explicit types, explicit closure.
 
 Each step only narrows: what the normal form allows, the user's schema allows. The last three are for closed schemas only; without
-them the normal form allows what JSON Schema does, save that `format` is always enforced. They are left out, too, where a schema is
+them the normal form allows what JSON Schema does. They are left out, too, where a schema is
 read for what it does not allow (`not`, `if`, a `oneOf` that stays one, …): there it would widen the whole.
 
 * `oneOf` whose branches cannot overlap becomes `anyOf`.
@@ -16,11 +16,10 @@ read for what it does not allow (`not`, `if`, a `oneOf` that stays one, …): th
 from __future__ import annotations
 
 from grammar_service.errors import InvalidGrammar
-from grammar_service.schema.formats import EXACT_PATTERNS
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import BY_TYPE, IN_PLACE, Schema, is_annotation, mapped_at
 from grammar_service.schema.normal_form.disjoint import are_disjoint, type_of, values_of
-from grammar_service.schema.normal_form.negation import negates, negates_format
+from grammar_service.schema.normal_form.negation import negates
 from grammar_service.schema.pointer import join
 from grammar_service.schema.references import References, asserting
 
@@ -37,7 +36,6 @@ class Normaliser:
         told = [schema for schema in schemas if not self._is_disjoint(schema)]
         self._narrows = closed and not negates(told)
         self._closes = self._narrows and not any(composes(schema) for schema in schemas)
-        self._formats = not negates_format(told)
 
     def normal(self, schema: Json, pointer: str = "") -> Json:
         """Raises InvalidGrammar with the pointer of a schema that nothing can match."""
@@ -55,8 +53,6 @@ class Normaliser:
         elif self._narrows:
             _refuse_values(normal, pointer)
         _simplify(normal)
-        if self._formats:
-            _write_format(normal)
         if self._closes:
             _close(normal)
         return mapped_at(pointer, normal, self.normal)
@@ -149,13 +145,6 @@ def _simplify(schema: Schema) -> None:
     for keyword in ("minLength", "maxLength", "minItems", "maxItems", "maxProperties"):
         if isinstance(count := schema.get(keyword), float):
             schema[keyword] = int(count)
-
-
-def _write_format(schema: Schema) -> None:
-    """Formats that backends only approximate as exact patterns."""
-    if "pattern" not in schema and (exact := EXACT_PATTERNS.get(str(schema.get("format")))):
-        schema["pattern"] = exact
-        del schema["format"]
 
 
 def _bound_multiples(schema: Schema) -> None:

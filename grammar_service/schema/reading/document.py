@@ -23,12 +23,15 @@ class Document:
     def __init__(self, schemas: Mapping[str, Json]) -> None:
         self.schemas = schemas
         self.effort = Effort(DOCUMENT_EFFORT)
-        self._patterns: dict[str, Pattern] = {}
+        self._patterns: dict[tuple[str, bool], Pattern] = {}
         self._readings = 0
         self._depth = 0
 
-    def pattern(self, text: str) -> Pattern:
-        return self._patterns.setdefault(text, Pattern(text, self.effort))
+    def pattern(self, text: str, is_format: bool = False) -> Pattern:
+        """The same one for the same text, or name of a format."""
+        if (text, is_format) not in self._patterns:
+            self._patterns[text, is_format] = Pattern.of_format(text, self.effort) if is_format else Pattern(text, self.effort)
+        return self._patterns[text, is_format]
 
     def enter(self) -> None:
         """One more schema is being read. Raises Inexact: that are too many, or too many inside one another."""

@@ -60,6 +60,8 @@ def names(allowed: Cases) -> Cases:
         language = StringSet.of_strings(())
         for shape in shapes:
             language = language.union(shape.language()) if isinstance(shape, Strings) else language
+        if language.is_empty and any(isinstance(shape, Strings) and not shape.is_exact for shape in shapes):
+            raise Inexact("which names are of a format, if any, is not decided here")
         halves: list[Region] = [(language, ANYTHING), (language.complement(), NOTHING)]
         return Alternatives((Objects(regions=joined([(half, asked) for half, asked in halves if not half.is_empty])),))
 

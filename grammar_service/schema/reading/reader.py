@@ -107,8 +107,8 @@ class Reader:
                 return array_keywords.contains(schema, pointer, self.is_annotated)
             case "dependentRequired":
                 return object_keywords.dependent_required(schema[group], self.document.effort)
-            case "pattern":
-                pattern = self.document.pattern(str(schema[group]))
+            case "pattern" | "format":
+                pattern = self.document.pattern(str(schema[group]), group == "format")
                 return Cases.about("string", Alternatives((Strings(patterns=(pattern,)),)))
             case "propertyNames":
                 return object_keywords.names(self.plain.cases(At(join(pointer, group))))

@@ -66,5 +66,4 @@ ASSERTIONS: dict[str, Assertion] = {
     "multipleOf": _number(lambda value: Numbers(step=exact(value))),
     "minLength": _string(lambda value: Strings(least=count(value))),
     "maxLength": _string(lambda value: Strings(most=count(value))),
-    "format": _string(lambda value: Strings(formats=(str(value),))),
 }

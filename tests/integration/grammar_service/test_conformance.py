@@ -57,7 +57,7 @@ def test_every_case_is_counted_once_for_each_way(suite: Path, tokenizer: Grammar
 
 
 def test_deviations_are_told_with_their_reasons(suite: Path, tokenizer: GrammarTokenizer) -> None:
-    report = run_conformance(suite, tokenizer)
+    report = run_conformance(suite, tokenizer, formats=True)
     assert report.of(Outcome.UNDER) == () == report.unexplained
     assert {(deviation.keyword, deviation.reason) for deviation in report.of(Outcome.OVER)} == {
         ("properties", Reason.ORDER),

@@ -25,6 +25,8 @@ def test_rendering_what_was_parsed_is_stable(pattern: str, dialect: Dialect) -> 
         parsed = parse_regex(pattern, dialect)
     except GrammarError:
         return
+    if parsed.asserts:
+        return
     once = parsed.full_match()
     assert parse_regex(once, dialect).full_match() == once
     for branch in parsed.branches:

@@ -7,7 +7,9 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from grammar_service.errors import UnsupportedGrammar
+from grammar_service.regexes.effort import Effort
 from grammar_service.schema.algebra.inexact import Inexact
+from grammar_service.schema.algebra.pattern import Pattern
 from grammar_service.schema.algebra.strings import Strings
 from tests.unit.grammar_service.schema.algebra.membership import is_in, is_in_any, quick, strings
 
@@ -41,7 +43,8 @@ def test_a_difference_has_what_only_the_first_has(left: Strings, right: Strings)
 
 
 def test_strings_of_a_format_are_taken_from_those_of_the_same() -> None:
-    assert Strings(formats=("date",)).without(Strings(formats=("date",), least=1)) == [Strings(formats=("date",), most=0)]
+    date = Pattern.of_format("date", Effort(100_000))
+    assert Strings(patterns=(date,)).without(Strings(patterns=(date,), least=1)) == [Strings(patterns=(date,), most=0)]
 
 
 @quick
@@ -74,9 +77,23 @@ def test_the_language_and_the_schema_have_the_same_members(shape: Strings) -> No
     assert [text for text in TEXTS if validator.is_valid(text)] == members(shape)
 
 
-def test_a_format_is_only_passed_on() -> None:
-    mail = Strings(formats=("email",))
-    assert mail.meet(Strings(most=3)) == Strings(most=3, formats=("email",))
-    for ask in (mail.complement, mail.language, lambda: mail.meet(Strings(values=("a",)))):
+def test_a_format_is_a_pattern() -> None:
+    date = Strings(patterns=(Pattern.of_format("date", Effort(100_000)),))
+    assert date.to_schema() == {"type": "string", "format": "date"}
+    assert date.meet(Strings(values=("2024-02-29", "2023-02-29"))) == Strings(values=("2024-02-29",))
+    [outside] = date.complement()
+    assert "2023-02-29" in outside.language()
+    assert "2024-02-29" not in outside.language()
+
+
+def test_of_what_may_be_of_a_format_nothing_is_inside_and_nothing_outside() -> None:
+    time = Strings(patterns=(Pattern.of_format("time", Effort(100_000)),))
+    [outside] = time.complement()
+    leap = "00:59:60+01:00"
+    assert leap not in time.language()
+    assert leap not in outside.language()
+    for shape in (time, outside):
         with pytest.raises(Inexact, match="format"):
-            ask()
+            shape.meet(Strings(values=(leap,)))
+    [again] = outside.complement()
+    assert again == time

@@ -1,0 +1,1 @@
+"""The formats of JSON Schema 2020-12 as patterns."""

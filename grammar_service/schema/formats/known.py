@@ -1,0 +1,48 @@
+"""Every format that is an assertion here, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from grammar_service.schema.formats import addresses, dates, international, references, regexes
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """`pattern` matches valid strings only, all of them where `maybe` is None; else `maybe` matches at least the valid ones: where a
+    schema asks for what is *not* of a format, nothing that might be of it is let through. `written` is the pattern, or what makes it when
+    it is asked for."""
+
+    written: str | Callable[[], str]
+    maybe: str | None = None
+
+    @property
+    def pattern(self) -> str:
+        return self.written if isinstance(self.written, str) else self.written()
+
+
+_ANYTHING = ""
+_HEX = "[0-9A-Fa-f]"
+
+FORMATS: Mapping[str, Format] = {
+    "date": Format(dates.DATE),
+    "time": Format(dates.TIME, dates.MAYBE_TIME),
+    "date-time": Format(dates.DATE_TIME, dates.MAYBE_DATE_TIME),
+    "duration": Format(dates.DURATION),
+    "ipv4": Format(addresses.IPV4),
+    "ipv6": Format(addresses.IPV6, addresses.MAYBE_IPV6),
+    "hostname": Format(addresses.HOSTNAME, addresses.MAYBE_HOSTNAME),
+    "email": Format(addresses.EMAIL, addresses.MAYBE_EMAIL),
+    "uri": Format(references.URI, references.MAYBE_URI),
+    "uri-reference": Format(references.URI_REFERENCE, references.MAYBE_URI_REFERENCE),
+    "iri": Format(references.IRI, references.MAYBE_IRI),
+    "iri-reference": Format(references.IRI_REFERENCE, references.MAYBE_IRI_REFERENCE),
+    "uri-template": Format(references.URI_TEMPLATE, references.MAYBE_URI_TEMPLATE),
+    "json-pointer": Format(references.JSON_POINTER),
+    "relative-json-pointer": Format(references.RELATIVE_JSON_POINTER),
+    "uuid": Format(f"^{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}$"),
+    "idn-hostname": Format(international.idn_hostname, _ANYTHING),
+    "idn-email": Format(international.idn_email, _ANYTHING),
+    "regex": Format(regexes.REGEX, _ANYTHING),
+}
