@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from grammar_service.regexes.alphabet import Alphabet
+from grammar_service.regexes.automata.alphabet import Alphabet
+from grammar_service.regexes.automata.nfa import Check, Nfa
 from grammar_service.regexes.effort import Effort
-from grammar_service.regexes.nfa import Check, Nfa
 
 Moves = tuple[tuple[int, int], ...]
 """From one state: (first code point, next state), sorted by code point; the first entry is at 0."""
