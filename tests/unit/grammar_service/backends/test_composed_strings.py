@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -97,8 +98,6 @@ HOSTILE = [
 @pytest.mark.parametrize("properties", HOSTILE, ids=["large complements", "refused ones", "large classes"])
 def test_many_hostile_patterns_are_judged_soon(properties: Any) -> None:
     started = time.process_time()
-    try:
+    with suppress(GrammarError):
         select_backend(schema_spec({"type": "object", "properties": properties}))
-    except GrammarError:
-        pass
     assert time.process_time() - started < 20

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 import regex
-from pydantic import TypeAdapter
 
 from grammar_service.regexes.plain import plain_patterns
 from tests.unit.grammar_service.regexes.emitted_patterns import OTHERS, ZOD
@@ -26,9 +23,3 @@ def test_patterns_that_generators_write_are_read(name: str) -> None:
 @pytest.mark.parametrize("name", PATTERNS)
 def test_they_stay_small(name: str) -> None:
     assert sum(map(len, plain_patterns(PATTERNS[name][0]))) <= 8_000
-
-
-def test_the_pattern_of_a_decimal_is_read() -> None:
-    pattern = TypeAdapter(Decimal).json_schema(mode="serialization")["pattern"]
-    assert matches(pattern, "-12.5")
-    assert not matches(pattern, "-")
