@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -31,20 +32,24 @@ def plain_patterns(pattern: str, effort: Effort | None = None) -> tuple[str, ...
     `effort` is charged alike whether the answer is remembered or not. Raises GrammarError as `parse_regex` does; UnsupportedGrammar: its
     automaton is too large, or nothing matches.
     """
-    return _charged(_in_parts(pattern), effort)
+    return _charged(_in_parts, pattern, effort)
 
 
 def plain_pattern(pattern: str, effort: Effort | None = None) -> str:
     """The same as a single pattern."""
-    return _charged(_in_one(pattern), effort)[0]
+    return _charged(_in_one, pattern, effort)[0]
 
 
 def plain_full_match(text: str, effort: Effort | None = None) -> str:
     """A regex of kind `regex` (`Dialect.PYTHON_ASCII`) for a backend that matches whole texts. Raises as `plain_patterns`."""
-    return _charged(_whole(text), effort)[0]
+    return _charged(_whole, text, effort)[0]
 
 
-def _charged(written: _Written, effort: Effort | None) -> tuple[str, ...]:
+def _charged(write: Callable[[str], _Written], text: str, effort: Effort | None) -> tuple[str, ...]:
+    if effort is not None:
+        # Nothing is begun when there is no effort left.
+        effort.spend(1)
+    written = write(text)
     if effort is not None:
         effort.spend(written.steps)
     if written.fault is not None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from grammar_service.errors import UnsupportedGrammar
+from grammar_service.regexes.automata.nfa import Nfa
+from grammar_service.regexes.automata.subsets import Moves, Subsets
 from grammar_service.regexes.classes import points
 from grammar_service.regexes.dialect import Dialect
 from grammar_service.regexes.effort import Effort
-from grammar_service.regexes.nfa import Nfa
 from grammar_service.regexes.regex import parse_regex
-from grammar_service.regexes.subsets import Moves, Subsets
 from grammar_service.regexes.syntax import Alternation, Regex
 
 MAX_DFA_STATES = 400

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from grammar_service.errors import UnsupportedGrammar
+from grammar_service.regexes.automata.subsets import Moves
 from grammar_service.regexes.classes import LAST, CodePoints
 from grammar_service.regexes.rendering import character_class
 from grammar_service.regexes.string_set import StringSet
-from grammar_service.regexes.subsets import Moves
 
 MAX_TEXT = 8000
 """Characters of the rendered regex: llguidance takes 24 ms to load one of 5,000, 0.6 s for 80,000."""

@@ -92,9 +92,10 @@ def test_backend_version_tokenizer_kind_and_whitespace_change_the_key() -> None:
         key(GrammarSpec(GrammarKind.STRUCTURAL_TAG, spec.text)),
         key(GrammarSpec(GrammarKind.STRUCTURAL_TAG, spec.text, "flexible")),
         key(replace(spec, closed=False)),
+        key(replace(spec, formats=False)),
         key(GrammarSpec(GrammarKind.STRUCTURAL_TAG, spec.text, closed=False)),
     ]
-    assert len({key(spec), *others}) == 9
+    assert len({key(spec), *others}) == 10
 
 
 def test_options_are_ignored_where_they_mean_nothing() -> None:

@@ -289,3 +289,19 @@ def test_disabling_additional_properties_is_a_flag() -> None:
     with pytest.raises(ApiError) as caught:
         take_constraint({"structured_outputs": {"json": {}, "disable_additional_properties": "no"}}, ConstraintDefaults(), "hermes")
     assert caught.value.param == "structured_outputs.disable_additional_properties"
+
+
+@pytest.mark.parametrize(
+    ("asked", "default", "formats"), [(None, True, True), (None, False, False), ("enforce", False, True), ("annotate", True, False)]
+)
+def test_formats_are_enforced_as_asked(asked: str | None, default: bool, formats: bool) -> None:
+    options = {"json": {"type": "string"}} | ({} if asked is None else {"format": asked})
+    requested = take_constraint({"structured_outputs": options}, "standard", "hermes", formats=default)
+    assert isinstance(requested, Requested)
+    assert requested.spec.formats is formats
+
+
+def test_another_way_to_read_formats_is_refused() -> None:
+    with pytest.raises(ApiError) as caught:
+        take_constraint({"structured_outputs": {"json": {}, "format": True}}, "standard", "hermes")
+    assert caught.value.param == "structured_outputs.format"

@@ -78,7 +78,7 @@ REFUSALS: list[tuple[Any, str, str]] = [
         "/propertyNames",
         "length bounds as large as these cannot be combined with patterns",
     ),
-    ({"type": "string", "format": "time", "enum": ["22:59:60-01:00"]}, "/format", "whether this value is of the format is not decided"),
+    ({"not": {"format": "time", "enum": ["22:59:60-01:00"]}}, "/not", "whether this value is of the format is not decided here"),
     ({"type": "string", "not": {"pattern": ""}}, "/not", "no string matches"),
     ({"type": "string", "not": {"pattern": "(a|b)*a(a|b){16}"}}, "/not", "too large"),
     ({"type": "string", "not": {"pattern": "a{5000}"}}, "/not", "the pattern is too large to be combined with others"),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from grammar_service.errors import UnsupportedGrammar
+from grammar_service.regexes.automata.nfa import MAX_GROUP_DEPTH, Nfa
 from grammar_service.regexes.dialect import Dialect
-from grammar_service.regexes.nfa import MAX_GROUP_DEPTH, Nfa
 from grammar_service.regexes.regex import parse_regex
 from grammar_service.regexes.syntax import Concatenation, render
 from tests.unit.grammar_service.regexes.random_trees import few_characters, trees

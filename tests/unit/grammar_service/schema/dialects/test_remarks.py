@@ -143,3 +143,24 @@ def test_annotations_beside_a_reference_are_not_told() -> None:
 def test_a_keyword_into_which_a_reference_leads_is_not_told() -> None:
     schema = {"shapes": {"a": {"type": "integer", "alias": 1}}, "colours": 1, "$ref": "#/shapes/a"}
     assert [warning.pointer for warning in parse_schema(json.dumps(schema)).warnings] == ["/colours", "/shapes/a/alias"]
+
+
+def test_an_unknown_format_is_an_annotation_and_is_told() -> None:
+    odd, plain = {"type": "string", "format": "date_time"}, {"type": "string"}
+    (warning,) = parse_schema(json.dumps(odd)).warnings
+    assert (warning.code, warning.pointer, warning.did_you_mean) == ("unknown_format", "/format", "date-time")
+    assert parse_schema(json.dumps(odd)).normal == plain
+    assert grammar_key(spec(odd), "b", "1", "f") == grammar_key(spec(plain), "b", "1", "f")
+
+
+def test_a_known_format_is_none() -> None:
+    known = {"type": "string", "format": "date-time"}
+    assert parse_schema(json.dumps(known)).warnings == ()
+    assert parse_schema(json.dumps(known)).normal == known
+
+
+def test_where_formats_annotate_nobody_is_warned_of_them() -> None:
+    schema = json.dumps({"properties": {"format": {"format": "date"}, "b": {"format": "odd"}}})
+    found = parse_schema(schema, formats=False)
+    assert found.warnings == ()
+    assert found.normal["properties"] == {"format": {}, "b": {}}

@@ -1,0 +1,1 @@
+"""Automata of regexes, with the conditions that look-around sets."""
