@@ -53,7 +53,7 @@ def test_what_is_left_out_is_not_taken_for_invalid_either(name: str, text: str) 
     assert matches(FORMATS[name].maybe, text)
 
 
-def _address(kind: type) -> Callable[[str], bool]:
+def _address(kind: Callable[[str], object]) -> Callable[[str], bool]:
     def holds(text: str) -> bool:
         try:
             kind(text)
