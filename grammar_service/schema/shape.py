@@ -69,10 +69,6 @@ def _is_text(value: Json) -> bool:
     return isinstance(value, str)
 
 
-def _is_flag(value: Json) -> bool:
-    return isinstance(value, bool)
-
-
 def _is_names_by_name(value: Json) -> bool:
     return isinstance(value, dict) and all(_is_names(names) for names in value.values())
 
@@ -85,16 +81,13 @@ _Form = tuple[str, Callable[[Json], bool]]
 _COUNT: _Form = ("a non-negative integer", _is_count)
 _NUMBER: _Form = ("a number", _is_number)
 _TEXT: _Form = ("a string", _is_text)
-_FLAG: _Form = ("a boolean", _is_flag)
 _NAMES: _Form = ("an array of different strings", _is_names)
 _FORMS: dict[str, _Form] = {
     **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), _COUNT),
     **dict.fromkeys(("minContains", "maxContains"), _COUNT),
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _NUMBER),
-    **dict.fromkeys(("pattern", "format", "$ref", "$id", "$schema", "$anchor", "$dynamicRef", "$dynamicAnchor", "$comment"), _TEXT),
-    **dict.fromkeys(("title", "description", "contentEncoding", "contentMediaType"), _TEXT),
-    **dict.fromkeys(("uniqueItems", "deprecated", "readOnly", "writeOnly"), _FLAG),
-    "examples": ("an array", lambda value: isinstance(value, list)),
+    **dict.fromkeys(("pattern", "format", "$ref", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor"), _TEXT),
+    "uniqueItems": ("a boolean", lambda value: isinstance(value, bool)),
     "multipleOf": ("a number above 0", lambda value: _is_number(value) and float(str(value)) > 0),
     "required": _NAMES,
     "dependentRequired": ("an object of arrays of different strings", _is_names_by_name),

@@ -37,6 +37,10 @@ class Dialect:
         """Whether a keyword of this schema is read at all."""
         return keyword in self.known and not (self.lone_ref and "$ref" in schema and keyword != "$ref" and keyword not in DEFINITIONS)
 
+    def keeps(self, keyword: str, schema: dict[str, Json]) -> bool:
+        """Whether it is read, or an annotation that may stay as it stands. `contentSchema` may not: its references are not looked at."""
+        return self.reads(keyword, schema) or (is_annotation(keyword) and keyword not in ONE_SUBSCHEMA)
+
     def is_unknown(self, keyword: str) -> bool:
         """Whether a keyword is an annotation that the dialect has no name for (Core, 4.3.1 and 6.5). `id` is none, whatever the draft:
         it says who a schema is."""
@@ -55,7 +59,7 @@ _DRAFT_07 = _DRAFT_06 | {"if", "then", "else"}
 _DRAFT_2019 = _DRAFT_07 | frozenset(
     (
         "$anchor $vocabulary $recursiveRef $recursiveAnchor dependentRequired dependentSchemas minContains maxContains unevaluatedItems "
-        "unevaluatedProperties contentSchema"
+        "unevaluatedProperties"
     ).split()
 )
 _DRAFT_2020 = (_DRAFT_2019 - {"additionalItems", "$recursiveRef", "$recursiveAnchor"}) | {"prefixItems", "$dynamicRef", "$dynamicAnchor"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
 from grammar_service.schema.dialects.dialect import OF_DRAFT_03, Dialect
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import Schema, is_annotation
+from grammar_service.schema.keywords import Schema
 from grammar_service.schema.pointer import join
 from grammar_service.schema.shape import check_bounds, fault_of, name_of
 
@@ -13,7 +13,7 @@ _BOUNDS = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
 
 
 def check_shape(pointer: str, schema: Json, dialect: Dialect) -> None:
-    """Of one schema, not of those below it.
+    """Of one schema, not of those below it. Annotations are not looked at: whatever they say, they change no grammar.
 
     Raises:
         InvalidGrammar: a value has a wrong form; with the pointer of its keyword.
@@ -24,7 +24,7 @@ def check_shape(pointer: str, schema: Json, dialect: Dialect) -> None:
     if not isinstance(schema, dict):
         raise InvalidGrammar(f"a schema must be an object or a boolean, not {name_of(schema)}", pointer)
     for keyword in schema:
-        if dialect.reads(keyword, schema) or is_annotation(keyword):
+        if dialect.reads(keyword, schema):
             if keyword in OF_DRAFT_03:
                 raise UnsupportedGrammar(f"`{keyword}` is a keyword of draft-03, which is not supported", join(pointer, keyword))
             if (wanted := _fault_of(keyword, schema, dialect)) is not None:

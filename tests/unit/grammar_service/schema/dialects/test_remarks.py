@@ -54,6 +54,11 @@ def test_a_misspelt_assertion_is_named(written: str, meant: str) -> None:
     assert warning.did_you_mean == meant
 
 
+def test_an_annotation_may_say_anything() -> None:
+    schema = {"type": "null", "title": 1, "deprecated": "since 3", "examples": {}, "$comment": None, "readOnly": 1}
+    assert parse_schema(json.dumps(schema)).normal == {"type": "null"}
+
+
 def test_names_of_properties_and_data_are_no_keywords() -> None:
     schema = {"properties": {"maxlength": {"const": {"readonly": 1}}}, "$defs": {"alias": True}, "x-order": 1}
     assert parse_schema(json.dumps(schema)).warnings == ()

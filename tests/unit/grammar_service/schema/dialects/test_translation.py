@@ -187,6 +187,25 @@ def test_the_items_of_an_array_have_one_form() -> None:
         translated({"prefixItems": [True], "items": [True]})
 
 
+@pytest.mark.parametrize("draft", [*DRAFTS, None])
+def test_the_schema_of_a_content_is_not_read(draft: str | None) -> None:
+    schema: Any = {"contentMediaType": "application/json", "contentSchema": {"$ref": "#/nowhere", "type": "x"}, "type": "string"}
+    named = {"$schema": DRAFTS[draft]} if draft else {}
+    assert translated({**named, **schema}).document == {"contentMediaType": "application/json", "type": "string"}
+
+
+def test_keywords_keep_their_order_since_properties_do() -> None:
+    schema: Any = {"b": 1, "$ref": "#/$defs/a", "properties": {"x": {}, "b": {}}, "$defs": {"a": {"properties": {"c": {}}}}}
+    assert list(_dict(translated(schema).document)) == ["$ref", "properties", "$defs"]
+    older: Any = {"dependencies": {"b": {}}, "type": "object", "nullable": True, "required": ["a"]}
+    assert list(_dict(translated(older).document)) == ["dependentSchemas", "type", "required"]
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    assert isinstance(value, dict)
+    return value
+
+
 def test_references_of_two_kinds_stand_beside_each_other() -> None:
     schema: Any = {"$dynamicAnchor": "a", "anyOf": [{"$ref": "#/$defs/b", "$dynamicRef": "#a"}, True], "$defs": {"b": {"minimum": 3}}}
     assert translated(schema).document == {
