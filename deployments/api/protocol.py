@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from deployments.api.fields import unheard
+from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, bad_request
 from grammar_service.schema.json_text import json_nesting
@@ -47,9 +48,8 @@ class RequestReader:
     """Reads requests for one served model."""
 
     served_name: str
-    whitespace: str
     tool_parser: str
-    closed: bool = True
+    defaults: ConstraintDefaults
 
     def read(self, endpoint: Endpoint, body: Mapping[str, Any], request_id: str | None = None) -> ParsedRequest:
         """Raises ApiError, which says which field to mend."""
@@ -58,7 +58,7 @@ class RequestReader:
         for name in REFUSED_BY_ENDPOINT[endpoint]:
             if copied.get(name) is not None:
                 raise bad_request(f"'{name}' is not supported.", name, "unsupported_parameter")
-        requested = take_constraint(copied, self.whitespace, self.tool_parser, self.closed)
+        requested = take_constraint(copied, self.defaults, self.tool_parser)
         if requested is not None:
             _check_compatible(copied)
         extra = copied.get("vllm_xargs")

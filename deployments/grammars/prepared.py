@@ -77,4 +77,5 @@ class PreparedGrammars:
 
 
 def _digest(spec: GrammarSpec) -> bytes:
-    return blake2b(f"{spec.kind}\0{spec.whitespace}\0{spec.closed}\0{spec.text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    options = f"{spec.kind}\0{spec.whitespace}\0{spec.closed}\0{spec.refuses_unknown}"
+    return blake2b(f"{options}\0{spec.text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from deployments.api.protocol import RequestReader, parse_body
+from deployments.constraints.defaults import ConstraintDefaults
 from deployments.errors import ApiError
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Endpoint
 
-READER = RequestReader("tiny", "standard", "hermes")
+READER = RequestReader("tiny", "hermes", ConstraintDefaults())
 MESSAGES = [{"role": "user", "content": "hello"}]
 
 
