@@ -21,6 +21,7 @@ MAX_COUNT = 100_000
 """The library expands counts of items when it loads a grammar, outside of any sandbox: a billion of them takes gigabytes."""
 PATTERN_EFFORT = 1_000_000
 """Steps for the look-around of all patterns of one document: about a second."""
+_INT64 = 2**63
 _ALLOWED = frozenset(
     {
         "type",
@@ -80,6 +81,8 @@ def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
         yield Fault(join(pointer, "properties"), "so long a name is not kept apart from additional properties")
     if "multipleOf" in schema and not any(_is_positive(schema.get(bound)) for bound in ("minimum", "exclusiveMinimum")):
         yield Fault(join(pointer, "multipleOf"), "negative multiples cannot be written: add `minimum: 0`")
+    for keyword in _inexact_numbers(schema):
+        yield Fault(join(pointer, keyword), f"`{keyword}` with so large a number is not enforced")
 
 
 def _pattern_faults(schema: Schema, pointer: str, composed: bool) -> Iterator[Fault]:
@@ -94,6 +97,34 @@ def _pattern_faults(schema: Schema, pointer: str, composed: bool) -> Iterator[Fa
 def _longest_name(schema: Schema) -> int:
     names = schema.get("properties")
     return max(map(len, names), default=0) if isinstance(names, dict) else 0
+
+
+def _inexact_numbers(schema: Schema) -> Iterator[str]:
+    """Keywords whose numbers the library widens or dies of: it computes with floats, which it then cuts to 64-bit integers."""
+    for keyword, sign in (("minimum", -1), ("exclusiveMinimum", -1), ("maximum", 1), ("exclusiveMaximum", 1)):
+        bound = schema.get(keyword)
+        if isinstance(bound, int) and (sign * (_computed(bound) - bound) > 0 or _computed(bound) == -_INT64):
+            yield keyword
+    for keyword in ("enum", "const"):
+        if keyword in schema and not all(map(_is_kept, _numbers_in(schema[keyword]))):
+            yield keyword
+
+
+def _computed(bound: int) -> int:
+    return max(-_INT64, min(_INT64 - 1, round(float(max(-2 * _INT64, min(2 * _INT64, bound))))))
+
+
+def _is_kept(number: int | float) -> bool:
+    return isinstance(number, float) or (abs(number) < _INT64 and round(float(number)) == number)
+
+
+def _numbers_in(value: Json) -> Iterator[int | float]:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, (int, float)) and not isinstance(part, bool):
+            yield part
+        waiting.extend(part if isinstance(part, list) else part.values() if isinstance(part, dict) else ())
 
 
 def _is_positive(bound: Json) -> bool:

@@ -9,7 +9,7 @@ from typing import Protocol, Self, TypeVar
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.regexes.effort import Effort
 from grammar_service.schema.algebra.arrays import Arrays
-from grammar_service.schema.algebra.expression import NOTHING, Empty, Expression
+from grammar_service.schema.algebra.expression import NOTHING, Empty, Every, Expression
 from grammar_service.schema.algebra.inexact import Inexact, Reason
 from grammar_service.schema.algebra.numbers import Numbers
 from grammar_service.schema.algebra.objects import Objects
@@ -189,7 +189,7 @@ def _meets(left: Sequence[M], right: Sequence[M]) -> list[M]:
 def _size(shape: Shape) -> int:
     match shape:
         case Objects():
-            return 1 + len(shape.named)
+            return 1 + sum(len(asked.parts) + 1 if isinstance(asked, Every) else 1 for _, asked in shape.named)
         case Arrays():
             return 1 + len(shape.prefix)
         case Strings():

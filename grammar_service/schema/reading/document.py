@@ -34,7 +34,9 @@ class Document:
         return self._patterns[text, is_format]
 
     def enter(self) -> None:
-        """One more schema is being read. Raises Inexact: that are too many, or too many inside one another."""
+        """One more schema is being read. Raises UnsupportedGrammar: that are too many, or too many inside one another, or the effort is
+        spent, after which reading on would only find what cannot be combined."""
+        self.effort.spend(0)
         self._readings += 1
         self._depth += 1
         if self._readings > MAX_READINGS or self._depth > MAX_READING_DEPTH:

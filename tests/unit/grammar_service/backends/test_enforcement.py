@@ -152,3 +152,23 @@ def test_a_name_of_a_pattern_cannot_be_spelt_around_it(tokenizer: GrammarTokeniz
     grammar = grammar_of(schema_spec(schema), tokenizer)
     assert accepts(grammar, '{"ab": 1, "b": "x"}')
     assert not accepts(grammar, '{"\\u0061b": "x"}')
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "minimum": 0, "maximum": 2**53 + 3},
+        {"type": "integer", "minimum": -(2**53) - 3, "maximum": 0},
+        {"type": "integer", "minimum": -(2**63), "maximum": 0},
+        {"enum": [2**53 + 1]},
+        {"const": {"a": [-(2**63)]}},
+    ],
+)
+def test_numbers_that_a_library_would_round_are_refused(schema: Any) -> None:
+    assert backend_named("llguidance").unsupported(schema_spec(schema))
+
+
+def test_the_largest_whole_numbers_are_exact(tokenizer: GrammarTokenizer) -> None:
+    for most in (2**53, 2**63 - 1):
+        grammar = grammar_of(schema_spec({"type": "integer", "minimum": 0, "maximum": most}), tokenizer, "llguidance")
+        assert [accepts(grammar, str(most + beyond)) for beyond in (-1, 0, 1)] == [True, True, False]
