@@ -122,8 +122,8 @@ class Dispatcher:
             self.sent(self._waiting.pop(name), release.replica)
 
     def _seats(self, replica: str) -> int:
-        """How many may go there at a time, our share of the seats that are free: other routers are about to send theirs. What a replica cannot admit waits here, where
-        it finds others of its grammar."""
+        """How many may go there at a time: our share of the seats that are free, as other routers are about to send theirs. What a replica
+        cannot admit waits here, where it finds others of its grammar."""
         if math.isinf(self._parameters.seats):
             return UNLIMITED
         share = self._board.share()
