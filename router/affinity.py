@@ -44,9 +44,9 @@ class Affinity:
         return _ids(loads, order[np.argsort(loads.load[order], kind="stable")])
 
     def _within(self, loads: Loads, elsewhere: float = 0.0, rarity: float = 1.0) -> Flags:
-        """Those whose load is within `bound` × the mean, and that one request more would not keep waiting more than others."""
+        """Those whose load is within `bound` × the mean or `floor`, and that one request more would not keep waiting more than others."""
         numbers, replicas = self._parameters, len(loads.fleet)
-        share = (1 + (numbers.bound - 1) * rarity) * (float(loads.load.sum()) + elsewhere) / replicas
+        share = max(numbers.floor, (1 + (numbers.bound - 1) * rarity) * (float(loads.load.sum()) + elsewhere) / replicas)
         seats = max(numbers.seats, (1 + numbers.slack * rarity) * (float(loads.requests.sum()) + elsewhere) / replicas)
         within: Flags = (loads.load <= share) & (loads.requests + 1 <= seats)
         # Where all are full, or by rounding, nobody may be left.

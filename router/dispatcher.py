@@ -57,12 +57,10 @@ class Dispatcher:
         return self._board.fleet
 
     def adopt(self, fleet: Fleet) -> None:
-        """From now on the replicas are these, and who waits for one that has gone, or could go to a new one, is asked again."""
-        changed = set(self.fleet.ids) ^ set(fleet.ids)
+        """From now on the replicas are these, and `tick` asks all again who wait: for one that has gone, or could go to a new one."""
         self._board.adopt(fleet)
         self._answered_at = {replica: at for replica, at in self._answered_at.items() if replica in fleet.positions}
-        for replica in changed:
-            self._grouping.roomier(replica)
+        self._grouping.ask_all()
 
     def reported(self, report: LoadReport) -> None:
         """That replica may have room now: `tick` asks it. What a step of its engine prefills is what theirs all do."""
@@ -124,8 +122,8 @@ class Dispatcher:
             self.sent(self._waiting.pop(name), release.replica)
 
     def _seats(self, replica: str) -> int:
-        """Our share of the seats that are free there: other routers are about to send theirs. What a replica cannot admit waits here, where
-        it finds others of its grammar."""
+        """How many may go there at a time: our share of the seats that are free, as other routers are about to send theirs. What a replica
+        cannot admit waits here, where it finds others of its grammar."""
         if math.isinf(self._parameters.seats):
             return UNLIMITED
         share = self._board.share()

@@ -113,6 +113,11 @@ class Grouping:
         """It may have got room."""
         self._roomier.add(replica)
 
+    def ask_all(self) -> None:
+        """There may be room at replicas that nobody has waited for."""
+        for group in self._groups.values():
+            group.retry_at = -math.inf
+
     def tick(self, now: float) -> list[Release]:
         """Who goes, groups of the oldest requests first."""
         releases: list[Release] = []
@@ -157,7 +162,7 @@ class Grouping:
         free = {replica: seats for replica in places.replicas if replica not in full and (seats := self._seats(replica)) > 0}
         tokens, sent = dict.fromkeys(free, 0), dict[str, list[str]]()
         while free and group.waiting:
-            replica = min(free, key=lambda one: max(tokens[one], places.tokens))
+            replica = min(free, key=lambda one: tokens[one] if tokens[one] >= places.tokens else -1)
             waiting = group.take()
             sent.setdefault(replica, []).append(waiting.request)
             tokens[replica] += waiting.prefill_tokens

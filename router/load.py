@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -52,7 +53,12 @@ class LoadBoard:
         """Reports of strangers, and those that are stale or older than the last one, change nothing: False."""
         replica, now = self._replicas.get(report.replica), self._clock()
         taken_at = min(report.taken_at, now)
-        if replica is None or now - taken_at >= self._parameters.stale_s or taken_at <= (replica.taken_at or 0.0):
+        if replica is None or now - taken_at >= self._parameters.stale_s:
+            return False
+        if replica.taken_at is not None and replica.taken_at > now:
+            # Our clock was set back, and what moved by then is in the future.
+            replica.forget(math.inf)
+        elif replica.taken_at is not None and taken_at <= replica.taken_at:
             return False
         replica.reported(report, taken_at)
         self._loads = None
@@ -102,8 +108,7 @@ class LoadBoard:
         others = sum(replica.others for replica in reported)
         # Where ours are few they say little: as if one more were there on each.
         self._ratio = others / (sum(replica.own_then for replica in reported) + len(reported)) if reported else 0.0
-        now = [replica.requests(self._ratio, 0.0) - replica.own for replica in reported]
-        self._usual = sum(now) / len(now) if now else 0.0
+        self._usual = others / len(reported) if reported else 0.0
         steps = [replica.step_ms for replica in reported if replica.step_ms]
         self._usual_step_ms = statistics.median(steps) if steps else 0.0
         drawn = [self._one(replica) for replica in self._replicas.values()]

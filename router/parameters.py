@@ -12,6 +12,9 @@ class Parameters:
 
     bound: float = 1.25
     """× the mean load: a replica above it is passed over. 1.1 to 1.3 keep all promises, 1.5 breaks p99 waits of bursts and full seats."""
+    floor: float = 8.0
+    """A replica with no more is nearly idle and keeps its grammars. Without it, calls that follow each other leave home, as the last one is
+    not yet known to have ended, and at half a request a second and replica twice as many grammars are fetched."""
     slack: float = 0.1
     """Share of the mean requests above it that is no reason to leave a replica whose seats are taken as everybody's are. Without it
     grammars move under overload (grammars on a replica)."""

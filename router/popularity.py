@@ -20,15 +20,20 @@ class Popularity:
         self._clock = clock
         self._since = clock()
         self._counts: Counter[str | None] = Counter()
+        self._total = 0
 
     def asked(self, key: str | None) -> None:
         """For once; None is a request without a grammar."""
-        if self._clock() >= self._since + HALF_LIFE_S:
-            self._since = self._clock()
-            self._counts = Counter({key: count // 2 for key, count in self._counts.items() if count > 1})
+        now = self._clock()
+        # A clock that is set back counts as one that goes on: or all would be kept until it is there again.
+        if half_lives := int(abs(now - self._since) / HALF_LIFE_S):
+            self._since = now
+            self._counts = Counter({key: left for key, count in self._counts.items() if (left := count >> half_lives)})
+            self._total = self._counts.total()
         self._counts[key] += 1
+        self._total += 1
 
     def share(self, key: str) -> float:
         """From 0 to 1, and rather too little than too much."""
         seen = self._counts[key]
-        return max(0.0, seen - DEVIATIONS * math.sqrt(seen)) / self._counts.total() if seen else 0.0
+        return max(0.0, seen - DEVIATIONS * math.sqrt(seen)) / self._total if seen else 0.0

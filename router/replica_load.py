@@ -39,8 +39,8 @@ class _Moved:
 
 @dataclass(slots=True)
 class ReplicaLoad:
-    """`own` requests are under way now. Of them, `own_then` were there when the last report was taken, and so many requests of `others`.
-    Prefill tokens: the `backlog` of the report, and those that we have `sent` since."""
+    """`own` requests of ours are under way now; when the last report was taken (`taken_at`, by our clock; None: there was none), `own_then`
+    were, and so many of `others`. Prefill tokens: the `backlog` of the report, and those that we have `sent` since."""
 
     own: int = 0
     own_then: int = 0
@@ -58,7 +58,7 @@ class ReplicaLoad:
         self._move(_Moved(now, -1, sent))
 
     def reported(self, report: LoadReport, taken_at: float) -> None:
-        """It was taken a moment ago: what has moved since is not in it."""
+        """`taken_at` is when, by our clock: what has moved since is not in it."""
         self.taken_at = taken_at
         self.forget(taken_at)
         self.own_then = self.own - sum(move.requests for move in self._moves)

@@ -11,6 +11,7 @@ from router.parameters import Parameters
 
 WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "bound": {"bound": math.inf},
+    "floor": {"floor": 0.0},
     "slack": {"slack": 0.0},
     "prefill": {"tokens_per_request": math.inf},
     "dividing": {"prefill_budget": 1 << 30},

@@ -43,6 +43,11 @@ class Fleet:
         assert isinstance(router, SchemaRouter)
         return router
 
+    @property
+    def reporting(self) -> set[str]:
+        """The replicas that have told the router of their load."""
+        return {name for name, known in self.router.dispatcher._board._replicas.items() if known.taken_at is not None}
+
     def send(self, key: str = "", call: LightCall | None = None) -> DeploymentResponse[Any]:
         return cast(DeploymentResponse[Any], self._handle.options(session_id=key).answer.remote(call or LightCall()))
 

@@ -11,6 +11,7 @@ from ray import serve
 from tests.e2e.service import wait_for
 from tests.integration.router.fleet import KEYS, REPLICAS, Deploy, routed
 from tests.integration.router.light_replica import (
+    OTHERS,
     BrokenRouter,
     Caller,
     Light,
@@ -109,27 +110,25 @@ def test_cancelled_calls_leave_nothing_behind(deploy: Deploy) -> None:
 
 
 def test_waiting_groups_are_released_together(deploy: Deploy) -> None:
-    # The first call fills the only replica's steps for a fifth of a second; what comes meanwhile waits, and then for more of its grammar.
-    limits = {"prefill_budget": 64, "window_s": 1.0}
-    fleet = deploy(replicas=1, router=RecordingRouter, max_ongoing_requests=100, limits=limits)
+    fleet = deploy(LightWithStats, replicas=1, router=RecordingRouter, max_ongoing_requests=100, limits={"seats": 8})
     policy = fleet.router.dispatcher
     assert isinstance(policy, RecordingDispatcher)
-    fleet.send(KEYS[0], LightCall(held=True, prompt_tokens=7 * 64))
-    ray.get(fleet.gate.arrived.remote(1), timeout=60)
+    (held,) = fleet.hold(1)
+    wait_for(lambda: policy._board.taken(policy.fleet.ids[0]) == OTHERS + 1, 30, "the replica to tell that it is full")
     policy.released.clear()
-    for number in range(8):
-        fleet.send(KEYS[number % 2], LightCall(held=True, prompt_tokens=1))
-    ray.get(fleet.gate.arrived.remote(9), timeout=60)
+    calls = [fleet.send(KEYS[number % 2]) for number in range(8)]
+    wait_for(lambda: len(fleet.router._waiting_room) == len(calls), 30, "the calls to wait in the router")
+    ray.get(fleet.gate.open.remote())
+    assert len({call.result(timeout_s=60) for call in (held, *calls)}) == 1
     assert policy.released == [4, 4]
 
 
 def test_replicas_report_and_those_that_do_not_are_used_as_well(deploy: Deploy) -> None:
     silent = deploy()
-    assert all(silent.router.dispatcher.report(replica) is None for replica in silent.router.dispatcher.fleet.ids)
+    assert silent.reporting == set()
     assert len(set(silent.homes(KEYS).values())) == REPLICAS
     telling = deploy(LightWithStats)
-    fleet = telling.router.dispatcher
-    wait_for(lambda: len(fleet.fleet) == REPLICAS and all(map(fleet.report, fleet.fleet.ids)), 30, "every replica's report")
+    wait_for(lambda: len(telling.reporting) == REPLICAS, 30, "every replica's report")
     assert len(set(telling.homes(KEYS).values())) == REPLICAS
 
 

@@ -1,4 +1,4 @@
-"""Ranks are the same everywhere, follow the weights, and stay where they are when others come and go."""
+"""Ranks are the same everywhere, share keys out evenly, and stay where they are when others come and go."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from router.fleet import Fleet, Member
+from router.fleet import Fleet
 
-WEIGHTS = st.floats(0.1, 10)
 KEYS = [f"{number:064x}" for number in range(120)]
-Sizes = st.dictionaries(st.text(max_size=8), WEIGHTS, min_size=1, max_size=12)
-
-
-def fleet(weights: dict[str, float]) -> Fleet:
-    return Fleet(Member(replica, weight) for replica, weight in weights.items())
+Names = st.sets(st.text(max_size=8), min_size=1, max_size=12)
 
 
 def home(of: Fleet, key: str) -> str:
@@ -27,64 +22,57 @@ def home(of: Fleet, key: str) -> str:
 
 
 @settings(max_examples=30)
-@given(Sizes, st.text(max_size=8), WEIGHTS)
-def test_a_replica_that_joins_takes_keys_and_moves_no_others(weights: dict[str, float], joining: str, weight: float) -> None:
-    before = fleet({replica: share for replica, share in weights.items() if replica != joining})
-    after = fleet({**weights, joining: weight})
+@given(Names, st.text(max_size=8))
+def test_a_replica_that_joins_takes_keys_and_moves_no_others(names: set[str], joining: str) -> None:
+    before, after = Fleet(names - {joining}), Fleet(names | {joining})
     if not len(before):
         return
     homes = [(home(before, key), home(after, key)) for key in KEYS]
     assert all(new in (old, joining) for old, new in homes)
-    share = weight / float(after.weights.sum())
+    share = 1 / len(after)
     moved = sum(new == joining for _, new in homes)
     assert moved <= share * len(KEYS) + 6 * math.sqrt(len(KEYS) * share * (1 - share)) + 1
 
 
 @settings(max_examples=30)
-@given(Sizes, st.data())
-def test_a_replica_that_leaves_moves_its_own_keys_only(weights: dict[str, float], data: st.DataObject) -> None:
-    leaving = data.draw(st.sampled_from(sorted(weights)))
-    before, after = fleet(weights), fleet({replica: share for replica, share in weights.items() if replica != leaving})
+@given(Names, st.data())
+def test_a_replica_that_leaves_moves_its_own_keys_only(names: set[str], data: st.DataObject) -> None:
+    leaving = data.draw(st.sampled_from(sorted(names)))
+    before, after = Fleet(names), Fleet(names - {leaving})
     if len(after):
         assert all(home(before, key) in (home(after, key), leaving) for key in KEYS[:60])
 
 
-@settings(max_examples=30)
-@given(Sizes, WEIGHTS, st.data())
-def test_a_changed_weight_moves_keys_of_that_replica_only(weights: dict[str, float], weight: float, data: st.DataObject) -> None:
-    changed = data.draw(st.sampled_from(sorted(weights)))
-    before, after = fleet(weights), fleet({**weights, changed: weight})
-    for key in KEYS[:60]:
-        old, new = home(before, key), home(after, key)
-        assert old == new or changed in (old, new)
-
-
-def test_keys_are_shared_out_by_weight() -> None:
-    of = fleet({"a": 1, "b": 2, "c": 1})
+def test_keys_are_shared_out_evenly() -> None:
+    of = Fleet("abcd")
     homes = Counter(home(of, f"{number:064x}") for number in range(4000))
-    assert 900 < homes["a"] < 1100
-    assert 1880 < homes["b"] < 2120
+    assert all(900 < homes[replica] < 1100 for replica in of.ids)
 
 
-def test_the_order_in_which_replicas_are_named_means_nothing() -> None:
+def test_the_order_in_which_replicas_are_named_means_nothing_and_a_name_counts_once() -> None:
     names = [f"replica-{number}" for number in range(20)]
-    one, other = Fleet(map(Member, names)), Fleet(map(Member, reversed(names)))
+    one, other = Fleet(names), Fleet(reversed(names + names))
     assert one.ids == other.ids
     assert np.array_equal(one.scores("key"), other.scores("key"))
 
 
+def test_a_position_is_that_of_the_id() -> None:
+    of = Fleet("cab")
+    assert [of.ids[of.positions[replica]] for replica in "abc"] == list("abc")
+
+
 def test_another_process_ranks_alike() -> None:
-    code = "from router.fleet import *; print(Fleet(Member(f'r{n}', 1 + n % 3) for n in range(9)).scores('key').argsort().tolist())"
+    code = "from router.fleet import *; print(Fleet(f'r{n}' for n in range(9)).scores('key').argsort().tolist())"
     ranked = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env={"PYTHONHASHSEED": "7"})
-    here = Fleet(Member(f"r{number}", 1 + number % 3) for number in range(9)).scores("key").argsort().tolist()
+    here = Fleet(f"r{number}" for number in range(9)).scores("key").argsort().tolist()
     assert ranked.stdout.strip() == str(here)
 
 
-def test_a_part_of_the_fleet_scores_as_it_does_within_the_whole() -> None:
-    of = fleet({"a": 1, "b": 2, "c": 3})
-    assert np.array_equal(of.scores("key", np.array([2, 0])), of.scores("key")[[2, 0]])
+def test_without_replicas_there_are_no_scores() -> None:
+    assert len(Fleet()) == 0
+    assert Fleet().scores("key").tolist() == []
 
 
-def test_unusable_weights_are_left_out() -> None:
-    members = [Member("a"), Member("b", 0), Member("c", -1), Member("d", math.nan), Member("e", math.inf)]
-    assert Fleet(members).ids == ("a",)
+@given(st.text(alphabet=st.characters()))
+def test_any_text_is_a_key(key: str) -> None:
+    assert len(Fleet("ab").scores(key + "\ud800")) == 2

@@ -1,4 +1,4 @@
-"""Same grammar, same step; nobody waits for nothing, and nobody for ever."""
+"""Same grammar, same step; the oldest first, and nobody for ever."""
 
 from __future__ import annotations
 
@@ -9,273 +9,240 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from router.dividing import Spare
-from router.grouping import SELDOM_S, Grouping, Release, Waiting
+from router.grouping import Grouping, Places, Release, Waiting
 from router.parameters import Parameters
 
-LIMITS = Parameters(window_s=0.002, prefill_budget=1000, patience_s=0.1, seat_patience_s=0.25, retry_s=0.005)
+LIMITS = Parameters(patience_s=10.0, longest_wait_s=30.0, retry_s=0.25)
+A, AB = ("a",), ("a", "b")
 
 
 @dataclass
 class Replicas:
-    """What a grouping asks: the ranks of a key, and who can take how much."""
+    """What a grouping asks: the ranks of a key, who has seats, and how many tokens each place is given; knows what it was asked."""
 
-    ranks: dict[str, Sequence[str]] = field(default_factory=dict)
-    spare: dict[str, Spare] = field(default_factory=dict)
+    ranks: dict[str | None, Sequence[str]] = field(default_factory=dict)
+    seats: dict[str, int] = field(default_factory=dict)
+    tokens: float = 1000.0
+    asked: list[tuple[str, int, bool]] = field(default_factory=list)
+    told: list[Release] = field(default_factory=list)
 
-    def grouping(self) -> Grouping:
-        return Grouping(lambda key, *_: self.ranks.get(key, ("a", "b")), self._spare_of, LIMITS)
+    def grouping(self, parameters: Parameters = LIMITS) -> Grouping:
+        return Grouping(self._places, lambda replica: self.seats.get(replica, 1 << 30), self._released, parameters)
 
-    def _spare_of(self, replica: str, together: int) -> Spare | None:
-        return self.spare.get(replica)
+    def _places(self, oldest: Waiting, tokens: int, has_waited: bool) -> Places:
+        self.asked.append((oldest.request, tokens, has_waited))
+        return Places(self.ranks.get(oldest.key, AB), self.tokens)
+
+    def _released(self, release: Release) -> None:
+        self.told.append(release)
+        if release.replica in self.seats:
+            self.seats[release.replica] -= len(release.requests)
 
 
-def waiting(request: str, at: float, key: str = "key", tokens: int = 100) -> Waiting:
+def waiting(request: str, at: float = 5.0, key: str | None = "key", tokens: int = 100) -> Waiting:
     return Waiting(request, key, tokens, at)
+
+
+def arrive(grouping: Grouping, *requests: Waiting) -> Grouping:
+    for request in requests:
+        grouping.arrived(request)
+    return grouping
 
 
 def names(releases: Sequence[Release]) -> list[str]:
     return [request for release in releases for request in release.requests]
 
 
+def sizes(releases: Sequence[Release]) -> dict[str, int]:
+    return {release.replica: len(release.requests) for release in releases}
+
+
 def test_a_request_alone_goes_at_once() -> None:
-    grouping = Replicas().grouping()
-    grouping.arrived(waiting("one", 5.0))
-    assert grouping.tick(5.0) == [Release("a", "key", ("one",))]
+    grouping = arrive(Replicas().grouping(), waiting("one"))
+    assert grouping.tick(5.0) == [Release("a", ("one",))]
     assert len(grouping) == 0
     assert grouping.next_tick() is None
+    assert grouping.tick(6.0) == []
 
 
-def test_requests_of_other_grammars_are_no_reason_to_wait() -> None:
-    grouping = Replicas().grouping()
-    for request in "xyz":
-        grouping.arrived(waiting(request, 5.0, key=request))
-    assert names(grouping.tick(5.0)) == ["x", "y", "z"]
+def test_requests_of_one_grammar_that_wait_together_go_together() -> None:
+    grouping = arrive(Replicas().grouping(), waiting("one"), waiting("other", key="other"), waiting("two"))
+    assert grouping.tick(5.0) == [Release("a", ("one", "two")), Release("a", ("other",))]
 
 
-def test_requests_of_one_grammar_wait_for_more_and_go_together() -> None:
-    grouping = Replicas().grouping()
-    grouping.arrived(waiting("one", 5.0))
-    grouping.arrived(waiting("two", 5.0))
-    assert grouping.tick(5.0) == []
-    assert grouping.next_tick() == pytest.approx(5.002)
-    grouping.arrived(waiting("three", 5.001))
-    assert grouping.tick(5.002) == [Release("a", "key", ("one", "two", "three"))]
+def test_who_has_no_grammar_has_no_group() -> None:
+    grouping = arrive(Replicas().grouping(), waiting("one", key=None), waiting("two", key=None), waiting("three", key=""))
+    assert [release.requests for release in grouping.tick(5.0)] == [("one",), ("two",), ("three",)]
 
 
-def test_a_group_that_fills_a_step_waits_for_nobody() -> None:
-    grouping = Replicas().grouping()
-    for number in range(10):
-        grouping.arrived(waiting(str(number), 5.0))
-    assert len(names(grouping.tick(5.0))) == 10
+def test_the_oldest_go_first_whoever_was_told_of_first() -> None:
+    replicas = Replicas(seats={"a": 1, "b": 0})
+    grouping = arrive(replicas.grouping(), waiting("young", 5.1, "young"), waiting("old", 5.0, "old"))
+    assert names(grouping.tick(5.2)) == ["old"]
 
 
-def test_a_large_group_is_divided_over_the_first_ranks_by_what_is_spare() -> None:
-    replicas = Replicas({"key": ("a", "b", "c")}, {"a": Spare(800, 99), "b": Spare(400, 99), "c": Spare(400, 99)})
-    grouping = replicas.grouping()
-    for number in range(9):
-        grouping.arrived(waiting(str(number), 5.0))
-    sent = {release.replica: len(release.requests) for release in grouping.tick(5.002)}
-    assert sent == {"a": 6, "b": 3}
-
-
-def test_no_release_exceeds_the_budget_of_a_step() -> None:
-    grouping = Replicas({"key": ("a",)}).grouping()
-    for number in range(25):
-        grouping.arrived(waiting(str(number), 5.0))
-    assert names(grouping.tick(5.0)) == [str(number) for number in range(10)]
-    assert names(grouping.tick(5.1)) == [str(number) for number in range(10, 20)]
-    assert names(grouping.tick(5.2)) == [str(number) for number in range(20, 25)]
-
-
-def test_a_prompt_longer_than_a_step_goes_alone_where_there_is_any_room() -> None:
-    replicas = Replicas({"key": ("a",)}, {"a": Spare(1, 9)})
-    grouping = replicas.grouping()
-    grouping.arrived(waiting("long", 5.0, tokens=50_000))
-    grouping.arrived(waiting("next", 5.0, tokens=1))
-    assert names(grouping.tick(5.0)) == ["long"]
+def test_the_rest_of_a_group_keeps_its_place_before_younger_ones() -> None:
+    replicas = Replicas({"old": A, "young": A}, {"a": 2})
+    grouping = arrive(replicas.grouping(), *(waiting(f"old {number}", 5.0, "old") for number in range(3)), waiting("young", 5.1, "young"))
+    assert names(grouping.tick(5.2)) == ["old 0", "old 1"]
+    for went in ("old 2", "young"):
+        replicas.seats["a"] = 1
+        grouping.roomier("a")
+        assert names(grouping.tick(5.3)) == [went]
 
 
 def test_the_young_do_not_take_what_the_old_wait_for() -> None:
-    replicas = Replicas({"old": ("a",), "young": ("a",)}, {"a": Spare(0, 0)})
-    grouping = replicas.grouping()
-    grouping.arrived(waiting("old", 5.0, "old"))
+    replicas = Replicas({"old": A, "young": A, "elsewhere": ("b",)}, {"a": 0})
+    grouping = arrive(replicas.grouping(), waiting("old", 5.0, "old"))
     assert grouping.tick(5.0) == []
-    replicas.spare["a"] = Spare(100, 1)
-    grouping.arrived(waiting("young", 5.001, "young"))
+    replicas.seats["a"] = 1
+    arrive(grouping, waiting("young", 5.001, "young"), waiting("elsewhere", 5.002, "elsewhere"))
+    assert names(grouping.tick(5.01)) == ["elsewhere"]
+    assert names(grouping.tick(5.25)) == ["old"]
+
+
+def test_who_arrives_joins_those_of_its_grammar_that_wait() -> None:
+    replicas = Replicas(seats={"a": 0, "b": 0})
+    grouping = arrive(replicas.grouping(), waiting("old"))
+    assert grouping.tick(5.0) == []
+    arrive(grouping, waiting("between", 5.001, "other"), waiting("young", 5.002))
+    assert grouping.tick(5.002) == []
+    replicas.seats["a"] = 2
+    grouping.roomier("a")
+    assert names(grouping.tick(5.003)) == ["old", "young"]
+
+
+def test_a_group_asks_again_when_it_is_time() -> None:
+    replicas = Replicas(seats={"a": 0, "b": 0})
+    grouping = arrive(replicas.grouping(), waiting("one"))
+    assert grouping.tick(5.0) == []
+    assert grouping.next_tick() == pytest.approx(5.25)
+    replicas.seats["a"] = 1
+    assert grouping.tick(5.2) == []
+    assert names(grouping.tick(5.25)) == ["one"]
+
+
+def test_a_replica_that_may_have_room_is_asked_before_its_time_and_once() -> None:
+    replicas = Replicas({"old": A, "young": A, "other": ("b",)}, {"a": 0, "b": 0})
+    grouping = replicas.grouping()
+    for number, key in enumerate(("old", "young", "other")):
+        arrive(grouping, waiting(key, 5.0 + number / 1e4, key))
     assert grouping.tick(5.001) == []
-    assert names(grouping.tick(5.005)) == ["old"]
+    replicas.seats = {"a": 1, "b": 1}
+    assert grouping.tick(5.002) == []
+    grouping.roomier("a")
+    assert names(grouping.tick(5.003)) == ["old"]
+    replicas.seats["a"] = 1
+    assert grouping.tick(5.004) == []
 
 
-def test_the_longer_a_group_has_waited_the_later_it_asks_again() -> None:
-    replicas = Replicas({"key": ("a",)}, {"a": Spare(0, 0)})
-    grouping, looks, now = replicas.grouping(), list[float](), 5.0
-    grouping.arrived(waiting("one", now))
-    while not grouping.tick(now):
-        looks.append(now - 5.0)
-        now = grouping.next_tick() or 0.0
-    assert looks == pytest.approx([0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.1, 0.2])
-    assert now == pytest.approx(5.25)
+def test_all_are_asked_when_there_may_be_room_where_nobody_has_waited() -> None:
+    replicas = Replicas({"key": A}, {"a": 0})
+    grouping = arrive(replicas.grouping(), waiting("one"))
+    assert grouping.tick(5.0) == []
+    replicas.ranks["key"] = ("new",)
+    grouping.roomier("new")
+    assert grouping.tick(5.001) == []
+    grouping.ask_all()
+    assert [release.replica for release in grouping.tick(5.002)] == ["new"]
 
 
-def test_who_is_patient_asks_again_every_quarter_of_a_second() -> None:
-    grouping = Grouping(lambda *_: ("a",), lambda *_: Spare(0, 0), replace(LIMITS, seat_patience_s=30.0))
-    grouping.arrived(waiting("one", 5.0))
-    for now in (5.0, 6.0, 20.0):
+def test_who_asks_again_is_ranked_anew() -> None:
+    replicas = Replicas({"key": A}, {"a": 0})
+    grouping = arrive(replicas.grouping(), waiting("one"))
+    assert grouping.tick(5.0) == []
+    replicas.ranks["key"] = ("b",)
+    assert [release.replica for release in grouping.tick(5.25)] == ["b"]
+
+
+def test_places_are_filled_in_their_order_up_to_their_tokens_and_then_the_one_given_least() -> None:
+    replicas = Replicas({"key": ("a", "b", "c")}, tokens=250)
+    grouping = arrive(replicas.grouping(), *(waiting(str(number)) for number in range(4)))
+    assert sizes(grouping.tick(5.0)) == {"a": 3, "b": 1}
+    arrive(grouping, waiting("long", tokens=900), *(waiting(str(number)) for number in range(8)))
+    assert sizes(grouping.tick(5.0)) == {"a": 1, "b": 4, "c": 4}
+
+
+def test_a_place_takes_no_more_than_it_has_seats() -> None:
+    replicas = Replicas({"key": ("a", "b", "c")}, {"a": 2, "b": 0, "c": 3})
+    grouping = arrive(replicas.grouping(), *(waiting(str(number)) for number in range(9)))
+    assert grouping.tick(5.0) == [Release("a", ("0", "1")), Release("c", ("2", "3", "4"))]
+    assert len(grouping) == 4
+
+
+def test_places_are_asked_for_the_tokens_of_a_group_but_one_request_cannot_be_divided() -> None:
+    replicas = Replicas(seats={"a": 0, "b": 0})
+    grouping = arrive(replicas.grouping(), waiting("alone", key="alone", tokens=50_000), waiting("one"), waiting("two", tokens=300))
+    grouping.tick(5.0)
+    grouping.left("one")
+    grouping.tick(15.0)
+    assert replicas.asked == [("alone", 0, False), ("one", 400, False), ("alone", 0, True), ("two", 0, True)]
+
+
+def test_who_has_waited_too_long_goes_to_the_first_rank_full_or_not_and_nobody_with_it() -> None:
+    replicas = Replicas(seats={"a": 0, "b": -5})
+    grouping = arrive(replicas.grouping(), waiting("one", 5.0), waiting("two", 6.0))
+    for now in (5.0, 20.0, 34.999):
         assert grouping.tick(now) == []
-    assert grouping.next_tick() == pytest.approx(20.0 + SELDOM_S)
-
-
-def test_a_replica_that_may_have_room_is_asked_before_its_time_and_the_oldest_has_it() -> None:
-    replicas = Replicas({"old": ("a",), "young": ("a",), "other": ("b",)}, {"a": Spare(0, 0), "b": Spare(0, 0)})
-    grouping = replicas.grouping()
-    for number, key in enumerate(replicas.ranks):
-        grouping.arrived(waiting(key, 5.0 + number / 1e4, key))
-    assert grouping.tick(5.001) == []
-    replicas.spare = {"a": Spare(1000, 1), "b": Spare(1000, 1)}
-    assert grouping.tick(5.002) == []
-    grouping.roomier("a")
-    assert names(grouping.tick(5.002)) == ["old"]
-    assert grouping.tick(5.002) == []
-
-
-def test_who_has_waited_long_enough_does_not_mind_what_is_yet_to_be_prefilled() -> None:
-    replicas = Replicas({"key": ("a",)}, {"a": Spare(-5000, 2)})
-    grouping = replicas.grouping()
-    for number in range(3):
-        grouping.arrived(waiting(str(number), 5.0))
-    assert grouping.tick(5.05) == []
-    assert names(grouping.tick(5.1)) == ["0", "1"]
-
-
-def all_or_none(seats: dict[str, int], limits: Parameters = LIMITS) -> Grouping:
-    """Every key's only replica is its first letter; one takes no part of a group that is too large for its seats."""
-
-    def spare(replica: str, together: int) -> Spare:
-        return Spare(1000, seats[replica] if seats[replica] >= together else 0)
-
-    return Grouping(lambda key, *_: (key[0],), spare, limits)
-
-
-def test_who_is_first_in_line_takes_what_there_is_before_long() -> None:
-    seats = {"a": 2}
-    grouping = all_or_none(seats, replace(LIMITS, hold_s=0.05))
-    for number in range(4):
-        grouping.arrived(waiting(str(number), 5.0, "a", tokens=1))
-    assert grouping.tick(5.002) == []
-    while not (releases := grouping.tick(now := grouping.next_tick() or 0.0)):
-        pass
-    assert names(releases) == ["0", "1"]
-    assert now == pytest.approx(5.052)
-    seats["a"] = 1
-    grouping.roomier("a")
-    assert names(grouping.tick(5.053)) == ["2"], "it has waited in the same line"
-
-
-def test_the_line_is_behind_those_that_are_older() -> None:
-    seats = {"a": 1}
-    grouping = all_or_none(seats, replace(LIMITS, hold_s=0.05, seat_patience_s=9.0))
-    for number, key in enumerate(("a old", "a old", "a young", "a young")):
-        grouping.arrived(waiting(str(number), 5.0 + number / 1e4, key))
-    assert grouping.tick(5.003) == []
-    assert names(grouping.tick(5.06)) == ["0"]
-    grouping.left("1")
-    grouping.roomier("a")
-    assert grouping.tick(5.061) == [], "the younger ones are first in line only now"
-
-
-def test_a_small_group_leaves_no_rest_for_one_that_is_too_large() -> None:
-    grouping = all_or_none({"a": 2})
-    for number, key in enumerate(("a small", "a large", "a large", "a large")):
-        grouping.arrived(waiting(str(number), 5.0 + number / 1e4, key))
-    assert names(grouping.tick(5.003)) == ["0"]
-
-
-def test_who_has_waited_for_long_may_leave_its_replica() -> None:
-    spare = {"a": Spare(1000, 0), "b": Spare(1000, 1)}
-    grouping = Grouping(lambda key, tokens, prefix, has_waited: ("a", "b") if has_waited else ("a",), lambda name, _: spare[name], LIMITS)
-    grouping.arrived(waiting("one", 5.0))
-    assert grouping.tick(5.09) == []
-    assert [release.replica for release in grouping.tick(5.1)] == ["b"]
-
-
-def test_who_waits_behind_others_is_ranked_anew() -> None:
-    replicas = Replicas({"old": ("a",), "young": ("a",)}, {"a": Spare(0, 0)})
-    grouping = replicas.grouping()
-    for number, key in enumerate(replicas.ranks):
-        grouping.arrived(waiting(key, 5.0 + number / 1e4, key))
-    assert grouping.tick(5.001) == []
-    replicas.ranks["young"] = ("b",)
-    assert names(grouping.tick(5.02)) == ["young"]
+    assert grouping.tick(36.0 - 1e-6) == [Release("a", ("one",))]
+    assert grouping.tick(36.25) == [Release("a", ("two",))]
 
 
 def test_it_is_known_how_many_wait_for_each_replica() -> None:
-    replicas = Replicas({"x": ("a", "b"), "y": ("b",), "z": ("a",)}, {"a": Spare(0, 0), "b": Spare(0, 0)})
+    replicas = Replicas({"x": AB, "y": ("b",), "z": A}, {"a": 0, "b": 0})
     grouping = replicas.grouping()
     for number, key in enumerate("xyzx"):
-        grouping.arrived(waiting(str(number), 5.0, key))
-    for now in (5.002, 5.003):
-        assert grouping.tick(now) == []
+        arrive(grouping, waiting(str(number), 5.0, key))
+    assert grouping.tick(5.0) == []
+    assert grouping.tick(5.1) == []
     assert grouping.waiting_for == {"a": 3, "b": 1}
+    for number in range(4):
+        grouping.left(str(number))
+    assert grouping.tick(5.2) == []
+    assert grouping.waiting_for == {}
 
 
 def test_a_release_is_told_before_the_next_group_is_ranked() -> None:
     told = list[Release]()
-    grouping = Grouping(lambda *_: ("b",) if told else ("a",), lambda *_: None, LIMITS, released=told.append)
-    for key in "xy":
-        grouping.arrived(waiting(key, 5.0, key))
-    assert grouping.tick(5.0) == told == [Release("a", "x", ("x",)), Release("b", "y", ("y",))]
+    grouping = Grouping(lambda *_: Places(("b",) if told else A, 1000), lambda _: 9, told.append, LIMITS)
+    arrive(grouping, waiting("x", key="x"), waiting("y", key="y"))
+    assert grouping.tick(5.0) == told == [Release("a", ("x",)), Release("b", ("y",))]
 
 
-def test_a_full_replica_is_asked_again_soon() -> None:
-    replicas = Replicas({"key": ("a",)}, {"a": Spare(0, 0)})
-    grouping = replicas.grouping()
-    grouping.arrived(waiting("one", 5.0))
-    assert grouping.tick(5.0) == []
-    assert grouping.next_tick() == pytest.approx(5.005)
-
-
-def test_who_is_out_of_patience_goes_to_the_first_rank_full_or_not() -> None:
-    replicas = Replicas({"key": ("a", "b")}, {"a": Spare(0, 0), "b": Spare(-5, 0)})
-    grouping = replicas.grouping()
-    grouping.arrived(waiting("one", 5.0))
-    assert grouping.tick(5.2499) == []
-    assert grouping.tick(5.25) == [Release("a", "key", ("one",))]
-
-
-def test_without_replicas_requests_stay() -> None:
+def test_without_replicas_requests_stay_however_long_they_wait() -> None:
     replicas = Replicas({"key": ()})
-    grouping = replicas.grouping()
-    grouping.arrived(waiting("one", 5.0))
-    assert grouping.tick(9.0) == []
-    assert grouping.next_tick() == pytest.approx(9.005)
-    replicas.ranks["key"] = ("a",)
-    assert names(grouping.tick(9.1)) == ["one"]
+    grouping = arrive(replicas.grouping(), waiting("one"))
+    assert grouping.tick(99.0) == []
+    assert grouping.next_tick() == pytest.approx(99.25)
+    replicas.ranks["key"] = A
+    assert names(grouping.tick(99.25)) == ["one"]
 
 
 def test_a_cancelled_request_goes_nowhere() -> None:
-    grouping = Replicas().grouping()
-    grouping.arrived(waiting("one", 5.0))
-    grouping.arrived(waiting("two", 5.0))
+    replicas = Replicas(seats={"a": 0, "b": 0})
+    grouping = arrive(replicas.grouping(), waiting("one"), waiting("two"))
+    assert grouping.tick(5.0) == []
     grouping.left("one")
     grouping.left("unknown")
-    assert names(grouping.tick(5.0)) == ["two"]
+    replicas.seats["a"] = 2
+    assert names(grouping.tick(5.25)) == ["two"]
     grouping.left("two")
+    assert len(grouping) == 0
 
 
 def test_an_id_waits_once() -> None:
-    grouping = Replicas().grouping()
-    grouping.arrived(waiting("one", 5.0))
-    grouping.arrived(waiting("one", 5.0))
+    grouping = arrive(Replicas().grouping(), waiting("one"), waiting("one"), waiting("one", key="other"))
     assert names(grouping.tick(5.0)) == ["one"]
 
 
-REQUESTS = st.tuples(st.floats(0, 0.3), st.sampled_from("vwxyz"), st.integers(1, 1500))
+KEYS = st.sampled_from(["v", "w", "x", "y", "z", None])
+REQUESTS = st.tuples(st.floats(0, 3), KEYS, st.integers(0, 1500))
 ARRIVALS = st.lists(REQUESTS, min_size=1, max_size=30).map(
-    lambda drawn: [Waiting(str(number), key, tokens, at) for number, (at, key, tokens) in enumerate(sorted(drawn))]
+    lambda drawn: [Waiting(str(number), key, tokens, at) for number, (at, key, tokens) in enumerate(sorted(drawn, key=lambda one: one[0]))]
 )
-ROOM = st.lists(st.builds(Spare, st.integers(-100, 1200), st.integers(0, 6)), min_size=3, max_size=6)
-RANKS = {"v": ("a", "b"), "w": ("b", "a"), "x": ("c",), "y": ("c", "a"), "z": ("b",)}
+ROOM = st.lists(st.integers(-1, 4), min_size=4, max_size=7)
+RANKS: dict[str | None, Sequence[str]] = {"v": AB, "w": ("b", "a"), "x": ("c",), "y": ("c", "a"), "z": ("b",), None: ("c", "b")}
+HASTY = Parameters(patience_s=0.5, longest_wait_s=1.0, retry_s=0.25)
 
 
 def ticks(grouping: Grouping, arrivals: Sequence[Waiting]) -> Iterator[tuple[float, list[Release]]]:
@@ -289,44 +256,43 @@ def ticks(grouping: Grouping, arrivals: Sequence[Waiting]) -> Iterator[tuple[flo
         planned = grouping.next_tick()
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(ARRIVALS, ROOM)
-def test_everyone_goes_once_and_in_time_whatever_room_there_is(arrivals: list[Waiting], room: list[Spare]) -> None:
-    replicas = Replicas(dict(RANKS))
+def test_everyone_goes_once_and_in_time_whatever_room_there_is(arrivals: list[Waiting], room: list[int]) -> None:
+    replicas = Replicas(dict(RANKS), tokens=500)
+    grouping = replicas.grouping(HASTY)
     since, gone = {one.request: one.arrived_at for one in arrivals}, list[str]()
-    for turn, (now, releases) in enumerate(ticks(replicas.grouping(), arrivals)):
-        replicas.spare = {replica: room[(turn + index) % len(room)] for index, replica in enumerate("abc")}
+    for turn, (now, releases) in enumerate(ticks(grouping, arrivals)):
+        replicas.seats = {replica: room[(turn + index) % len(room)] for index, replica in enumerate("abc")}
         gone += names(releases)
-        assert all(now - since[request] <= LIMITS.seat_patience_s + LIMITS.retry_s + 1e-9 for request in names(releases))
+        assert all(now - since[request] <= HASTY.longest_wait_s + HASTY.retry_s + 1e-9 for request in names(releases))
     assert sorted(gone) == sorted(since)
+    assert gone == names(replicas.told)
+    assert len(grouping) == 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(ARRIVALS)
-def test_with_room_nobody_waits_longer_than_the_window_and_the_lonely_not_at_all(arrivals: list[Waiting]) -> None:
-    grouping = Grouping(lambda *_: ("a",), lambda *_: None, Parameters(prefill_budget=1_000_000))
+def test_where_there_is_room_nobody_waits_at_all(arrivals: list[Waiting]) -> None:
     since = {one.request: one.arrived_at for one in arrivals}
-    for now, releases in ticks(grouping, arrivals):
-        for release in releases:
-            waited = [now - since[request] for request in release.requests]
-            assert max(waited) <= (LIMITS.window_s + 1e-12 if len(waited) > 1 else 0)
+    for now, releases in ticks(Replicas().grouping(), arrivals):
+        assert all(now == since[request] for request in names(releases))
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(ARRIVALS, ROOM)
-def test_who_goes_or_goes_along_is_older_than_all_who_could_and_still_wait(arrivals: list[Waiting], room: list[Spare]) -> None:
-    replicas = Replicas(dict(RANKS))
-    grouping, waits = replicas.grouping(), dict[str, Waiting]()
-    for number, arrival in enumerate(arrivals):
-        waits[arrival.request] = replace(arrival, arrived_at=number * 0.001)
-        grouping.arrived(waits[arrival.request])
-    now = len(arrivals) * 0.001 + LIMITS.window_s
+def test_whose_turn_it_is_is_older_than_all_who_could_go_there_and_still_wait(arrivals: list[Waiting], room: list[int]) -> None:
+    replicas = Replicas(dict(RANKS), tokens=500)
+    grouping = replicas.grouping()
+    waits = {one.request: replace(one, arrived_at=number * 0.001) for number, one in enumerate(arrivals)}
+    arrive(grouping, *waits.values())
     for turn in range(20):
-        replicas.spare = {replica: room[(turn + index) % len(room)] for index, replica in enumerate("abc")}
-        releases = grouping.tick(now)
-        gone = {request: waits.pop(request) for request in names(releases)}
-        for release in releases:
-            oldest = min(one.arrived_at for one in gone.values() if one.key == release.key)
-            passed = [one for one in waits.values() if release.replica in RANKS[one.key] and one.arrived_at < oldest]
-            assert not passed
-        now += 0.001
+        replicas.seats = {replica: room[(turn + index) % len(room)] for index, replica in enumerate("abc")}
+        grouping.roomier("abc"[turn % 3])
+        for release in (releases := grouping.tick(1.0 + turn / 1000)):
+            first = waits[release.requests[0]]
+            turn_of = min(one.arrived_at for one in waits.values() if one is first or one.key == first.key is not None)
+            left = [one for one in waits.values() if one.request not in names(releases)]
+            assert not [one for one in left if release.replica in RANKS[one.key] and one.arrived_at < turn_of]
+        for request in names(releases):
+            del waits[request]

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from router.popularity import REMEMBERED, Popularity
-
-
-@dataclass
-class Clock:
-    now: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from router.popularity import HALF_LIFE_S, Popularity
+from tests.unit.router.clock import Clock
 
 
 def asked(popularity: Popularity, **counts: int) -> None:
@@ -27,10 +20,10 @@ def test_a_share_is_that_of_all_requests_less_what_may_be_chance() -> None:
     popularity = Popularity(Clock())
     asked(popularity, hot=400, warm=100)
     for _ in range(500):
-        popularity.asked("")
+        popularity.asked(None)
     assert popularity.share("hot") == pytest.approx((400 - 40) / 1000)
     assert popularity.share("warm") == pytest.approx((100 - 20) / 1000)
-    assert popularity.share("unknown") == popularity.share("") == 0
+    assert popularity.share("unknown") == 0
 
 
 def test_a_few_requests_are_no_sign_of_popularity() -> None:
@@ -40,29 +33,52 @@ def test_a_few_requests_are_no_sign_of_popularity() -> None:
     assert popularity.share("key") == 0
 
 
-def test_what_was_asked_for_long_ago_counts_no_more() -> None:
+def test_what_was_asked_for_a_half_life_ago_counts_half() -> None:
     clock = Clock()
-    popularity = Popularity(clock, half_life_s=10.0)
+    popularity = Popularity(clock)
     asked(popularity, before=400)
-    clock.now += 60.0
+    clock.now += HALF_LIFE_S
+    asked(popularity, now=200)
+    assert popularity.share("before") == popularity.share("now") == pytest.approx((200 - 2 * 200**0.5) / 400)
+
+
+def test_what_was_asked_for_long_ago_is_forgotten_however_quiet_it_was_since() -> None:
+    clock = Clock()
+    popularity = Popularity(clock)
+    asked(popularity, before=400)
+    clock.now += 10 * HALF_LIFE_S
     asked(popularity, now=400)
-    assert popularity.share("before") < 0.01
+    assert popularity.share("before") == 0
     assert popularity.share("now") > 0.8
 
 
-def test_time_that_goes_on_for_ever_or_backwards_is_no_trouble() -> None:
+def test_a_grammar_that_nobody_asks_for_any_more_takes_no_memory() -> None:
     clock = Clock()
-    popularity = Popularity(clock, half_life_s=0.001)
-    for step in (0.0, 1.0, 1e9, -1e12, 1.0):
-        clock.now += step
-        asked(popularity, key=100)
-        assert 0 <= popularity.share("key") <= 1
-
-
-def test_of_many_keys_the_popular_ones_are_remembered() -> None:
-    popularity = Popularity(Clock())
-    asked(popularity, hot=100)
-    for number in range(REMEMBERED + 1):
+    popularity = Popularity(clock)
+    for number in range(100):
         popularity.asked(str(number))
-    assert len(popularity._counts) <= REMEMBERED
-    assert popularity.share("hot") > 0
+    clock.now += HALF_LIFE_S
+    popularity.asked("now")
+    assert set(popularity._counts) == {"now"}
+
+
+@given(st.lists(st.tuples(st.floats(-1e12, 1e12), st.sampled_from([None, "x", "y"]), st.integers(1, 50)), max_size=20))
+def test_shares_are_shares_wherever_the_clock_jumps(steps: list[tuple[float, str | None, int]]) -> None:
+    clock = Clock()
+    popularity = Popularity(clock)
+    for step, key, count in steps:
+        clock.now += step
+        for _ in range(count):
+            popularity.asked(key)
+        assert 0 <= popularity.share("x") + popularity.share("y") <= 1
+        assert popularity._total == popularity._counts.total()
+
+
+def test_a_clock_that_is_set_back_does_not_keep_what_was_popular() -> None:
+    clock = Clock()
+    popularity = Popularity(clock)
+    asked(popularity, before=400)
+    for _ in range(10):
+        clock.now -= HALF_LIFE_S
+        asked(popularity, now=100)
+    assert popularity.share("before") == 0

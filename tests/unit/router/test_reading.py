@@ -11,11 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model_service.messages import Call, Endpoint
-from router.load import LoadReport
-from router.reading import CallFacts, read_call, read_report
+from router.reading import LONGEST, CallFacts, read_call, read_report
+from router.replica_load import LoadReport
 
-ANYTHING = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.lists(st.integers(), max_size=1)
-STATS = ["taken_at", "running", "waiting", "outstanding_prefill_tokens", "resident_keys", "mask_ms", "step_ms", "step_tokens", "colour"]
+HUGE = 10**400
+ANYTHING = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.just(HUGE),
+    st.just(-HUGE),
+    st.floats(),
+    st.text(max_size=3),
+    st.lists(st.integers(), max_size=1),
+)
+STATS = ["taken_at", "requests", "prefill_tokens", "step_ms", "step_tokens", "colour"]
 
 
 @dataclass
@@ -38,18 +48,26 @@ def test_other_arguments_say_nothing() -> None:
 @given(ANYTHING, ANYTHING, ANYTHING, ANYTHING)
 def test_a_call_may_say_anything(prompt: object, forced: object, prefix: object, avoid: object) -> None:
     facts = read_call([Said(prompt, forced, prefix, avoid)])
-    assert isinstance(facts.prefix, str)
-    assert facts.tokens >= 0
+    assert facts.prefix is None or (isinstance(facts.prefix, str) and facts.prefix)
+    assert 0 <= facts.tokens <= 2 * LONGEST
     assert isinstance(facts.avoid, str)
 
 
 def test_a_report_is_read_from_what_the_model_deployment_says() -> None:
-    stats = {"taken_at": 12.5, "running": 3, "outstanding_prefill_tokens": 700, "step_tokens": 8192}
-    assert read_report("a", stats) == LoadReport("a", 12.5, 3, 0, 700, step_tokens=8192)
+    stats = {"taken_at": 12.5, "requests": 3, "prefill_tokens": 700, "step_tokens": 8192, "step_ms": 11.5}
+    assert read_report("a", stats) == LoadReport("a", 12.5, 3, 700, step_ms=11.5, step_tokens=8192)
 
 
 @pytest.mark.parametrize(
-    "stats", [{}, {"running": 3}, {"taken_at": 1.0}, {"taken_at": math.nan, "running": 1}, {"taken_at": "now", "running": 1}]
+    "stats",
+    [
+        {},
+        {"requests": 3},
+        {"taken_at": 1.0},
+        {"taken_at": math.nan, "requests": 1},
+        {"taken_at": "now", "requests": 1},
+        {"taken_at": HUGE, "requests": 1},
+    ],
 )
 def test_a_report_without_its_time_or_its_requests_is_none(stats: dict[str, Any]) -> None:
     assert read_report("a", stats) is None
@@ -58,4 +76,7 @@ def test_a_report_without_its_time_or_its_requests_is_none(stats: dict[str, Any]
 @given(st.dictionaries(st.sampled_from(STATS), ANYTHING))
 def test_a_replica_may_say_anything(stats: dict[str, Any]) -> None:
     report = read_report("a", stats)
-    assert report is None or (report.running >= 0 and math.isfinite(report.step_ms))
+    assert report is None or all(
+        0 <= said <= LONGEST for said in (report.requests, report.prefill_tokens, report.step_ms, report.step_tokens)
+    )
+    assert report is None or math.isfinite(report.taken_at)

@@ -10,12 +10,12 @@ from random import Random
 import pytest
 
 from router.dispatcher import Dispatched, Dispatcher
-from router.fleet import Fleet, Member
+from router.fleet import Fleet
 from router.grouping import Release
 from router.parameters import Parameters
 from router.waiting_room import WaitingRoom
 
-LIMITS = Parameters(window_s=0.001, prefill_budget=100, patience_s=0.05, seat_patience_s=0.1, retry_s=0.001)
+LIMITS = Parameters(prefill_budget=100, seats=8, longest_wait_s=0.1, retry_s=0.001)
 
 
 class Recorded(Dispatcher):
@@ -25,7 +25,7 @@ class Recorded(Dispatcher):
         super().__init__(Random(5), lambda: 1000.0, LIMITS)
         self.ticks: list[list[Release]] = []
         self.broken = False
-        self.adopt(Fleet(map(Member, "abc")))
+        self.adopt(Fleet("abc"))
 
     def tick(self, now: float) -> list[Release]:
         if self.broken:
@@ -54,7 +54,8 @@ def room(policy: Recorded, failures: list[Exception]) -> Iterator[WaitingRoom]:
 
 
 async def test_a_request_alone_is_released_in_the_next_turn(room: WaitingRoom, policy: Recorded) -> None:
-    assert await room.released(Dispatched("one", "key", 10)) == policy.ranks(Dispatched("any", "key"))[0]
+    (home,) = policy.ranks(Dispatched("any", "key"), 1)
+    assert await room.released(Dispatched("one", "key", 10)) == home
     assert len(policy.ticks) == 1
 
 
@@ -69,16 +70,17 @@ async def test_a_group_is_released_together(room: WaitingRoom, policy: Recorded)
     assert [release.requests for releases in policy.ticks for release in releases] == [tuple("vwxyz")]
 
 
-async def test_what_has_no_room_is_asked_for_again_until_patience_ends(room: WaitingRoom, policy: Recorded) -> None:
-    replicas = await asyncio.gather(*(room.released(Dispatched(str(number), "key", 80)) for number in range(20)))
+async def test_who_finds_no_seat_asks_again_until_the_longest_wait_ends(room: WaitingRoom, policy: Recorded) -> None:
+    seats = 3 * int(LIMITS.seats)
+    replicas = await asyncio.gather(*(room.released(Dispatched(str(number), "key", 80)) for number in range(seats + 6)))
+    assert {replica: replicas[:seats].count(replica) for replica in "abc"} == dict.fromkeys("abc", 8)
     assert None not in replicas
-    assert len(set(replicas)) > 1
-    assert len(policy.ticks) > 1
+    assert len(policy.ticks) > 2
 
 
 async def test_what_finds_no_seat_goes_when_one_is_free_and_not_by_the_clock(failures: list[Exception]) -> None:
-    policy = Dispatcher(Random(5), lambda: 1000.0, replace(LIMITS, seats=1, seat_patience_s=600, retry_s=60))
-    policy.adopt(Fleet([Member("a")]))
+    policy = Dispatcher(Random(5), lambda: 1000.0, replace(LIMITS, seats=1, longest_wait_s=600, retry_s=60))
+    policy.adopt(Fleet("a"))
     room = WaitingRoom(policy, failures.append)
     policy.sent(Dispatched("there"), "a")
     waits = asyncio.create_task(room.released(Dispatched("waits", "key", 10)))
@@ -92,12 +94,13 @@ async def test_what_finds_no_seat_goes_when_one_is_free_and_not_by_the_clock(fai
 
 
 async def test_who_is_cancelled_leaves_and_the_others_go(room: WaitingRoom, policy: Recorded) -> None:
+    (home,) = policy.ranks(Dispatched("any", "key"), 1)
     leaving = asyncio.create_task(room.released(Dispatched("leaves", "key", 10)))
     staying = asyncio.create_task(room.released(Dispatched("stays", "key", 10)))
     await asyncio.sleep(0)
     assert len(room) == 2
     leaving.cancel()
-    assert await staying == policy.ranks(Dispatched("any", "key"))[0]
+    assert await staying == home
     assert leaving.cancelled()
     policy.gone("stays")
     assert len(policy) == 0

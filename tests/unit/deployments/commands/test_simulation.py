@@ -44,7 +44,7 @@ def test_large_figures_are_shown_whole_on_a_narrow_terminal() -> None:
 def test_a_heuristic_can_be_taken_out(tmp_path: Path) -> None:
     written = tmp_path / "out.json"
     one = [*TINY, "--scenario", "cpu", "--json", str(written)]
-    assert CliRunner().invoke(app, [*one, "--without", "bound", "--without", "popularity"]).exit_code == 0
+    assert CliRunner().invoke(app, [*one, "--without", "bound", "--without", "slack"]).exit_code == 0
     with pytest.raises(SimulationFailed, match="bound"):
         simulate(scenarios(Size(2, 5, 0.5, 1.0), 0, only="steady"), 0, lambda *_: None, ["nonsense"])
 

@@ -116,7 +116,7 @@ def test_an_engine_that_hangs_takes_requests_and_answers_none() -> None:
 
 def test_popularity_follows_the_exponent() -> None:
     drawn = arrivals(Traffic(10, 2000, 100, zipf=1.0, unkeyed=0.2), 1)
-    count = [sum(one.key == f"schema-{rank}" for one in drawn) for rank in (0, 1)]
+    count = [sum(one.key == f"schema-1-{rank}" for one in drawn) for rank in (0, 1)]
     assert sum(one.key is None for one in drawn) == pytest.approx(0.2 * len(drawn), rel=0.1)
     assert count[0] == pytest.approx(2 * count[1], rel=0.15)
     assert [one.at_s for one in drawn] == sorted(one.at_s for one in drawn)
@@ -124,7 +124,7 @@ def test_popularity_follows_the_exponent() -> None:
 
 def test_a_burst_comes_in_handfuls_of_one_grammar() -> None:
     drawn = arrivals(Traffic(2, 0, 10, bursts=[Burst(1.0, 40, 3, 0.2, 16)]), 1)
-    assert {one.key for one in drawn} == {"schema-3"}
+    assert {one.key for one in drawn} == {"schema-1-3"}
     assert [sum(one.at_s == at_s for one in drawn) for at_s in sorted({one.at_s for one in drawn})] == [16, 16, 8]
 
 
