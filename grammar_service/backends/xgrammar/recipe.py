@@ -13,6 +13,7 @@ from grammar_service.backends.choice import choice_grammar, choices_of
 from grammar_service.backends.patterns import with_length_patterns
 from grammar_service.backends.xgrammar.support import allow_list, lone_xgrammar_faults
 from grammar_service.errors import InvalidGrammar
+from grammar_service.guards.plan import Plan, plan_of
 from grammar_service.regexes.dialect import Dialect
 from grammar_service.regexes.regex import parse_regex
 from grammar_service.schema.fault import AllowList
@@ -25,11 +26,12 @@ _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|.)")
 
 
 class Recipe(msgspec.Struct, frozen=True):
-    """`text` is what the library's function for that kind takes."""
+    """`text` is what the library's function for that kind takes; `plan` is for the guard beside its matchers."""
 
     kind: str
     text: str
     whitespace: str
+    plan: Plan | None = None
 
     @property
     def is_bounded(self) -> bool:
@@ -40,12 +42,12 @@ class Recipe(msgspec.Struct, frozen=True):
         return self.kind in JSON_KINDS and self.whitespace == FLEXIBLE
 
 
-JSON_OBJECT = Recipe(GrammarKind.JSON_OBJECT, '{"type": "object"}', STANDARD)
+JSON_OBJECT = Recipe(GrammarKind.JSON_OBJECT, '{"type": "object"}', STANDARD, Plan())
 
 
 def recipe_of(spec: GrammarSpec) -> Recipe:
     """Raises InvalidGrammar, UnsupportedGrammar, GrammarTooLarge: as the readers of the kinds do."""
-    return Recipe(spec.kind.value, _library_text(spec), spec.whitespace)
+    return Recipe(spec.kind.value, _library_text(spec), spec.whitespace, _plan(spec))
 
 
 def compiled(recipe: Recipe, compiler: xgrammar.GrammarCompiler) -> xgrammar.CompiledGrammar:
@@ -95,6 +97,16 @@ def _library_text(spec: GrammarSpec) -> str:
             return text_of(to_library_format(spec.text, _ebnf_of(spec.whitespace), spec.closed))
         case GrammarKind.LARK:
             raise InvalidGrammar("Lark grammars are not for this backend")
+
+
+def _plan(spec: GrammarSpec) -> Plan | None:
+    match spec.kind:
+        case GrammarKind.JSON_SCHEMA:
+            return plan_of(parse_schema(spec.text, spec.closed).form_for(allow_list(spec)).document)
+        case GrammarKind.JSON_OBJECT:
+            return JSON_OBJECT.plan
+        case _:
+            return None
 
 
 class _Layout(TypedDict):
