@@ -3,109 +3,160 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import IntEnum, auto
 from typing import NamedTuple
 
 from grammar_service.guards.escapes import read
+from grammar_service.guards.item_set import ItemSet, Numbers
 from grammar_service.guards.name_tokens import NameTokens
 from grammar_service.guards.names import Names
+from grammar_service.guards.places import FREE, Place
 
 _STRUCTURE = re.compile(rb'["{}\[\],]')
+_STRUCTURE_OR_NUMBER = re.compile(rb'["{}\[\],\-0-9]')
+_STRING_END = re.compile(rb'["\\]')
+_NUMBER = re.compile(rb"[-+.0-9]*")
 
 
 class Where(IntEnum):
-    """OUTSIDE: of strings, where no name comes next. BEFORE_NAME: in an object, behind its `{` or a comma."""
+    """OUTSIDE: of strings, where no name comes next. BEFORE_NAME: in an object, behind its `{` or a comma. ITEM, NUMBER: in an array where
+    nothing may come twice. STRING: any other string that is no name."""
 
     OUTSIDE = auto()
     BEFORE_NAME = auto()
     NAME = auto()
+    ITEM = auto()
+    NUMBER = auto()
     STRING = auto()
 
 
 class Open(NamedTuple):
-    """An open object with its names, or an array (None), inside of others."""
+    """An open object with its names, or an array, with its items where none may come twice; its place, and what it is in."""
 
     names: Names | None
+    items: ItemSet | None
+    place: int
     outer: Open | None
 
 
 class Cursor(NamedTuple):
-    """`name`: as much as is known of the name that is being written; `pending`: an escape that has begun in it, or in another string."""
+    """`text`: as much as is known of the name or item that is being written; `pending`: an escape that has begun in it, or in another
+    string. `place`: that of the value that comes next or is being written."""
 
     where: Where = Where.OUTSIDE
     open: Open | None = None
-    name: bytes = b""
+    text: bytes = b""
     pending: bytes = b""
+    place: int = FREE
 
 
-START = Cursor()
-Added = list[tuple[Names, bytes]]
-"""Names that are complete, with their objects."""
+Added = list[tuple[Names | Numbers, bytes]]
+"""Names and items that are complete, with what holds those of their object or array."""
 
 
 class Follower:
-    """Follows texts that a grammar of JSON allows; its cursors are never changed."""
+    """Follows texts that a grammar of JSON allows; its cursors are never changed. `places`: of its schema, none where all is FREE."""
 
-    def __init__(self, tokens: NameTokens) -> None:
+    def __init__(self, tokens: NameTokens, places: Sequence[Place] = ()) -> None:
         self._tokens = tokens
+        self._places = places
 
-    def advance(self, cursor: Cursor, text: bytes, added: Added) -> Cursor | None:
-        """The cursor after more text, whose names go to `added`; None where one of them repeats another of its object."""
-        at, (where, inside, name, pending) = 0, cursor
-        while at < len(text):
-            if where is Where.STRING:
-                pending, at = _behind_string(pending, text, at)
-                where = Where.STRING if at < 0 else Where.OUTSIDE
-            elif where is Where.NAME:
-                piece = read(pending, text, at)
-                name, pending, at = name + piece.text, piece.pending, piece.end + 1
-                if piece.end >= 0:
-                    if not _add(inside, name, added):
-                        return None
-                    where, name = Where.OUTSIDE, b""
-            else:
-                found = _STRUCTURE.search(text, at)
-                if found is None:
-                    break
-                at = found.end()
-                where, inside = self._behind(found[0], where, inside)
-            if at <= 0:
-                break
-        return Cursor(where, inside, name, pending)
+    def start(self) -> Cursor:
+        return Cursor(place=0 if self._places else FREE)
 
-    def _behind(self, sign: bytes, where: Where, inside: Open | None) -> tuple[Where, Open | None]:
-        match sign:
+    def advance(self, cursor: Cursor, piece: bytes, added: Added) -> Cursor | None:
+        """The cursor after more text, whose names and items go to `added`; None where one of them is there already, or would have to be."""
+        at = 0
+        after: Cursor | None
+        while 0 <= at < len(piece):
+            match cursor.where:
+                case Where.STRING:
+                    after, at = _in_string(cursor, piece, at)
+                case Where.NAME | Where.ITEM:
+                    after, at = self._in_text(cursor, piece, at, added)
+                case Where.NUMBER:
+                    after, at = _in_number(cursor, piece, at, added)
+                case _:
+                    after, at = self._outside(cursor, piece, at)
+            if after is None:
+                return None
+            cursor = after
+        return None if cursor.where is Where.NUMBER and _is_stuck(cursor, added) else cursor
+
+    def _in_text(self, cursor: Cursor, piece: bytes, at: int, added: Added) -> tuple[Cursor | None, int]:
+        where, inside, text, pending, place = cursor
+        read_on = read(pending, piece, at)
+        text += read_on.text
+        if read_on.end < 0:
+            return Cursor(where, inside, text, read_on.pending, place), -1
+        assert inside is not None, "a name or an item is in something"
+        held = inside.names if inside.items is None else inside.items.strings
+        if held is None or not _add(held, text, added):
+            return None, -1
+        if where is Where.NAME and inside.place != FREE:
+            there = self._places[inside.place]
+            place = there.names.get(text.decode("utf-8", "surrogatepass"), there.others)
+        return Cursor(Where.OUTSIDE, inside, place=place), read_on.end + 1
+
+    def _outside(self, cursor: Cursor, piece: bytes, at: int) -> tuple[Cursor, int]:
+        where, inside, _, _, place = cursor
+        distinct = inside is not None and inside.items is not None
+        found = (_STRUCTURE_OR_NUMBER if distinct else _STRUCTURE).search(piece, at)
+        if found is None:
+            return cursor, -1
+        match found[0]:
             case b'"':
-                return (Where.NAME if where is Where.BEFORE_NAME else Where.STRING), inside
+                here = Where.NAME if where is Where.BEFORE_NAME else Where.ITEM if distinct else Where.STRING
+                return Cursor(here, inside, place=place), found.end()
             case b"{":
-                return Where.BEFORE_NAME, Open(Names(self._tokens), inside)
+                return Cursor(Where.BEFORE_NAME, Open(Names(self._tokens), None, place, inside)), found.end()
             case b"[":
-                return Where.OUTSIDE, Open(None, inside)
+                there = self._places[place] if place != FREE else None
+                items = ItemSet(self._tokens, there.distinct) if there is not None and there.distinct is not None else None
+                return Cursor(open=Open(None, items, place, inside), place=there.items if there is not None else FREE), found.end()
             case b",":
-                return (Where.BEFORE_NAME if inside is not None and inside.names is not None else Where.OUTSIDE), inside
+                return self._behind_comma(inside), found.end()
+            case b"}" | b"]":
+                return Cursor(open=None if inside is None else inside.outer), found.end()
             case _:
-                return Where.OUTSIDE, None if inside is None else inside.outer
+                return Cursor(Where.NUMBER, inside), found.start()
+
+    def _behind_comma(self, inside: Open | None) -> Cursor:
+        if inside is None or inside.names is not None:
+            return Cursor(Where.OUTSIDE if inside is None else Where.BEFORE_NAME, inside)
+        return Cursor(open=inside, place=self._places[inside.place].items if inside.place != FREE else FREE)
 
 
-def _add(inside: Open | None, name: bytes, added: Added) -> bool:
-    """Whether the name is new to the object; then it is one of the added ones."""
-    names = inside.names if inside is not None else None
-    if names is None:
-        return True
-    if name in names or any(names is others and name == other for others, other in added):
-        return False
-    added.append((names, name))
-    return True
-
-
-_STRING_END = re.compile(rb'["\\]')
-
-
-def _behind_string(pending: bytes, text: bytes, at: int) -> tuple[bytes, int]:
-    """The backslash that the text ends in, and where the text goes on behind the string; -1 where it does not end."""
-    at += len(pending)
-    while (found := _STRING_END.search(text, at)) is not None:
+def _in_string(cursor: Cursor, piece: bytes, at: int) -> tuple[Cursor, int]:
+    at += len(cursor.pending)
+    while (found := _STRING_END.search(piece, at)) is not None:
         if found[0] == b'"':
-            return b"", found.end()
+            return Cursor(open=cursor.open), found.end()
         at = found.end() + 1
-    return b"\\" if at > len(text) else b"", -1
+    return Cursor(Where.STRING, cursor.open, pending=b"\\" if at > len(piece) else b""), -1
+
+
+def _in_number(cursor: Cursor, piece: bytes, at: int, added: Added) -> tuple[Cursor | None, int]:
+    """Exponents would write one number in endlessly many ways that end alike: they are not allowed."""
+    found = _NUMBER.match(piece, at)
+    end = found.end() if found is not None else at
+    text, inside = cursor.text + piece[at:end], cursor.open
+    if end == len(piece):
+        return Cursor(Where.NUMBER, inside, text), -1
+    if inside is None or inside.items is None or piece[end : end + 1] in b"eE" or not _add(inside.items.numbers, text, added):
+        return None, -1
+    return Cursor(open=inside), end
+
+
+def _is_stuck(cursor: Cursor, added: Added) -> bool:
+    items = cursor.open.items if cursor.open is not None else None
+    return items is not None and items.is_stuck(cursor.text, [text for held, text in added if held is items.numbers])
+
+
+def _add(held: Names | Numbers, text: bytes, added: Added) -> bool:
+    """Whether it is new there; then it is one of the added ones."""
+    if text in held or any(held is others and held.is_same(text, other) for others, other in added):
+        return False
+    added.append((held, text))
+    return True

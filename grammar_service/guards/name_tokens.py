@@ -14,9 +14,16 @@ from grammar_service.guards.escapes import read
 
 Row = npt.NDArray[np.int32]
 _SPACES = b" \t\n\r"
+_AFTER_NUMBERS = b" \t\n\r,]"
 _IN_ESCAPES = b'"\\/bfnrtu0123456789abcdefABCDEF'
 _SURROGATE = len(b"\\ud83d")
-_WHOLE_NAME = re.compile(rb'[{,][ \t\n\r]*"(?:[^"\\]|\\.)*"[ \t\n\r]*(?::|\Z)', re.DOTALL)
+_WHOLE = re.compile(rb'[{\[,][ \t\n\r]*"(?:[^"\\]|\\.)*"[ \t\n\r]*(?:[:,\]]|\Z)', re.DOTALL)
+_NUMERIC = re.compile(
+    rb"(?:[0-9.]*[0-9][ \t\n\r,\]].*"  # a number that ends
+    rb"|[ \t\n\r,\[]*[-0-9.]*[eE][-+0-9]*(?:[ \t\n\r,\]].*)?"  # one with an exponent
+    rb"|(?:.*[ \t\n\r,\[])?-?0)\Z",  # one that is zero
+    re.DOTALL,
+)
 
 
 class TokenSet(NamedTuple):
@@ -55,14 +62,17 @@ class NameTokens:
 
     `closing`: by the end of a name, the tokens that begin with it and close it. `opening`: by a whole name, the tokens that begin with it,
     quotes included. `several`: the tokens that may begin and close a name behind the end of something else. `longest`: bytes of the longest
-    end of a name.
+    end of a name. What is said of names holds of strings in arrays too. `after_numbers`: the tokens that begin with what ends a number;
+    `numeric`: those that end one later on, are or begin a zero, or have an exponent.
     """
 
     def __init__(self, vocabulary: Sequence[bytes]) -> None:
         quoted = [(token, text) for token, text in enumerate(vocabulary) if b'"' in text]
         self.closing = _grouped((token, _closed(text, 0)) for token, text in quoted)
         self.opening = _grouped((token, _closed(text, text.index(b'"') + 1)) for token, text in quoted if text.lstrip(_SPACES)[:1] == b'"')
-        self.several = token_set(token for token, text in quoted if _WHOLE_NAME.search(text))
+        self.several = token_set(token for token, text in quoted if _WHOLE.search(text))
+        self.after_numbers = token_set(token for token, text in enumerate(vocabulary) if text[:1] in _AFTER_NUMBERS and text)
+        self.numeric = token_set(token for token, text in enumerate(vocabulary) if text and _NUMERIC.match(text))
         self.longest = max(map(len, self.closing), default=0)
         self._vocabulary = vocabulary
         self._by_first: dict[int, list[int]] = defaultdict(list)

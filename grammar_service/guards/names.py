@@ -1,4 +1,4 @@
-"""The names that one open object has."""
+"""The names that one open object has, or the strings of an array where none may come twice."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ class Names:
 
     def __bool__(self) -> bool:
         return bool(self._held)
+
+    @staticmethod
+    def is_same(name: bytes, other: bytes) -> bool:
+        return name == other
 
     def repeating(self, begun: bytes) -> Sequence[TokenSet]:
         """The tokens that make one of them of a name that has begun so."""

@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
+from grammar_service.errors import UnsupportedGrammar
 from grammar_service.guards.guard import Guard
 from grammar_service.guards.name_tokens import NameTokens
 from grammar_service.guards.open_objects import has_open_objects, may_run_out
+from grammar_service.guards.places import Place, places_of
+from grammar_service.schema.fault import Fault
 from grammar_service.schema.json_text import Json
+from grammar_service.schema.keywords import mapped
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of a grammar whose objects may have names that it does not list: no object has one twice."""
+    """Of a grammar whose objects may have names that it does not list: no object has one twice. `places`: where no item may come twice."""
+
+    places: tuple[Place, ...] = ()
 
     def guard(self, tokens: NameTokens) -> Guard:
         """For one request, at the start of its text."""
-        return Guard(tokens)
+        return Guard(tokens, self.places)
 
 
 def plan_of(document: Json) -> Plan | None:
-    """For a schema document that a backend enforces, None where there is nothing to guard, or where a guard might leave nothing."""
-    return Plan() if has_open_objects(document) and not may_run_out(document) else None
+    """For a schema document that a backend enforces with its guard, None where there is nothing to guard, or where a guard might leave
+    nothing. Raises UnsupportedGrammar: `guard_faults` has a fault."""
+    places, runs_out = places_of(document), may_run_out(document)
+    if places and runs_out:
+        raise UnsupportedGrammar("`uniqueItems` is not enforced beside objects that may run out of names")
+    return Plan(places) if places or (has_open_objects(document) and not runs_out) else None
+
+
+def guard_faults(document: Json) -> Iterator[Fault]:
+    """What of a document in normal form no guard enforces, though it is for guards."""
+    try:
+        plan_of(document)
+    except UnsupportedGrammar as error:
+        yield Fault(error.pointer, error.message)
+
+
+def without_guarded(schema: Json) -> Json:
+    """A copy without the keywords that guards enforce; recursion is bounded by `parse_json`'s nesting."""
+    if not isinstance(schema, dict):
+        return schema
+    return {keyword: value for keyword, value in mapped(schema, without_guarded).items() if keyword != "uniqueItems"}

@@ -66,7 +66,8 @@ class Walker:
         return int(self._chance.choice(np.flatnonzero(np.unpackbits(self._row.view(np.uint8), bitorder="little"))))
 
     def _allowed(self, tokens: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        return tokens[(self._row[tokens >> 5] >> (tokens & 31) & 1).astype(bool)]
+        allowed: npt.NDArray[np.intp] = tokens[(self._row[tokens >> 5] >> (tokens & 31) & 1).astype(bool)]
+        return allowed
 
 
 def is_valid(text: str, schema: dict[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from grammar_service.backends.llguidance.source import LibrarySource
 from grammar_service.backends.llguidance.support import llguidance_faults
 from grammar_service.backends.patterns import with_patterns, with_plain_names
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload, Fault
-from grammar_service.guards.plan import plan_of
+from grammar_service.guards.plan import plan_of, without_guarded
 from grammar_service.regexes.dialect import Dialect
 from grammar_service.regexes.regex import parse_regex
 from grammar_service.regexes.syntax import Regex
@@ -60,7 +60,7 @@ class LlguidanceBackend:
         if spec.kind is not GrammarKind.JSON_SCHEMA:
             return None
         schema = parse_schema(spec.text, spec.closed).form_for(llguidance_faults).document
-        text = text_of(with_patterns(with_plain_names(schema), Regex.anchored))
+        text = text_of(with_patterns(with_plain_names(without_guarded(schema)), Regex.anchored))
         return LibrarySource(msgspec.Raw(text.encode("utf-8")), plan_of(schema)).to_text()
 
     def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, library_source: str | None = None) -> CompiledPayload:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grammar_service.errors import GrammarError
+from grammar_service.guards.plan import guard_faults
 from grammar_service.regexes.dialect import Dialect
 from grammar_service.regexes.other_strings import MAX_EXCLUDED_LENGTH
 from grammar_service.regexes.regex import parse_regex
@@ -40,6 +41,7 @@ _ALLOWED = frozenset(
         "prefixItems",
         "minItems",
         "maxItems",
+        "uniqueItems",
         "properties",
         "required",
         "additionalProperties",
@@ -55,6 +57,7 @@ def llguidance_faults(document: Schema, rewritten: bool = False) -> Iterator[Fau
 
     `rewritten`: patterns match no named properties, and nothing is composed.
     """
+    yield from guard_faults(document)
     schemas = list(walk(document))
     composed = not rewritten and any(composes(schema) for _, schema in schemas)
     for pointer, schema in schemas:

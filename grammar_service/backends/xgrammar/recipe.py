@@ -13,7 +13,7 @@ from grammar_service.backends.choice import choice_grammar, choices_of
 from grammar_service.backends.patterns import with_length_patterns
 from grammar_service.backends.xgrammar.support import allow_list, lone_xgrammar_faults
 from grammar_service.errors import InvalidGrammar
-from grammar_service.guards.plan import Plan, plan_of
+from grammar_service.guards.plan import Plan, plan_of, without_guarded
 from grammar_service.regexes.dialect import Dialect
 from grammar_service.regexes.regex import parse_regex
 from grammar_service.schema.fault import AllowList
@@ -149,4 +149,4 @@ def _ebnf(grammar: xgrammar.Grammar) -> str:
 
 
 def _schema_text(schema: JsonSchema, faults_of: AllowList) -> str:
-    return text_of(with_length_patterns(schema.form_for(faults_of).document))
+    return text_of(with_length_patterns(without_guarded(schema.form_for(faults_of).document)))

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from grammar_service.errors import UnsupportedGrammar
+from grammar_service.guards.distinct_items import Items
 from grammar_service.guards.name_language import never_runs_out
-from grammar_service.guards.plan import plan_of
+from grammar_service.guards.places import FREE
+from grammar_service.guards.plan import guard_faults, plan_of
 from grammar_service.regexes.string_set import StringSet
 
 OBJECT = {"type": "object"}
@@ -57,5 +60,54 @@ def test_there_is_always_one_more_name(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", ["^a$", "^[ab]$", "^[a-z]{1,63}$", "^(a|b+)$", "^a*(b|c)$", "^(a|b)*c$"])
 def test_names_may_run_out(pattern: str) -> None:
     assert not never_runs_out(StringSet.of_pattern(pattern))
-    schema = {"type": "object", "patternProperties": {pattern: True}, "additionalProperties": False}
+    schema: Any = {"type": "object", "patternProperties": {pattern: True}, "additionalProperties": False}
     assert plan_of(schema) is None
+
+
+SET = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+LIST = {"type": "array", "items": {"type": "string"}}
+
+
+def test_places_follow_names_items_references_and_branches() -> None:
+    schema: Any = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/a"}, "b": LIST},
+        "additionalProperties": {"anyOf": [{"type": "null"}, {"type": "array", "items": SET}]},
+        "$defs": {"a": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}, "set": SET}, "additionalProperties": False}},
+    }
+    plan = plan_of(schema)
+    assert plan is not None
+    root, *places = plan.places
+    assert root.names.keys() == {"a", "b"}
+    inner, listed = plan.places[root.names["a"]], plan.places[root.others]
+    assert root.names["b"] == FREE
+    assert inner.names["a"] == root.names["a"]
+    assert plan.places[inner.names["set"]].distinct is Items.WHOLE
+    assert listed.distinct is None
+    assert plan.places[listed.items].distinct is Items.WHOLE
+    assert len(places) == 4
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [SET, LIST]},
+        {"anyOf": [SET, {"const": ["a", "a"]}]},
+        {"anyOf": [{"type": "object", "properties": {"a": SET}, "additionalProperties": False}, {"type": "object"}]},
+        {"type": "object", "properties": {"a": LIST}, "patternProperties": {"^a": SET}, "additionalProperties": False},
+        {"type": "array", "prefixItems": [SET], "items": False},
+        {"type": "array", "uniqueItems": True},
+        {**SET, "items": {"type": "boolean"}},
+        {**SET, "items": {"type": "string", "maxLength": 3}},
+        {**SET, "items": {"type": "string", "pattern": "^[a-z]{1,9}$"}},
+        {**SET, "items": {"type": "integer", "maximum": 3}},
+        {**SET, "items": {"type": "integer", "minimum": -3}},
+        {**SET, "items": {"type": "number", "minimum": 3}},
+        {**SET, "items": {"enum": ["a", "b"]}},
+    ],
+)
+def test_where_a_guard_could_not_tell_or_might_leave_nothing_it_is_refused(schema: Any) -> None:
+    (fault,) = guard_faults(schema)
+    assert fault.message.startswith("`uniqueItems`")
+    with pytest.raises(UnsupportedGrammar):
+        plan_of(schema)

@@ -1,0 +1,72 @@
+"""Items of which there is always one more, so that an array need not have one twice."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from grammar_service.errors import GrammarError
+from grammar_service.guards.name_language import never_runs_out
+from grammar_service.regexes.string_set import StringSet
+from grammar_service.schema.keywords import Schema
+from grammar_service.schema.normal_form.normal import types_of
+from grammar_service.schema.pointer import join
+from grammar_service.schema.references import References
+
+_STRINGS = frozenset({"type", "minLength", "pattern"})
+_NUMBERS = frozenset({"type"})
+_WHOLE = frozenset({"type", "minimum", "exclusiveMinimum"})
+_REASON = "`uniqueItems` is enforced in long arrays of strings without `maxLength` and `format`, or of numbers without upper bound"
+
+
+class Items(Enum):
+    """What the items of an array are, as far as it matters: whether its numbers are whole."""
+
+    WHOLE = "whole"
+    ANY = "any"
+
+
+def items_of(references: References, pointer: str) -> Items | str:
+    """Of the array at a pointer, or why it may run out of items, which are then not for a guard."""
+    array = references.schemas[pointer]
+    if not isinstance(array, dict) or "prefixItems" in array or not isinstance(array.get("items"), dict):
+        return _REASON
+    waiting, found = [join(pointer, "items")], Items.WHOLE
+    seen: set[str] = set()
+    while waiting:
+        at = waiting.pop()
+        schema = references.schemas[at]
+        if at in seen or schema is False:
+            continue
+        seen.add(at)
+        if isinstance(schema, dict) and "$ref" in schema and len(schema) == 1:
+            waiting.append(references.target_of(at))
+        elif isinstance(schema, dict) and isinstance(branches := schema.get("anyOf"), list) and len(schema) == 1:
+            waiting += [join(at, "anyOf", index) for index in range(len(branches))]
+        elif not isinstance(schema, dict) or not _is_endless(schema):
+            return _REASON
+        elif "number" in types_of(schema):
+            found = Items.ANY
+    return found
+
+
+def _is_endless(schema: Schema) -> bool:
+    """Whether a value that has begun can always become endlessly many others."""
+    match types_of(schema):
+        case ["string"]:
+            return schema.keys() <= _STRINGS and _goes_on(schema.get("pattern"))
+        case ["integer"]:
+            bounds = [schema[name] for name in ("minimum", "exclusiveMinimum") if name in schema]
+            return schema.keys() <= _WHOLE and all(isinstance(bound, int) and bound >= 0 for bound in bounds)
+        case ["number"]:
+            return schema.keys() <= _NUMBERS
+        case types:
+            return schema.keys() == {"type"} and bool(types) and set(types) <= {"string", "integer", "number"}
+
+
+def _goes_on(pattern: object) -> bool:
+    if not isinstance(pattern, str):
+        return True
+    try:
+        return never_runs_out(StringSet.of_pattern(pattern))
+    except GrammarError:
+        return False
