@@ -1,5 +1,6 @@
 """`python -m load_tests.guards`: what a guard adds to a step on a vocabulary of 131,072, and random walks to the end through random schemas
-with guards, on both backends. For comparison, the same walks without a guard, to see how often a grammar alone lets a name come twice."""
+with guards, on both backends. For comparison, the same walks without a guard, to see how often a grammar alone lets something
+come twice."""
 
 from __future__ import annotations
 
@@ -80,19 +81,19 @@ def _walked(tokenizer: GrammarTokenizer) -> Iterator[dict[str, Any]]:
                 "walks": len(texts),
                 "invalid": sum(not is_valid(text, schema) for text in texts),
                 "repeating": sum(map(repeats, texts)),
-                "repeating_without": sum(map(repeats, free)),
+                "wrong_without": sum(repeats(text) or not is_valid(text, schema) for text in free),
             }
 
 
 def _targets(rows: list[dict[str, Any]]) -> list[Target]:
     walked = [row for row in rows if row["part"] == "walks"]
-    total = {name: sum(row[name] for row in walked) for name in ("walks", "invalid", "repeating", "repeating_without")}
+    total = {name: sum(row[name] for row in walked) for name in ("walks", "invalid", "repeating", "wrong_without")}
     return [
         *(_slowest(rows, backend, figure) for figure in ("mean", "p99") for backend in BACKENDS),
         Target.at_least("random walks to the end", total["walks"], 2000, ""),
         Target.at_most("walks whose text is not valid", total["invalid"], 0, ""),
         Target.at_most("walks with a name twice", total["repeating"], 0, ""),
-        Target.at_least("of the same walks without a guard, with a name twice", total["repeating_without"], 1, ""),
+        Target.at_least("of as many walks without guards: not valid, or with a name twice", total["wrong_without"], 1, ""),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Random JSON Schemas whose objects have names that the schema does not list."""
+"""Random JSON Schemas that have something to guard: names that the schema does not list, and items of which none may come twice."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 Schema = dict[str, Any]
 _SCALARS: tuple[Schema, ...] = ({"type": "integer"}, {"type": "boolean"}, {"type": "null"}, {"type": "string"}, {"enum": ["a", "b", 1]})
+_ITEMS: tuple[Schema, ...] = ({"type": "string"}, {"type": "integer"}, {"type": "number"}, {"type": "string", "pattern": "^[ab]+"})
 _PATTERNS = ("^a", "b", "^[ab]+$", "^x-")
 
 
@@ -18,12 +19,14 @@ def random_schema(chance: Random, depth: int = 3) -> Schema:
 def _value(chance: Random, depth: int) -> Schema:
     if depth == 0:
         return chance.choice(_SCALARS)
-    match chance.randrange(6):
+    match chance.randrange(7):
         case 0 | 1:
             return _object(chance, depth)
         case 2:
             return {"type": "array", "items": _value(chance, depth - 1), "maxItems": chance.randrange(1, 4)}
         case 3:
+            return {"type": "array", "items": chance.choice(_ITEMS), "uniqueItems": True, "minItems": chance.randrange(4)}
+        case 4:
             return {"anyOf": [_value(chance, depth - 1), {"type": "null"}]}
         case _:
             return chance.choice(_SCALARS)
