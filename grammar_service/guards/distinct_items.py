@@ -1,8 +1,10 @@
-"""Items of which there is always one more, so that an array need not have one twice."""
+"""Items of which it is known whether there is one more, so that an array need not have one twice."""
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Iterator
+
+import msgspec
 
 from grammar_service.errors import GrammarError
 from grammar_service.guards.name_language import never_runs_out
@@ -15,14 +17,15 @@ from grammar_service.schema.references import References
 _STRINGS = frozenset({"type", "minLength", "pattern"})
 _NUMBERS = frozenset({"type"})
 _WHOLE = frozenset({"type", "minimum", "exclusiveMinimum"})
-_REASON = "`uniqueItems` is enforced in long arrays of strings without `maxLength` and `format`, or of numbers without upper bound"
+_REASON = "`uniqueItems` is enforced in long arrays of listed strings, strings that need no end, and numbers without upper bound"
 
 
-class Items(Enum):
-    """What the items of an array are, as far as it matters: whether its numbers are whole."""
+class Items(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the items of an array are, as far as it matters: whether its numbers are `whole`; `listed`: its strings, where it has no other
+    items, sorted; else there is always one more."""
 
-    WHOLE = "whole"
-    ANY = "any"
+    whole: bool = True
+    listed: tuple[str, ...] | None = None
 
 
 def items_of(references: References, pointer: str) -> Items | str:
@@ -30,23 +33,39 @@ def items_of(references: References, pointer: str) -> Items | str:
     array = references.schemas[pointer]
     if not isinstance(array, dict) or "prefixItems" in array or not isinstance(array.get("items"), dict):
         return _REASON
-    waiting, found = [join(pointer, "items")], Items.WHOLE
-    seen: set[str] = set()
+    listed, others = set[str](), list[Schema]()
+    for schema in _alternatives(references, join(pointer, "items")):
+        values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+        if isinstance(values, list):
+            listed.update(value for value in values if isinstance(value, str))
+        if not _is_endless(schema) and not (isinstance(values, list) and all(isinstance(value, str) for value in values)):
+            return _REASON
+        others += [] if isinstance(values, list) else [schema]
+    if not listed:
+        return Items(whole=not any("number" in types_of(schema) for schema in others))
+    least = array.get("minItems", 0)
+    if others or not isinstance(least, int) or least > len(listed):
+        return _REASON
+    return Items(listed=tuple(sorted(listed)))
+
+
+def _alternatives(references: References, start: str) -> Iterator[Schema]:
+    """The schemas without branches and references that a schema comes to."""
+    waiting, seen = [start], set[str]()
     while waiting:
         at = waiting.pop()
         schema = references.schemas[at]
         if at in seen or schema is False:
             continue
         seen.add(at)
-        if isinstance(schema, dict) and "$ref" in schema and len(schema) == 1:
+        if not isinstance(schema, dict):
+            yield {}
+        elif "$ref" in schema and len(schema) == 1:
             waiting.append(references.target_of(at))
-        elif isinstance(schema, dict) and isinstance(branches := schema.get("anyOf"), list) and len(schema) == 1:
+        elif isinstance(branches := schema.get("anyOf"), list) and len(schema) == 1:
             waiting += [join(at, "anyOf", index) for index in range(len(branches))]
-        elif not isinstance(schema, dict) or not _is_endless(schema):
-            return _REASON
-        elif "number" in types_of(schema):
-            found = Items.ANY
-    return found
+        else:
+            yield schema
 
 
 def _is_endless(schema: Schema) -> bool:

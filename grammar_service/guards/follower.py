@@ -78,11 +78,11 @@ class Follower:
                 case Where.NUMBER:
                     after, at = _in_number(cursor, piece, at, added)
                 case _:
-                    after, at = self._outside(cursor, piece, at)
+                    after, at = self._outside(cursor, piece, at, added)
             if after is None:
                 return None
             cursor = after
-        return None if cursor.where is Where.NUMBER and _is_stuck(cursor, added) else cursor
+        return None if _is_stuck(cursor, added) else cursor
 
     def _in_text(self, cursor: Cursor, piece: bytes, at: int, added: Added) -> tuple[Cursor | None, int]:
         where, inside, text, pending, place = cursor
@@ -99,7 +99,7 @@ class Follower:
             place = there.names.get(text.decode("utf-8", "surrogatepass"), there.others)
         return Cursor(Where.OUTSIDE, inside, place=place), read_on.end + 1
 
-    def _outside(self, cursor: Cursor, piece: bytes, at: int) -> tuple[Cursor, int]:
+    def _outside(self, cursor: Cursor, piece: bytes, at: int, added: Added) -> tuple[Cursor | None, int]:
         where, inside, _, _, place = cursor
         distinct = inside is not None and inside.items is not None
         found = (_STRUCTURE_OR_NUMBER if distinct else _STRUCTURE).search(piece, at)
@@ -116,15 +116,17 @@ class Follower:
                 items = ItemSet(self._tokens, there.distinct) if there is not None and there.distinct is not None else None
                 return Cursor(open=Open(None, items, place, inside), place=there.items if there is not None else FREE), found.end()
             case b",":
-                return self._behind_comma(inside), found.end()
+                return self._behind_comma(inside, added), found.end()
             case b"}" | b"]":
                 return Cursor(open=None if inside is None else inside.outer), found.end()
             case _:
                 return Cursor(Where.NUMBER, inside), found.start()
 
-    def _behind_comma(self, inside: Open | None) -> Cursor:
+    def _behind_comma(self, inside: Open | None, added: Added) -> Cursor | None:
         if inside is None or inside.names is not None:
             return Cursor(Where.OUTSIDE if inside is None else Where.BEFORE_NAME, inside)
+        if inside.items is not None and not _has_more(inside.items, b"", b"", added):
+            return None
         return Cursor(open=inside, place=self._places[inside.place].items if inside.place != FREE else FREE)
 
 
@@ -150,8 +152,17 @@ def _in_number(cursor: Cursor, piece: bytes, at: int, added: Added) -> tuple[Cur
 
 
 def _is_stuck(cursor: Cursor, added: Added) -> bool:
+    """Whether the item that is being written can only become one that is there."""
     items = cursor.open.items if cursor.open is not None else None
-    return items is not None and items.is_stuck(cursor.text, [text for held, text in added if held is items.numbers])
+    if items is None or cursor.where not in (Where.ITEM, Where.NUMBER):
+        return False
+    if cursor.where is Where.ITEM:
+        return not _has_more(items, cursor.text, cursor.pending, added)
+    return items.is_stuck(cursor.text, [text for held, text in added if held is items.numbers])
+
+
+def _has_more(items: ItemSet, text: bytes, pending: bytes, added: Added) -> bool:
+    return items.can_become(text, pending, (text for held, text in added if held is items.strings))
 
 
 def _add(held: Names | Numbers, text: bytes, added: Added) -> bool:

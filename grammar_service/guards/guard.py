@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from grammar_service.guards.follower import Added, Cursor, Follower, Open, Where
 from grammar_service.guards.name_tokens import NameTokens, Row, TokenSet, forbid
 from grammar_service.guards.names import Names
@@ -54,6 +56,8 @@ class Guard:
             case Where.BEFORE_NAME if inside.names:
                 for tokens in inside.names.repeating_whole():
                     tokens.clear(row)
+            case Where.ITEM | Where.OUTSIDE if inside.items is not None and inside.items.is_listed:
+                self._take_all_refused(cursor, row)
             case Where.ITEM if inside.items is not None:
                 self._keep_open(cursor, inside.items.strings, row)
             case Where.OUTSIDE | Where.NUMBER if inside.items is not None:
@@ -82,3 +86,15 @@ class Guard:
         for token in tokens.among(row):
             if self._follower.advance(cursor, self._tokens.text(token), []) is None:
                 forbid(row, token)
+
+    def _take_all_refused(self, cursor: Cursor, row: Row) -> None:
+        """Where few tokens are allowed besides blanks."""
+        own = row.copy()
+        self._tokens.blank.clear(own)
+        for word in np.flatnonzero(own).tolist():
+            bits = int(own[word]) & 0xFFFFFFFF
+            while bits:
+                token = word * 32 + (bits & -bits).bit_length() - 1
+                bits &= bits - 1
+                if self._follower.advance(cursor, self._tokens.text(token), []) is None:
+                    forbid(row, token)

@@ -63,7 +63,7 @@ class NameTokens:
     `closing`: by the end of a name, the tokens that begin with it and close it. `opening`: by a whole name, the tokens that begin with it,
     quotes included. `several`: the tokens that may begin and close a name behind the end of something else. `longest`: bytes of the longest
     end of a name. What is said of names holds of strings in arrays too. `after_numbers`: the tokens that begin with what ends a number;
-    `numeric`: those that end one later on, are or begin a zero, or have an exponent.
+    `numeric`: those that end one later on, are or begin a zero, or have an exponent. `blank`: those of whitespace.
     """
 
     def __init__(self, vocabulary: Sequence[bytes]) -> None:
@@ -73,6 +73,7 @@ class NameTokens:
         self.several = token_set(token for token, text in quoted if _WHOLE.search(text))
         self.after_numbers = token_set(token for token, text in enumerate(vocabulary) if text[:1] in _AFTER_NUMBERS and text)
         self.numeric = token_set(token for token, text in enumerate(vocabulary) if text and _NUMERIC.match(text))
+        self.blank = token_set(token for token, text in enumerate(vocabulary) if text and not text.strip(_SPACES))
         self.longest = max(map(len, self.closing), default=0)
         self._vocabulary = vocabulary
         self._by_first: dict[int, list[int]] = defaultdict(list)

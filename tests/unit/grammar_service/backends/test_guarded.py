@@ -48,6 +48,8 @@ DISTINCT: list[dict[str, Any]] = [
         "$defs": {"set": {"type": "array", "items": {"type": "string", "pattern": "^[ab]+"}, "uniqueItems": True}},
     },
     {"type": "array", "items": {"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "string"}, "uniqueItems": True}]}},
+    {"type": "array", "items": {"enum": ["a", "ab", "abb", 'a"', "b\\", "é", "😀", "ba"]}, "uniqueItems": True},
+    {"type": "array", "items": {"enum": ["a", "ab", "abb", "b", "ba", ""]}, "uniqueItems": True, "minItems": 6},
 ]
 
 
@@ -160,6 +162,17 @@ def test_an_item_does_not_come_twice(quoting: GrammarTokenizer) -> None:
     assert {b"1, 1", b"0, 0"} & texts(begun(grammar, "[", quoting), quoting) == {b"1, 1"}
     assert b"0]" not in texts(begun(grammar, "[10,1", quoting), quoting)
     assert b'"' in texts(begun(grammar, '["a","b', quoting), quoting)
+
+
+def test_listed_items_run_out(quoting: GrammarTokenizer) -> None:
+    grammar = grammar_of(schema_spec({**DISTINCT[-1], "minItems": 0}, FLEXIBLE), quoting)
+    assert b"b" not in texts(begun(grammar, '["b","ba","', quoting), quoting)
+    assert {b"b", b"ba"} & texts(begun(grammar, '["b","', quoting), quoting) == {b"b", b"ba"}
+    assert {b'"', b"b", b'b"'} & texts(begun(grammar, '["b","ab","abb","a', quoting), quoting) == {b'"'}
+    all_but_one = '["a","ab","abb","b","ba","'
+    assert texts(begun(grammar, all_but_one, quoting), quoting) >= {b'"', b'"   '}
+    assert b'","' not in texts(begun(grammar, all_but_one, quoting), quoting)
+    assert b"," not in texts(begun(grammar, all_but_one + '"', quoting), quoting)
 
 
 def test_numbers_are_compared_by_value(quoting: GrammarTokenizer) -> None:

@@ -64,8 +64,14 @@ def test_names_may_run_out(pattern: str) -> None:
     assert plan_of(schema) is None
 
 
-SET = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+SET: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
 LIST = {"type": "array", "items": {"type": "string"}}
+
+
+def test_listed_items_may_run_out() -> None:
+    plan = plan_of({**SET, "items": {"anyOf": [{"const": "c"}, {"enum": ["b", "a", "b"]}]}, "minItems": 3})
+    assert plan is not None
+    assert plan.places[0].distinct == Items(listed=("a", "b", "c"))
 
 
 def test_places_follow_names_items_references_and_branches() -> None:
@@ -82,9 +88,9 @@ def test_places_follow_names_items_references_and_branches() -> None:
     inner, listed = plan.places[root.names["a"]], plan.places[root.others]
     assert root.names["b"] == FREE
     assert inner.names["a"] == root.names["a"]
-    assert plan.places[inner.names["set"]].distinct is Items.WHOLE
+    assert plan.places[inner.names["set"]].distinct == Items()
     assert listed.distinct is None
-    assert plan.places[listed.items].distinct is Items.WHOLE
+    assert plan.places[listed.items].distinct == Items()
     assert len(places) == 4
 
 
@@ -103,7 +109,9 @@ def test_places_follow_names_items_references_and_branches() -> None:
         {**SET, "items": {"type": "integer", "maximum": 3}},
         {**SET, "items": {"type": "integer", "minimum": -3}},
         {**SET, "items": {"type": "number", "minimum": 3}},
-        {**SET, "items": {"enum": ["a", "b"]}},
+        {**SET, "items": {"enum": ["a", "b"]}, "minItems": 3},
+        {**SET, "items": {"enum": ["a", 1]}},
+        {**SET, "items": {"anyOf": [{"enum": ["a"]}, {"type": "string"}]}},
     ],
 )
 def test_where_a_guard_could_not_tell_or_might_leave_nothing_it_is_refused(schema: Any) -> None:
