@@ -32,8 +32,9 @@ class Where(IntEnum):
 
 
 class Open(NamedTuple):
-    """An open object with its names, or an array, with its items where none may come twice; its place, and what it is in."""
+    """An open object or array, with its names and items where none may come twice; its place, and what it is in."""
 
+    is_object: bool
     names: Names | None
     items: ItemSet | None
     place: int
@@ -92,7 +93,7 @@ class Follower:
             return Cursor(where, inside, text, read_on.pending, place), -1
         assert inside is not None, "a name or an item is in something"
         held = inside.names if inside.items is None else inside.items.strings
-        if held is None or not _add(held, text, added):
+        if held is not None and not _add(held, text, added):
             return None, -1
         if where is Where.NAME and inside.place != FREE:
             there = self._places[inside.place]
@@ -110,11 +111,12 @@ class Follower:
                 here = Where.NAME if where is Where.BEFORE_NAME else Where.ITEM if distinct else Where.STRING
                 return Cursor(here, inside, place=place), found.end()
             case b"{":
-                return Cursor(Where.BEFORE_NAME, Open(Names(self._tokens), None, place, inside)), found.end()
+                names = None if place != FREE and self._places[place].loose else Names(self._tokens)
+                return Cursor(Where.BEFORE_NAME, Open(True, names, None, place, inside)), found.end()
             case b"[":
                 there = self._places[place] if place != FREE else None
                 items = ItemSet(self._tokens, there.distinct) if there is not None and there.distinct is not None else None
-                return Cursor(open=Open(None, items, place, inside), place=there.items if there is not None else FREE), found.end()
+                return Cursor(open=Open(False, None, items, place, inside), place=there.items if there is not None else FREE), found.end()
             case b",":
                 return self._behind_comma(inside, added), found.end()
             case b"}" | b"]":
@@ -123,7 +125,7 @@ class Follower:
                 return Cursor(Where.NUMBER, inside), found.start()
 
     def _behind_comma(self, inside: Open | None, added: Added) -> Cursor | None:
-        if inside is None or inside.names is not None:
+        if inside is None or inside.is_object:
             return Cursor(Where.OUTSIDE if inside is None else Where.BEFORE_NAME, inside)
         if inside.items is not None and not _has_more(inside.items, b"", b"", added):
             return None

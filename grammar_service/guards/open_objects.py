@@ -6,7 +6,7 @@ from grammar_service.errors import GrammarError
 from grammar_service.guards.name_language import never_runs_out
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import Schema, subschemas, walk
+from grammar_service.schema.keywords import Schema, subschemas
 from grammar_service.schema.normal_form.normal import types_of
 
 _SAYS_ALL = frozenset({"enum", "const", "$ref", "anyOf", "allOf", "oneOf"})
@@ -26,12 +26,8 @@ def has_open_objects(document: Json) -> bool:
     return False
 
 
-def may_run_out(document: Json) -> bool:
-    """Whether some object of the schema may have all the names that it can have. In doubt it may."""
-    return any(isinstance(schema, dict) and _runs_out(schema) for _, schema in walk(document))
-
-
-def _runs_out(schema: Schema) -> bool:
+def may_run_out(schema: Schema) -> bool:
+    """Whether an object of the schema may have all the names that it can have. In doubt it may."""
     patterns = schema.get("patternProperties")
     if not isinstance(patterns, dict) or not patterns or schema.get("additionalProperties", True) is not False:
         return False

@@ -1,4 +1,4 @@
-"""Where in a text arrays must have no item twice: by the names and items that lead there."""
+"""Where in a text arrays must have no item twice, and where objects may run out of names: by the names and items that lead there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.guards.distinct_items import Items, items_of
+from grammar_service.guards.open_objects import may_run_out
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import Schema, subschemas, walk
 from grammar_service.schema.normal_form.disjoint import type_of
@@ -24,12 +25,14 @@ _ANYTHING = "*"
 
 
 class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of a value: where its members are, those without a place of their own at `others`, and its items; `distinct`: no item comes twice."""
+    """Of a value: where its members are, those without a place of their own at `others`, and its items; `distinct`: no item comes twice.
+    `loose`: an object there may run out of names."""
 
     names: dict[str, int] = {}
     others: int = FREE
     items: int = FREE
     distinct: Items | None = None
+    loose: bool = False
 
 
 def places_of(document: Json) -> tuple[Place, ...]:
@@ -39,17 +42,19 @@ def places_of(document: Json) -> tuple[Place, ...]:
         UnsupportedGrammar: what is asked for depends on more than names, or could leave no next item.
     """
     schemas = dict(walk(document))
-    if not any(isinstance(schema, dict) and schema.get("uniqueItems") for schema in schemas.values()):
-        return ()
-    return _Places(References(schemas)).found()
+    unique = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and schema.get("uniqueItems")}
+    loose = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and may_run_out(schema)}
+    return _Places(References(schemas), unique, loose).found() if unique or loose else ()
 
 
 class _Places:
     """The subset construction: a place is the set of all schemas that the value there may have to satisfy one of."""
 
-    def __init__(self, references: References) -> None:
+    def __init__(self, references: References, unique: set[str], loose: set[str]) -> None:
         self._references = references
-        self._asking = self._leading()
+        self._loose = loose
+        self._unique = self._leading(unique)
+        self._asking = self._unique | self._leading(loose)
         self._numbers: dict[frozenset[str], int] = {}
         self._waiting: list[frozenset[str]] = []
 
@@ -60,8 +65,8 @@ class _Places:
             places.append(self._place(self._waiting[len(places)]))
         return tuple(places)
 
-    def _leading(self) -> set[str]:
-        """The schemas that lead to an array that has no item twice."""
+    def _leading(self, ends: set[str]) -> set[str]:
+        """The schemas that lead to one of these."""
         users: dict[str, list[str]] = {}
         for pointer, schema in self._references.schemas.items():
             if isinstance(schema, dict):
@@ -69,8 +74,7 @@ class _Places:
                 inner += [self._references.target_of(pointer)] if "$ref" in schema else []
                 for target in inner:
                     users.setdefault(target, []).append(pointer)
-        found = {at for at, schema in self._references.schemas.items() if isinstance(schema, dict) and schema.get("uniqueItems")}
-        waiting = list(found)
+        found, waiting = set(ends), list(ends)
         while waiting:
             more = [user for user in users.get(waiting.pop(), ()) if user not in found]
             found.update(more)
@@ -84,7 +88,7 @@ class _Places:
             return FREE
         if leaves not in self._numbers:
             if len(self._waiting) == MOST_PLACES:
-                raise UnsupportedGrammar("`uniqueItems` is not followed through so many combinations of schemas", "")
+                raise UnsupportedGrammar("more combinations of schemas than are followed")
             self._numbers[leaves] = len(self._waiting)
             self._waiting.append(leaves)
         return self._numbers[leaves]
@@ -118,20 +122,20 @@ class _Places:
 
     def _place(self, leaves: frozenset[str]) -> Place:
         schemas = {pointer: schema for pointer in sorted(leaves) if isinstance(schema := self._schema(pointer), dict)}
-        if len(schemas) < len(leaves):
-            asking = min(leaves & self._asking)
-            raise UnsupportedGrammar("`uniqueItems` is not enforced where anything else may stand in the same place", asking)
+        if len(schemas) < len(leaves) and (unique := leaves & self._unique):
+            raise UnsupportedGrammar("`uniqueItems` is not enforced where anything else may stand in the same place", min(unique))
         arrays = {pointer: schema for pointer, schema in schemas.items() if "array" in _kinds(schema)}
         objects = {pointer: schema for pointer, schema in schemas.items() if "object" in _kinds(schema)}
         distinct = self._distinct(arrays)
-        items = self._number(join(pointer, "items") if "items" in schema else _ANYTHING for pointer, schema in arrays.items())
+        items = self._number(at for pointer, schema in arrays.items() for at in _items(pointer, schema))
         names = dict.fromkeys(name for schema in objects.values() for name in _properties(schema))
-        return Place({name: self._member(objects, name) for name in names}, self._others(objects), items, distinct)
+        members = {name: self._member(objects, name) for name in names}
+        return Place(members, self._others(objects), items, distinct, not self._loose.isdisjoint(leaves))
 
     def _distinct(self, arrays: dict[str, Schema]) -> Items | None:
         asking = [pointer for pointer, schema in arrays.items() if schema.get("uniqueItems")]
         for pointer, schema in arrays.items():
-            if "prefixItems" in schema and any(at in self._asking for at, _ in subschemas(pointer, schema) if "/prefixItems/" in at):
+            if "prefixItems" in schema and not self._unique.isdisjoint(_items(pointer, schema)):
                 raise UnsupportedGrammar("`uniqueItems` inside of `prefixItems` is not enforced", join(pointer, "prefixItems"))
         if not asking:
             return None
@@ -150,6 +154,8 @@ class _Places:
         found = []
         for pointer, schema in objects.items():
             found += [join(pointer, "properties", name)] if name in _properties(schema) else self._further(pointer, schema)
+            # A pattern may ask of listed names too.
+            found += _patterns(pointer, schema)
         return self._number(found)
 
     def _others(self, objects: dict[str, Schema]) -> int:
@@ -157,14 +163,24 @@ class _Places:
 
     def _further(self, pointer: str, schema: Schema) -> list[str]:
         """The schemas of members that are not listed."""
-        patterns = schema.get("patternProperties")
-        found = [join(pointer, "patternProperties", name) for name in patterns] if isinstance(patterns, dict) else []
-        if any(at in self._asking for at in found) and len(found) + len(_properties(schema)) > 1:
+        found = _patterns(pointer, schema)
+        if not self._unique.isdisjoint(found) and len(found) + len(_properties(schema)) > 1:
             raise UnsupportedGrammar("`uniqueItems` inside of `patternProperties` beside other properties is not enforced", found[0])
         others = schema.get("additionalProperties", True)
         if others is not False:
             found.append(join(pointer, "additionalProperties") if isinstance(others, dict) else _ANYTHING)
         return found
+
+
+def _patterns(pointer: str, schema: Schema) -> list[str]:
+    patterns = schema.get("patternProperties")
+    return [join(pointer, "patternProperties", name) for name in patterns] if isinstance(patterns, dict) else []
+
+
+def _items(pointer: str, schema: Schema) -> list[str]:
+    first = schema.get("prefixItems")
+    found = [join(pointer, "prefixItems", index) for index in range(len(first))] if isinstance(first, list) else []
+    return [*found, join(pointer, "items") if "items" in schema else _ANYTHING]
 
 
 def _properties(schema: Schema) -> Schema:

@@ -9,11 +9,11 @@ import msgspec
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.guards.guard import Guard
 from grammar_service.guards.name_tokens import NameTokens
-from grammar_service.guards.open_objects import has_open_objects, may_run_out
+from grammar_service.guards.open_objects import has_open_objects
 from grammar_service.guards.places import Place, places_of
 from grammar_service.schema.fault import Fault
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import mapped
+from grammar_service.schema.keywords import mapped, walk
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,12 +27,15 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def plan_of(document: Json) -> Plan | None:
-    """For a schema document that a backend enforces with its guard, None where there is nothing to guard, or where a guard might leave
-    nothing. Raises UnsupportedGrammar: `guard_faults` has a fault."""
-    places, runs_out = places_of(document), may_run_out(document)
-    if places and runs_out:
-        raise UnsupportedGrammar("`uniqueItems` is not enforced beside objects that may run out of names")
-    return Plan(places) if places or (has_open_objects(document) and not runs_out) else None
+    """For a schema document that a backend enforces with its guard, None where there is nothing to guard, or where nobody can tell which
+    objects may run out of names. Raises UnsupportedGrammar: `guard_faults` has a fault."""
+    try:
+        places = places_of(document)
+    except UnsupportedGrammar:
+        if any(isinstance(schema, dict) and schema.get("uniqueItems") for _, schema in walk(document)):
+            raise
+        return None
+    return Plan(places) if places or has_open_objects(document) else None
 
 
 def guard_faults(document: Json) -> Iterator[Fault]:

@@ -7,7 +7,13 @@ from typing import Any
 
 Schema = dict[str, Any]
 _SCALARS: tuple[Schema, ...] = ({"type": "integer"}, {"type": "boolean"}, {"type": "null"}, {"type": "string"}, {"enum": ["a", "b", 1]})
-_ITEMS: tuple[Schema, ...] = ({"type": "string"}, {"type": "integer"}, {"type": "number"}, {"type": "string", "pattern": "^[ab]+"})
+_ITEMS: tuple[Schema, ...] = (
+    {"type": "string"},
+    {"type": "integer"},
+    {"type": "number"},
+    {"type": "string", "pattern": "^[ab]+"},
+    {"enum": ["a", "b", "ab", "abb", "ba", "1", ""]},
+)
 _PATTERNS = ("^a", "b", "^[ab]+$", "^x-")
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-import random
+from random import Random
 from typing import Any
 
 import jsonschema
 import pytest
 import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from grammar_service.backends import CompiledGrammar, Matcher, backend_named
 from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.backends.guarded import Guarded
 from grammar_service.spec import COMPACT, FLEXIBLE, STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from load_tests.guards.random_schemas import random_schema
+from load_tests.guards.walks import Walker
 from tests.driving import allowed, grammar_of, schema_spec
 from tests.quoting_tokenizer import quoting_tokenizer
 
@@ -128,7 +132,7 @@ def test_masks_are_what_is_accepted_and_walks_end_with_nothing_twice(
 
 def walk(matcher: Guarded, tokenizer: GrammarTokenizer, seed: int) -> str | None:
     """A random text with few different names; at every token the mask is compared with what is accepted."""
-    choose, text = random.Random(seed), b""
+    choose, text = Random(seed), b""
     stop = tokenizer.stop_token_ids[0]
     for step in range(150):
         options = allowed(matcher, tokenizer.vocab_size)
@@ -173,6 +177,14 @@ def test_listed_items_run_out(quoting: GrammarTokenizer) -> None:
     assert texts(begun(grammar, all_but_one, quoting), quoting) >= {b'"', b'"   '}
     assert b'","' not in texts(begun(grammar, all_but_one, quoting), quoting)
     assert b"," not in texts(begun(grammar, all_but_one + '"', quoting), quoting)
+
+
+def test_objects_that_may_run_out_of_names_are_left_alone_and_no_others(quoting: GrammarTokenizer) -> None:
+    loose = {"type": "object", "patternProperties": {"^[ab]$": {"type": "object"}}, "additionalProperties": False}
+    grammar = grammar_of(schema_spec({"type": "object", "additionalProperties": loose}, FLEXIBLE), quoting)
+    assert b'"' in texts(begun(grammar, '{"c":{"a":{},"a', quoting), quoting)
+    assert b'"' not in texts(begun(grammar, '{"c":{"a":{"b":1,"b', quoting), quoting)
+    assert b'"' not in texts(begun(grammar, '{"c":{"a":{"b":1}},"c', quoting), quoting)
 
 
 def test_numbers_are_compared_by_value(quoting: GrammarTokenizer) -> None:
@@ -236,3 +248,12 @@ def test_masks_of_many_matchers_at_once_are_the_same(backend: str, quoting: Gram
 )
 def test_nothing_is_guarded_where_all_names_are_listed(backend: str, schema: dict[str, Any], quoting: GrammarTokenizer) -> None:
     assert not isinstance(grammar_of(schema_spec(schema), quoting, backend).matcher(None, 0), Guarded)
+
+
+@given(seed=st.integers(0, 2**32), backend=st.sampled_from(BACKENDS))
+def test_random_schemas_are_walked_to_the_end_with_nothing_twice(seed: int, backend: str, quoting: GrammarTokenizer) -> None:
+    schema = random_schema(Random(seed))
+    spec = schema_spec(schema, COMPACT if backend == "llguidance" else FLEXIBLE)
+    assume(not backend_named(backend).unsupported(spec))
+    text = Walker(quoting, Random(seed)).walk(grammar_of(spec, quoting, backend))
+    jsonschema.validate(json.loads(text, object_pairs_hook=unique), schema)

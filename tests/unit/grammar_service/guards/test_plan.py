@@ -60,8 +60,12 @@ def test_there_is_always_one_more_name(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", ["^a$", "^[ab]$", "^[a-z]{1,63}$", "^(a|b+)$", "^a*(b|c)$", "^(a|b)*c$"])
 def test_names_may_run_out(pattern: str) -> None:
     assert not never_runs_out(StringSet.of_pattern(pattern))
-    schema: Any = {"type": "object", "patternProperties": {pattern: True}, "additionalProperties": False}
-    assert plan_of(schema) is None
+    bounded: Any = {"type": "object", "patternProperties": {pattern: True}, "additionalProperties": False}
+    plan = plan_of({"type": "object", "properties": {"a": bounded}, "additionalProperties": True})
+    assert plan is not None
+    root, place = plan.places
+    assert (root.loose, place.loose) == (False, True)
+    assert root.names == {"a": 1}
 
 
 SET: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
