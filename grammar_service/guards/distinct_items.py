@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from grammar_service.errors import GrammarError
-from grammar_service.guards.name_language import never_runs_out
 from grammar_service.regexes.string_set import StringSet
+from grammar_service.regexes.unending import never_runs_out
 from grammar_service.schema.keywords import Schema
 from grammar_service.schema.normal_form.normal import types_of
 from grammar_service.schema.pointer import join

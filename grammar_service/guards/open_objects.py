@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from grammar_service.errors import GrammarError
-from grammar_service.guards.name_language import never_runs_out
 from grammar_service.regexes.string_set import StringSet
+from grammar_service.regexes.unending import never_runs_out
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import Schema, subschemas
 from grammar_service.schema.normal_form.normal import types_of

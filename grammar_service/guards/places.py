@@ -129,8 +129,12 @@ class _Places:
         distinct = self._distinct(arrays)
         items = self._number(at for pointer, schema in arrays.items() for at in _items(pointer, schema))
         names = dict.fromkeys(name for schema in objects.values() for name in _properties(schema))
+        loose = not self._loose.isdisjoint(leaves)
+        if loose and (counted := [pointer for pointer, schema in objects.items() if _counts_names(schema)]):
+            where = join(counted[0], "minProperties")
+            raise UnsupportedGrammar("`minProperties` is not enforced where an object may run out of names in the same place", where)
         members = {name: self._member(objects, name) for name in names}
-        return Place(members, self._others(objects), items, distinct, not self._loose.isdisjoint(leaves))
+        return Place(members, self._others(objects), items, distinct, loose)
 
     def _distinct(self, arrays: dict[str, Schema]) -> Items | None:
         asking = [pointer for pointer, schema in arrays.items() if schema.get("uniqueItems")]
@@ -186,6 +190,12 @@ def _items(pointer: str, schema: Schema) -> list[str]:
 def _properties(schema: Schema) -> Schema:
     listed = schema.get("properties")
     return listed if isinstance(listed, dict) else {}
+
+
+def _counts_names(schema: Schema) -> bool:
+    """Whether it asks for several names that it does not list: one comes once in any case."""
+    least, required = schema.get("minProperties", 0), schema.get("required")
+    return isinstance(least, int) and least > 1 + (len(required) if isinstance(required, list) else 0)
 
 
 def _kinds(schema: Schema) -> list[str]:

@@ -15,6 +15,9 @@ from grammar_service.schema.fault import Fault
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import mapped, walk
 
+_GUARDED = frozenset({"uniqueItems", "minProperties"})
+"""What is not enforced without a guard."""
+
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of a grammar whose objects may have names that it does not list: no object has one twice. `places`: where no item may come twice."""
@@ -32,7 +35,7 @@ def plan_of(document: Json) -> Plan | None:
     try:
         places = places_of(document)
     except UnsupportedGrammar:
-        if any(isinstance(schema, dict) and schema.get("uniqueItems") for _, schema in walk(document)):
+        if any(isinstance(schema, dict) and not _GUARDED.isdisjoint(schema) for _, schema in walk(document)):
             raise
         return None
     return Plan(places) if places or has_open_objects(document) else None

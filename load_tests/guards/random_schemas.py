@@ -50,7 +50,7 @@ def _object(chance: Random, depth: int) -> Schema:
         case 2:
             return {"type": "object", "additionalProperties": others, "maxProperties": chance.randrange(1, 5)}
         case 3:
-            return {"type": "object", "additionalProperties": others, "minProperties": 1}
+            return {"type": "object", "additionalProperties": others, "minProperties": chance.randrange(1, 5)}
         case _:
             names = chance.sample(["a", "b", "ab", "ba"], 2)
             listed = {name: _value(chance, depth - 1) for name in names}

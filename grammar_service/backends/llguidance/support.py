@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grammar_service.errors import GrammarError
+from grammar_service.guards.open_objects import is_open, may_run_out
 from grammar_service.guards.plan import guard_faults
 from grammar_service.regexes.dialect import Dialect
 from grammar_service.regexes.other_strings import MAX_EXCLUDED_LENGTH
@@ -65,7 +66,7 @@ def llguidance_faults(document: Schema, rewritten: bool = False) -> Iterator[Fau
             yield from _faults(schema, pointer)
             if not rewritten and schema.get("patternProperties"):
                 yield from _pattern_faults(schema, pointer, composed)
-            if (least := schema.get("minProperties")) and not (rewritten or _is_one_more(schema, least)):
+            if (least := schema.get("minProperties")) and not (rewritten or _is_one_more(schema, least) or _is_counted(schema)):
                 yield Fault(join(pointer, "minProperties"), "`minProperties` is not enforced, since a grammar cannot tell names apart")
 
 
@@ -109,6 +110,13 @@ def _is_positive(bound: Json) -> bool:
 def _is_one_more(schema: Schema, least: Json) -> bool:
     required = schema.get("required")
     return isinstance(least, int) and least <= 1 + (len(required) if isinstance(required, list) else 0)
+
+
+def _is_counted(schema: Schema) -> bool:
+    """Whether all its names are required, or never run out and are kept from coming twice by a guard."""
+    required, properties = schema.get("required"), schema.get("properties")
+    listed = set(properties) if isinstance(properties, dict) else set()
+    return listed <= set(required if isinstance(required, list) else ()) and is_open(schema) and not may_run_out(schema)
 
 
 def _patterns(schema: Schema, pointer: str) -> Iterator[tuple[str, str]]:

@@ -48,7 +48,11 @@ REFUSALS: list[tuple[Any, str, str]] = [
         "/uniqueItems",
         "arrays of more than 64 `prefixItems`",
     ),
-    ({"type": "object", "minProperties": 2}, "/minProperties", "only for names that are known, and one more"),
+    (
+        {"type": "object", "minProperties": 2, "patternProperties": {"^[ab]$": {}}, "additionalProperties": False},
+        "/minProperties",
+        "only for names that are known, or do not run out, and one more",
+    ),
     (
         {"type": "object", "properties": {name: {} for name in "abcdefgh"}, "additionalProperties": False, "minProperties": 4},
         "/minProperties",

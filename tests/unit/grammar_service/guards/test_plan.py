@@ -8,10 +8,10 @@ import pytest
 
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.guards.distinct_items import Items
-from grammar_service.guards.name_language import never_runs_out
 from grammar_service.guards.places import FREE
 from grammar_service.guards.plan import guard_faults, plan_of
 from grammar_service.regexes.string_set import StringSet
+from grammar_service.regexes.unending import never_runs_out
 
 OBJECT = {"type": "object"}
 
@@ -96,6 +96,14 @@ def test_places_follow_names_items_references_and_branches() -> None:
     assert listed.distinct is None
     assert plan.places[listed.items].distinct == Items()
     assert len(places) == 4
+
+
+def test_names_are_not_counted_where_an_object_may_run_out_of_them() -> None:
+    bounded: Any = {"type": "object", "patternProperties": {"^[ab]$": {"type": "null"}}, "additionalProperties": False}
+    counted: Any = {"type": "object", "additionalProperties": {"type": "null"}, "minProperties": 2}
+    (fault,) = guard_faults({"anyOf": [bounded, counted]})
+    assert fault.pointer == "/anyOf/1/minProperties"
+    assert not list(guard_faults({"type": "array", "prefixItems": [bounded, {"type": "array", "items": counted}], "items": False}))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whether an object may run out of names."""
+"""Whether a set may run out of strings: an object of names, an array of items."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Collection
 from grammar_service.regexes.string_set import StringSet
 
 
-def never_runs_out(names: StringSet) -> bool:
-    """Whether, however a name begins that is in the set, endlessly many names of the set begin so: then there is always one more."""
-    targets = [{target for _, target in moves} for moves in names.moves]
-    live = _leading(targets, names.accepting)
+def never_runs_out(strings: StringSet) -> bool:
+    """Whether, however a string begins that is in the set, endlessly many strings of the set begin so: then there is always one more."""
+    targets = [{target for _, target in moves} for moves in strings.moves]
+    live = _leading(targets, strings.accepting)
     return live == _endless(targets, live)
 
 
