@@ -11,9 +11,9 @@ from grammar_service.schema.keywords import TEXT_ANNOTATIONS, mapped
 from grammar_service.spec import SCHEMA_KINDS, SPACED_KINDS, GrammarKind, GrammarSpec
 
 REMEMBERED = 4
-KEY_VERSION = 3
+KEY_VERSION = 4
 """Counts up when one spec comes to mean another grammar. 2: flexible whitespace is bounded, structural tags have a layout. 3: schemas
-are closed or not, and are rewritten."""
+are closed or not, and are rewritten. 4: guards keep names and items from coming twice."""
 
 
 def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerprint: str) -> str:

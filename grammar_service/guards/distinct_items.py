@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from grammar_service.errors import GrammarError
+from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.unending import never_runs_out
 from grammar_service.schema.keywords import Schema
@@ -28,7 +29,7 @@ class Items(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     listed: tuple[str, ...] | None = None
 
 
-def items_of(references: References, pointer: str) -> Items | str:
+def items_of(references: References, pointer: str, effort: Effort) -> Items | str:
     """Of the array at a pointer, or why it may run out of items, which are then not for a guard."""
     array = references.schemas[pointer]
     if not isinstance(array, dict) or "prefixItems" in array or not isinstance(array.get("items"), dict):
@@ -38,7 +39,7 @@ def items_of(references: References, pointer: str) -> Items | str:
         values = schema.get("enum", [schema["const"]] if "const" in schema else None)
         if isinstance(values, list):
             listed.update(value for value in values if isinstance(value, str))
-        if not _is_endless(schema) and not (isinstance(values, list) and all(isinstance(value, str) for value in values)):
+        if not _is_endless(schema, effort) and not (isinstance(values, list) and all(isinstance(value, str) for value in values)):
             return _REASON
         others += [] if isinstance(values, list) else [schema]
     if not listed:
@@ -68,11 +69,11 @@ def _alternatives(references: References, start: str) -> Iterator[Schema]:
             yield schema
 
 
-def _is_endless(schema: Schema) -> bool:
+def _is_endless(schema: Schema, effort: Effort) -> bool:
     """Whether a value that has begun can always become endlessly many others."""
     match types_of(schema):
         case ["string"]:
-            return schema.keys() <= _STRINGS and _goes_on(schema.get("pattern"))
+            return schema.keys() <= _STRINGS and _goes_on(schema.get("pattern"), effort)
         case ["integer"]:
             bounds = [schema[name] for name in ("minimum", "exclusiveMinimum") if name in schema]
             return schema.keys() <= _WHOLE and all(isinstance(bound, int) and bound >= 0 for bound in bounds)
@@ -82,10 +83,10 @@ def _is_endless(schema: Schema) -> bool:
             return schema.keys() == {"type"} and bool(types) and set(types) <= {"string", "integer", "number"}
 
 
-def _goes_on(pattern: object) -> bool:
+def _goes_on(pattern: object, effort: Effort) -> bool:
     if not isinstance(pattern, str):
         return True
     try:
-        return never_runs_out(StringSet.of_pattern(pattern))
+        return never_runs_out(StringSet.of_pattern(pattern, effort))
     except GrammarError:
         return False

@@ -58,7 +58,7 @@ def token_set(tokens: Iterable[int]) -> TokenSet:
 
 
 class NameTokens:
-    """Of a vocabulary (bytes by id). Made in a twentieth of a second for a large one.
+    """Of a vocabulary (bytes by id). Made in a fifth of a second for a large one.
 
     `closing`: by the end of a name, the tokens that begin with it and close it. `opening`: by a whole name, the tokens that begin with it,
     quotes included. `several`: the tokens that may begin and close a name behind the end of something else. `longest`: bytes of the longest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from grammar_service.errors import GrammarError
+from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.unending import never_runs_out
 from grammar_service.schema.json_text import Json
@@ -26,13 +27,13 @@ def has_open_objects(document: Json) -> bool:
     return False
 
 
-def may_run_out(schema: Schema) -> bool:
-    """Whether an object of the schema may have all the names that it can have. In doubt it may."""
+def may_run_out(schema: Schema, effort: Effort) -> bool:
+    """Whether an object of the schema may have all the names that it can have. In doubt it may, and where the effort is spent."""
     patterns = schema.get("patternProperties")
     if not isinstance(patterns, dict) or not patterns or schema.get("additionalProperties", True) is not False:
         return False
     try:
-        return not all(never_runs_out(StringSet.of_pattern(pattern)) for pattern in patterns)
+        return not all(never_runs_out(StringSet.of_pattern(pattern, effort)) for pattern in patterns)
     except GrammarError:
         return True
 

@@ -9,6 +9,7 @@ import msgspec
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.guards.distinct_items import Items, items_of
 from grammar_service.guards.open_objects import may_run_out
+from grammar_service.regexes.effort import Effort
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import Schema, subschemas, walk
 from grammar_service.schema.normal_form.disjoint import type_of
@@ -19,6 +20,8 @@ from grammar_service.schema.references import References
 FREE = -1
 """The place of values in which nothing is asked for."""
 MOST_PLACES = 500
+PATTERN_EFFORT = 50_000
+"""Steps for all patterns of a document, up to 65 ms."""
 _DEFINITIONS = {"$defs", "definitions"}
 _ANYTHING = "*"
 """In place of the pointer of a schema that is not written: it asks for nothing."""
@@ -43,20 +46,23 @@ def places_of(document: Json) -> tuple[Place, ...]:
     """
     schemas = dict(walk(document))
     unique = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and schema.get("uniqueItems")}
-    loose = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and may_run_out(schema)}
-    return _Places(References(schemas), unique, loose).found() if unique or loose else ()
+    effort = Effort(PATTERN_EFFORT)
+    loose = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and may_run_out(schema, effort)}
+    return _Places(References(schemas), unique, loose, effort).found() if unique or loose else ()
 
 
 class _Places:
     """The subset construction: a place is the set of all schemas that the value there may have to satisfy one of."""
 
-    def __init__(self, references: References, unique: set[str], loose: set[str]) -> None:
+    def __init__(self, references: References, unique: set[str], loose: set[str], effort: Effort) -> None:
         self._references = references
+        self._effort = effort
         self._loose = loose
         self._unique = self._leading(unique)
         self._asking = self._unique | self._leading(loose)
         self._numbers: dict[frozenset[str], int] = {}
         self._waiting: list[frozenset[str]] = []
+        self._known_leaves: dict[str, set[str]] = {}
 
     def found(self) -> tuple[Place, ...]:
         self._number([""])
@@ -93,8 +99,13 @@ class _Places:
             self._waiting.append(leaves)
         return self._numbers[leaves]
 
-    def _leaves(self, start: str) -> set[str]:
+    def _leaves(self, pointer: str) -> set[str]:
         """The schemas without branches and references that a schema comes to."""
+        if pointer not in self._known_leaves:
+            self._known_leaves[pointer] = self._found_leaves(pointer)
+        return self._known_leaves[pointer]
+
+    def _found_leaves(self, start: str) -> set[str]:
         leaves, seen, waiting = set[str](), set[str](), [start]
         while waiting:
             pointer = waiting.pop()
@@ -146,7 +157,7 @@ class _Places:
         where = join(asking[0], "uniqueItems")
         if len(asking) < len(arrays):
             raise UnsupportedGrammar("`uniqueItems` is not enforced where another array may stand in the same place", where)
-        kinds = {items_of(self._references, pointer) for pointer in asking}
+        kinds = {items_of(self._references, pointer, self._effort) for pointer in asking}
         told = kinds.pop()
         if isinstance(told, str):
             raise UnsupportedGrammar(told, where)

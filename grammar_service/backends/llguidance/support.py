@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from grammar_service.errors import GrammarError
 from grammar_service.guards.open_objects import is_open, may_run_out
+from grammar_service.guards.places import PATTERN_EFFORT
 from grammar_service.guards.plan import guard_faults
 from grammar_service.regexes.dialect import Dialect
+from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.other_strings import MAX_EXCLUDED_LENGTH
 from grammar_service.regexes.regex import parse_regex
 from grammar_service.schema.fault import Fault
@@ -116,7 +118,11 @@ def _is_counted(schema: Schema) -> bool:
     """Whether all its names are required, or never run out and are kept from coming twice by a guard."""
     required, properties = schema.get("required"), schema.get("properties")
     listed = set(properties) if isinstance(properties, dict) else set()
-    return listed <= set(required if isinstance(required, list) else ()) and is_open(schema) and not may_run_out(schema)
+    return (
+        listed <= set(required if isinstance(required, list) else ())
+        and is_open(schema)
+        and not may_run_out(schema, Effort(PATTERN_EFFORT))
+    )
 
 
 def _patterns(schema: Schema, pointer: str) -> Iterator[tuple[str, str]]:
