@@ -22,7 +22,7 @@ _ENDS = (b"}", b"]", b'"}', b'"]', b'"', b'":', b"1")
 """What leads to the end."""
 LONG = 60
 """Tokens after which a walk looks for its end."""
-MOST = 600
+MOST = 3000
 
 
 class Walker:
@@ -58,7 +58,7 @@ class Walker:
 
     def _next(self, step: int) -> int:
         ends = self._allowed(self._ends)
-        if step > LONG and len(ends) and self._chance.random() < step / MOST + 0.5:
+        if step > LONG and len(ends) and self._chance.random() < 0.8:
             return int(self._chance.choice(ends))
         likely = self._allowed(self._likely)
         if len(likely):
