@@ -20,7 +20,7 @@ from grammar_service.backends.guarded import Guarded
 from grammar_service.spec import FLEXIBLE, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tekken import tekken_folder
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from load_tests.guards.cost import cost_row, documents
+from load_tests.guards.cost import cost_row, texts
 from load_tests.guards.random_schemas import random_schema
 from load_tests.guards.walks import Walker, is_valid, repeats
 
@@ -51,7 +51,7 @@ def main(
     """Measure the cost of guards, and walk to the end of texts with them."""
     tokenizer = GrammarTokenizer.load(tekken_folder())
     console = Console()
-    rows = [cost_row(tokenizer, backend, name, document) for backend in BACKENDS for name, document in documents()]
+    rows = [cost_row(tokenizer, backend, text) for backend in BACKENDS for text in texts()]
     for row in islice(_walked(tokenizer), -(-walks // A_SCHEMA)):
         rows.append(row)
     report = BenchReport.here(f"python -m load_tests.guards --walks {walks}", PACKAGES, _targets(rows), rows)
