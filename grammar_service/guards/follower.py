@@ -164,7 +164,7 @@ def _is_stuck(cursor: Cursor, added: Added) -> bool:
 
 
 def _has_more(items: ItemSet, text: bytes, pending: bytes, added: Added) -> bool:
-    return items.can_become(text, pending, (text for held, text in added if held is items.strings))
+    return items.can_become(text, pending, [other for held, other in added if held is items.strings])
 
 
 def _add(held: Names | Numbers, text: bytes, added: Added) -> bool:

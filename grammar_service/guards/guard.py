@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from grammar_service.guards.follower import Added, Cursor, Follower, Open, Where
+from grammar_service.guards.item_set import Listed
 from grammar_service.guards.name_tokens import NameTokens, Row, TokenSet, forbid
 from grammar_service.guards.names import Names
 from grammar_service.guards.places import Place
@@ -56,8 +57,8 @@ class Guard:
             case Where.BEFORE_NAME if inside.names:
                 for tokens in inside.names.repeating_whole():
                     tokens.clear(row)
-            case Where.ITEM | Where.OUTSIDE if inside.items is not None and inside.items.is_listed:
-                self._take_all_refused(cursor, row)
+            case Where.ITEM | Where.OUTSIDE if inside.items is not None and inside.items.listed is not None:
+                self._take_all_refused(cursor, inside.items.listed, row)
             case Where.ITEM if inside.items is not None:
                 self._keep_open(cursor, inside.items.strings, row)
             case Where.OUTSIDE | Where.NUMBER if inside.items is not None:
@@ -87,14 +88,23 @@ class Guard:
             if self._follower.advance(cursor, self._tokens.text(token), []) is None:
                 forbid(row, token)
 
-    def _take_all_refused(self, cursor: Cursor, row: Row) -> None:
+    def _take_all_refused(self, cursor: Cursor, listed: Listed, row: Row) -> None:
         """Where few tokens are allowed besides blanks."""
-        own = row.copy()
+        own, plain = row.copy(), cursor.where is Where.ITEM and not cursor.pending
         self._tokens.blank.clear(own)
-        for word in np.flatnonzero(own).tolist():
-            bits = int(own[word]) & 0xFFFFFFFF
-            while bits:
-                token = word * 32 + (bits & -bits).bit_length() - 1
-                bits &= bits - 1
-                if self._follower.advance(cursor, self._tokens.text(token), []) is None:
-                    forbid(row, token)
+        for token in _allowed(own):
+            text = self._tokens.text(token)
+            if plain and b'"' not in text and b"\\" not in text:
+                refused = listed.left(cursor.text + text) <= 0
+            else:
+                refused = self._follower.advance(cursor, text, []) is None
+            if refused:
+                forbid(row, token)
+
+
+def _allowed(row: Row) -> Iterator[int]:
+    for word in np.flatnonzero(row).tolist():
+        bits = int(row[word]) & 0xFFFFFFFF
+        while bits:
+            yield word * 32 + (bits & -bits).bit_length() - 1
+            bits &= bits - 1

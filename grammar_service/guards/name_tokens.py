@@ -14,6 +14,7 @@ from grammar_service.guards.escapes import read
 
 Row = npt.NDArray[np.int32]
 _SPACES = b" \t\n\r"
+_DENSE = 256
 _AFTER_NUMBERS = b" \t\n\r,]"
 _IN_ESCAPES = b'"\\/bfnrtu0123456789abcdefABCDEF'
 _SURROGATE = len(b"\\ud83d")
@@ -27,10 +28,11 @@ _NUMERIC = re.compile(
 
 
 class TokenSet(NamedTuple):
-    """Some tokens as the words of a bitmask row that they are in, each once, and the bits of those words that are not theirs."""
+    """Some tokens as the words of a bitmask row that they are in, each once; `bits`: theirs in those words, `others`: all but theirs."""
 
     tokens: tuple[int, ...]
-    words: npt.NDArray[np.intp]
+    words: npt.NDArray[np.intp] | slice
+    bits: Row
     others: Row
 
     def clear(self, row: Row) -> None:
@@ -39,7 +41,7 @@ class TokenSet(NamedTuple):
 
     def among(self, row: Row) -> Iterator[int]:
         """Those that a row allows."""
-        if (row[self.words] & ~self.others).any():
+        if self.tokens and (row[self.words] & self.bits).any():
             yield from (token for token in self.tokens if row[token >> 5] >> (token & 31) & 1)
 
 
@@ -50,11 +52,14 @@ def forbid(row: Row, token: int) -> None:
 
 def token_set(tokens: Iterable[int]) -> TokenSet:
     listed = tuple(sorted(set(tokens)))
-    masks: dict[int, int] = defaultdict(int)
-    for token in listed:
-        masks[token >> 5] |= 1 << (token & 31)
-    bits = np.array(list(masks.values()), dtype=np.uint32)
-    return TokenSet(listed, np.array(list(masks), dtype=np.intp), (~bits).view(np.int32))
+    last = listed[-1] >> 5 if listed else -1
+    row = np.zeros(last + 1, dtype=np.uint32)
+    np.bitwise_or.at(row, np.array(listed, dtype=np.intp) >> 5, np.uint32(1) << (np.array(listed, dtype=np.uint32) & np.uint32(31)))
+    words = np.flatnonzero(row)
+    # A row is faster read as a whole than by many of its words.
+    chosen: npt.NDArray[np.intp] | slice = slice(0, last + 1) if len(words) > _DENSE else words
+    bits = row[chosen].view(np.int32)
+    return TokenSet(listed, chosen, bits, ~bits)
 
 
 class NameTokens:
