@@ -13,7 +13,8 @@ from grammar_service.spec import SCHEMA_KINDS, SPACED_KINDS, GrammarKind, Gramma
 REMEMBERED = 4
 KEY_VERSION = 4
 """Counts up when one spec comes to mean another grammar. 2: flexible whitespace is bounded, structural tags have a layout. 3: schemas
-are closed or not, and are rewritten. 4: schemas are read by their dialect; `format` is enforced or not, and by patterns of our own."""
+are closed or not, and are rewritten. 4: schemas are read by their dialect; `format` is enforced or not, and by patterns of our own; guards
+keep names and items from coming twice."""
 _SILENT = TEXT_ANNOTATIONS | {"$schema"}
 
 

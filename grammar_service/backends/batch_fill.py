@@ -11,6 +11,7 @@ import torch
 import xgrammar
 
 from grammar_service.backends.bounded_whitespace import BoundedWhitespace
+from grammar_service.backends.guarded import Guarded
 from grammar_service.backends.llguidance.matcher import LlguidanceMatcher
 from grammar_service.backends.protocol import Matcher
 from grammar_service.backends.xgrammar.matcher import XgrammarMatcher
@@ -30,9 +31,9 @@ class BatchFiller:
         """As if `matchers[i].fill(bitmask, rows[i])` for each i; the bitmask is contiguous int32 on the CPU. Not the same matcher twice."""
         ours: list[tuple[XgrammarMatcher, int]] = []
         theirs: list[tuple[LlguidanceMatcher, int]] = []
-        bounded: list[tuple[BoundedWhitespace, int]] = []
+        around: list[tuple[BoundedWhitespace | Guarded, int]] = []
         for matcher, row in zip(matchers, rows, strict=True):
-            inner = matcher.inner if isinstance(matcher, BoundedWhitespace) else matcher
+            layers, inner = _layers(matcher)
             if isinstance(inner, XgrammarMatcher) and not inner.is_terminated():
                 ours.append((inner, row))
             elif isinstance(inner, LlguidanceMatcher) and not inner.is_terminated():
@@ -40,12 +41,11 @@ class BatchFiller:
             else:
                 matcher.fill(bitmask, row)
                 continue
-            if isinstance(matcher, BoundedWhitespace):
-                bounded.append((matcher, row))
+            around += [(layer, row) for layer in layers]
         self._fill_xgrammar(ours, bitmask)
         self._fill_llguidance(theirs, bitmask)
-        for matcher, row in bounded:
-            matcher.bound(bitmask, row)
+        for layer, row in around:
+            layer.bound(bitmask, row)
 
     def _fill_xgrammar(self, matchers: list[tuple[XgrammarMatcher, int]], bitmask: torch.Tensor) -> None:
         if not matchers:
@@ -67,3 +67,12 @@ class BatchFiller:
         masks: npt.NDArray[np.int32] = bitmask.numpy()
         for matcher, row in matchers:
             matcher.mend(masks[row])
+
+
+def _layers(matcher: Matcher) -> tuple[list[BoundedWhitespace | Guarded], Matcher]:
+    """The matchers around a library's own, from the inside out, and that one."""
+    layers: list[BoundedWhitespace | Guarded] = []
+    while isinstance(matcher, (BoundedWhitespace, Guarded)):
+        layers.insert(0, matcher)
+        matcher = matcher.inner
+    return layers, matcher

@@ -28,7 +28,7 @@ def main() -> None:
     lines = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     tokenizer = GrammarTokenizer.load(assignment.tokenizer_path)
-    _ = tokenizer.llguidance, tokenizer.spaces, tokenizer.fingerprint
+    _ = tokenizer.llguidance, tokenizer.spaces, tokenizer.names, tokenizer.fingerprint
     _limit_memory(assignment.memory_limit_bytes)
     _say(lines, Ready())
     for line in PARTS[assignment.part](assignment, tokenizer):

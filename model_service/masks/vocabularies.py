@@ -48,5 +48,5 @@ def _made(fingerprint: str, portable: bytes) -> Vocabulary:
     if tokenizer.fingerprint != fingerprint:
         raise InvalidMessage(f"a vocabulary with fingerprint {tokenizer.fingerprint[:16]}… came as {fingerprint[:16]}…")
     # Python code that takes a while: better now than while masks are filled.
-    _ = tokenizer.spaces
+    _ = tokenizer.spaces, tokenizer.names
     return Vocabulary(tokenizer, LoadedGrammars(tokenizer))

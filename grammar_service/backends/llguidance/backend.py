@@ -1,4 +1,4 @@
-"""llguidance: compiled lazily in about a millisecond; the payload is a mark for bounded whitespace and the serialized grammar text."""
+"""llguidance: compiled lazily in about a millisecond; the payload is the serialized grammar text, and what its matchers bound and guard."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from grammar_service.backends.choice import choices_of
 from grammar_service.backends.llguidance.lark import lark_faults
+from grammar_service.backends.llguidance.source import LibrarySource
 from grammar_service.backends.llguidance.support import llguidance_faults
 from grammar_service.backends.patterns import with_patterns, with_plain_names
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload, Fault
+from grammar_service.guards.plan import plan_of, without_guarded
 from grammar_service.regexes.plain import plain_full_match
 from grammar_service.schema.json_schema import parse_schema
 from grammar_service.schema.json_text import text_of
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from grammar_service.backends.llguidance.library import LlguidanceLibrary
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-_PAYLOAD_FORMAT = 2
+_PAYLOAD_FORMAT = 3
 _VERSION: Final = f"{version('llguidance')}/{_PAYLOAD_FORMAT}"
 
 
@@ -54,7 +58,8 @@ class LlguidanceBackend:
         if spec.kind is not GrammarKind.JSON_SCHEMA:
             return None
         schema = parse_schema(spec.text, spec.closed, spec.formats).form_for(llguidance_faults).document
-        return text_of(with_patterns(with_plain_names(schema)))
+        text = text_of(with_patterns(with_plain_names(without_guarded(schema))))
+        return LibrarySource(msgspec.Raw(text.encode("utf-8")), plan_of(schema)).to_text()
 
     def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, library_source: str | None = None) -> CompiledPayload:
         return self._library.compile(spec, tokenizer, self.library_source(spec) if library_source is None else library_source)

@@ -6,12 +6,15 @@ import time
 from typing import TYPE_CHECKING
 
 import llguidance
+import msgspec
 
 from grammar_service.backends.choice import choices_of
 from grammar_service.backends.llguidance.load_cost import bounded_load
-from grammar_service.backends.llguidance.matcher import BOUNDED, PLAIN, LlguidanceGrammar
+from grammar_service.backends.llguidance.matcher import LlguidanceGrammar, LlguidancePayload
+from grammar_service.backends.llguidance.source import LibrarySource, read_source
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
 from grammar_service.errors import ArtifactError, GrammarError, InvalidGrammar, UnsupportedGrammar
+from grammar_service.guards.plan import Plan
 from grammar_service.regexes.plain import plain_full_match
 from grammar_service.regexes.rendering import literal
 from grammar_service.spec import COMPACT, FLEXIBLE, JSON_KINDS, GrammarKind, GrammarSpec
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 class LlguidanceLibrary:
     def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, library_source: str | None) -> CompiledPayload:
-        """`library_source` is the schema of a JSON Schema spec, as the library enforces it exactly."""
+        """`library_source` is that of a JSON Schema spec."""
         try:
             payload = _payload(spec, library_source)
         except GrammarError:
@@ -31,7 +34,7 @@ class LlguidanceLibrary:
         except ValueError as error:
             raise InvalidGrammar(f"the grammar does not compile: {_first_line(str(error))}") from None
         # Made once a tokenizer, and no part of what the grammar costs.
-        _ = tokenizer.llguidance, tokenizer.spaces
+        _ = tokenizer.llguidance, tokenizer.spaces, tokenizer.names
         started = time.thread_time()
         with bounded_load():
             loaded = LlguidanceGrammar(payload, tokenizer)
@@ -40,40 +43,36 @@ class LlguidanceLibrary:
             raise _translated(message, spec)
         # Whoever loads the payload compiles it again.
         cost_ms = (time.thread_time() - started) * 1000
-        return CompiledPayload(payload.encode("utf-8"), cost_ms, cost_ms)
+        return CompiledPayload(msgspec.msgpack.encode(payload), cost_ms, cost_ms)
 
     def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
         try:
-            grammar = LlguidanceGrammar(payload.decode("utf-8"), tokenizer)
-        except UnicodeDecodeError:
-            raise ArtifactError("the payload is not UTF-8") from None
-        except ValueError as error:
-            raise ArtifactError(str(error)) from None
+            grammar = LlguidanceGrammar(msgspec.msgpack.decode(payload, type=LlguidancePayload), tokenizer)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise ArtifactError(f"the payload cannot be read: {error}") from None
         # Whether it can use the grammar was tried where it was compiled.
         if message := grammar.error():
             raise ArtifactError(f"llguidance cannot read the payload: {_first_line(message)}")
         return grammar
 
 
-def _payload(spec: GrammarSpec, library_source: str | None) -> str:
+def _payload(spec: GrammarSpec, library_source: str | None) -> LlguidancePayload:
     bounded = spec.kind in JSON_KINDS and spec.whitespace == FLEXIBLE
-    return (BOUNDED if bounded else PLAIN) + _grammar(spec, library_source)
+    if spec.kind not in JSON_KINDS:
+        return LlguidancePayload(_grammar(spec), bounded, None)
+    source = LibrarySource(msgspec.Raw(b'{"type": "object"}'), Plan()) if library_source is None else read_source(library_source)
+    return LlguidancePayload(_json(bytes(source.schema).decode("utf-8"), spec.whitespace), bounded, source.plan)
 
 
-def _grammar(spec: GrammarSpec, library_source: str | None) -> str:
+def _grammar(spec: GrammarSpec) -> str:
     match spec.kind:
-        case GrammarKind.JSON_SCHEMA:
-            assert library_source is not None, "the backend has written it"
-            return _json(library_source, spec.whitespace)
-        case GrammarKind.JSON_OBJECT:
-            return _json('{"type": "object"}', spec.whitespace)
         case GrammarKind.LARK:
             return llguidance.LLMatcher.grammar_from_lark(spec.text)
         case GrammarKind.REGEX:
             return llguidance.LLMatcher.grammar_from_regex(plain_full_match(spec.text))
         case GrammarKind.CHOICE:
             return llguidance.LLMatcher.grammar_from_regex("|".join(literal(choice) for choice in choices_of(spec.text)))
-        case GrammarKind.EBNF | GrammarKind.STRUCTURAL_TAG:
+        case _:
             raise InvalidGrammar(f"{spec.kind} is not for this backend")
 
 

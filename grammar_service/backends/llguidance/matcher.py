@@ -5,32 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import llguidance
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from grammar_service.backends.bounded_whitespace import BoundedWhitespace
+from grammar_service.backends.guarded import Guarded
 from grammar_service.backends.protocol import Matcher
+from grammar_service.guards.plan import Plan
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-BOUNDED, PLAIN = "~", "="
-"""A payload's first character: whether whitespace is flexible, so that its runs are bounded by the matcher."""
+
+class LlguidancePayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What travels: the library's `grammar`; whether whitespace is flexible, so that its runs are `bounded` by the matcher; the guard's
+    `plan`."""
+
+    grammar: str
+    bounded: bool
+    plan: Plan | None
 
 
 class LlguidanceGrammar:
-    """Matchers are copies of one that has been built: copying shares the lexer and its states.
+    """Matchers are copies of one that has been built: copying shares the lexer and its states. Raises ValueError as the library does."""
 
-    Raises:
-        ValueError: the payload has no mark of ours.
-    """
-
-    def __init__(self, payload: str, tokenizer: GrammarTokenizer) -> None:
-        if payload[:1] not in (BOUNDED, PLAIN):
-            raise ValueError("the payload has no mark of ours")
-        self._first = llguidance.LLMatcher(tokenizer.llguidance, payload[1:], log_level=0)
-        self._spaces = tokenizer.spaces if payload[0] == BOUNDED else None
+    def __init__(self, payload: LlguidancePayload, tokenizer: GrammarTokenizer) -> None:
+        self._first = llguidance.LLMatcher(tokenizer.llguidance, payload.grammar, log_level=0)
+        self._spaces = tokenizer.spaces if payload.bounded else None
+        self._plan = payload.plan
         self._tokenizer = tokenizer
-        self._bytes = len(payload)
+        self._bytes = len(payload.grammar)
 
     @property
     def size_bytes(self) -> int:
@@ -64,8 +68,9 @@ class LlguidanceGrammar:
 
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
         stops = tuple(stop_token_ids) if stop_token_ids is not None else self._tokenizer.stop_token_ids
-        matcher = LlguidanceMatcher(self._first.deep_copy(), stops, self._tokenizer)
-        return matcher if self._spaces is None else BoundedWhitespace(matcher, self._spaces)
+        plain: Matcher = LlguidanceMatcher(self._first.deep_copy(), stops, self._tokenizer)
+        bounded = plain if self._spaces is None else BoundedWhitespace(plain, self._spaces)
+        return bounded if self._plan is None else Guarded(bounded, self._plan.guard(self._tokenizer.names))
 
 
 class LlguidanceMatcher:

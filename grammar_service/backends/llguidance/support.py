@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 from grammar_service.backends.patterns import plain_text_patterns
 from grammar_service.errors import GrammarError
+from grammar_service.guards.open_objects import is_open, may_run_out
+from grammar_service.guards.places import PATTERN_EFFORT
+from grammar_service.guards.plan import guard_faults
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.other_strings import MAX_EXCLUDED_LENGTH
 from grammar_service.regexes.plain import plain_pattern
@@ -19,7 +22,7 @@ from grammar_service.schema.references import asserting
 
 MAX_COUNT = 100_000
 """The library expands counts of items when it loads a grammar, outside of any sandbox: a billion of them takes gigabytes."""
-PATTERN_EFFORT = 1_000_000
+LOOK_AROUND_EFFORT = 1_000_000
 """Steps for the look-around of all patterns of one document: about a second."""
 _INT64 = 2**63
 _ALLOWED = frozenset(
@@ -43,6 +46,7 @@ _ALLOWED = frozenset(
         "prefixItems",
         "minItems",
         "maxItems",
+        "uniqueItems",
         "properties",
         "required",
         "additionalProperties",
@@ -58,8 +62,9 @@ def llguidance_faults(document: Schema, rewritten: bool = False) -> Iterator[Fau
 
     `rewritten`: patterns match no named properties, and nothing is composed.
     """
+    yield from guard_faults(document)
     schemas = list(walk(document))
-    effort = Effort(PATTERN_EFFORT)
+    effort = Effort(LOOK_AROUND_EFFORT)
     composed = not rewritten and any(composes(schema) for _, schema in schemas)
     for pointer, schema in schemas:
         if isinstance(schema, dict):
@@ -67,7 +72,7 @@ def llguidance_faults(document: Schema, rewritten: bool = False) -> Iterator[Fau
             yield from _unreadable(schema, pointer, effort)
             if not rewritten and schema.get("patternProperties"):
                 yield from _pattern_faults(schema, pointer, composed)
-            if (least := schema.get("minProperties")) and not (rewritten or _is_one_more(schema, least)):
+            if (least := schema.get("minProperties")) and not (rewritten or _is_one_more(schema, least) or _is_counted(schema)):
                 yield Fault(join(pointer, "minProperties"), "`minProperties` is not enforced, since a grammar cannot tell names apart")
 
 
@@ -134,6 +139,17 @@ def _is_positive(bound: Json) -> bool:
 def _is_one_more(schema: Schema, least: Json) -> bool:
     required = schema.get("required")
     return isinstance(least, int) and least <= 1 + (len(required) if isinstance(required, list) else 0)
+
+
+def _is_counted(schema: Schema) -> bool:
+    """Whether all its names are required, or never run out and are kept from coming twice by a guard."""
+    required, properties = schema.get("required"), schema.get("properties")
+    listed = set(properties) if isinstance(properties, dict) else set()
+    return (
+        listed <= set(required if isinstance(required, list) else ())
+        and is_open(schema)
+        and not may_run_out(schema, Effort(PATTERN_EFFORT))
+    )
 
 
 def _unreadable(schema: Schema, pointer: str, effort: Effort) -> Iterator[Fault]:

@@ -53,7 +53,7 @@ class XgrammarLibrary:
         recipe = held.recipe(self._max_expanded_bytes)
         try:
             grammar = self._loaded(held, recipe, tokenizer)
-            return XgrammarGrammar(grammar, tokenizer, recipe.is_bounded, held.forces_little)
+            return XgrammarGrammar(grammar, tokenizer, recipe, held.forces_little)
         except (RuntimeError, ValueError, TypeError) as error:
             raise ArtifactError(f"xgrammar cannot read the payload: {_message(error)}") from None
 

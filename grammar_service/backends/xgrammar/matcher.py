@@ -8,20 +8,22 @@ import torch
 import xgrammar
 
 from grammar_service.backends.bounded_whitespace import BoundedWhitespace
+from grammar_service.backends.guarded import Guarded
 from grammar_service.backends.protocol import Matcher
 from grammar_service.backends.xgrammar.forced_search import ForcedSearch
+from grammar_service.backends.xgrammar.recipe import Recipe
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 
 class XgrammarGrammar:
-    """`bounded` bounds runs of whitespace between the tokens of JSON, which the library's grammar leaves free. Where not `forces_little`,
-    its matchers tell of no forced bytes."""
+    """`recipe` is what it was compiled of. Where not `forces_little`, its matchers tell of no forced bytes."""
 
-    def __init__(self, compiled: xgrammar.CompiledGrammar, tokenizer: GrammarTokenizer, bounded: bool, forces_little: bool) -> None:
+    def __init__(self, compiled: xgrammar.CompiledGrammar, tokenizer: GrammarTokenizer, recipe: Recipe, forces_little: bool) -> None:
         self._compiled = compiled
         self._search = ForcedSearch(forces_little)
         self._tokenizer = tokenizer
-        self._spaces = tokenizer.spaces if bounded else None
+        self._spaces = tokenizer.spaces if recipe.is_bounded else None
+        self._plan = recipe.plan
 
     @property
     def size_bytes(self) -> int:
@@ -32,8 +34,9 @@ class XgrammarGrammar:
         matcher = xgrammar.GrammarMatcher(self._compiled, override_stop_tokens=stops)
         own = self._tokenizer.stop_token_ids
         refused = frozenset(own) - frozenset(own if stops is None else stops)
-        plain = XgrammarMatcher(matcher, refused, self._tokenizer.vocab_size, self._search)
-        return plain if self._spaces is None else BoundedWhitespace(plain, self._spaces)
+        plain: Matcher = XgrammarMatcher(matcher, refused, self._tokenizer.vocab_size, self._search)
+        bounded = plain if self._spaces is None else BoundedWhitespace(plain, self._spaces)
+        return bounded if self._plan is None else Guarded(bounded, self._plan.guard(self._tokenizer.names))
 
 
 class XgrammarMatcher:

@@ -8,12 +8,13 @@ import msgspec
 
 from grammar_service.backends.xgrammar.recipe import Recipe
 from grammar_service.errors import ArtifactError
+from grammar_service.guards.plan import Plan
 from grammar_service.packing import pack, unpack
 
 
 class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """`version` is that of the backend that wrote it. `text` (the recipe's) and `tables` (the library's serialization) are packed.
-    `forces_little`: whether forced text may be looked for (`xgrammar_runs`)."""
+    `forces_little`: whether forced text may be looked for (`xgrammar_runs`). `plan`: of the guard."""
 
     version: str
     kind: str
@@ -23,16 +24,18 @@ class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
     compile_ms: float
     load_ms: float
     forces_little: bool
+    plan: Plan | None
 
     def recipe(self, max_bytes: int) -> Recipe:
         """Raises ArtifactError as `unpack` does."""
-        return Recipe(self.kind, unpack(self.text, max_bytes), self.whitespace)
+        return Recipe(self.kind, unpack(self.text, max_bytes), self.whitespace, self.plan)
 
 
 def write_payload(version: str, recipe: Recipe, tables: str | None, compile_ms: float, load_ms: float, forces_little: bool) -> bytes:
     """The bytes of a payload; `tables` None leaves only the recipe."""
     packed = None if tables is None else pack(tables)
-    payload = XgrammarPayload(version, recipe.kind, recipe.whitespace, pack(recipe.text), packed, compile_ms, load_ms, forces_little)
+    costs = compile_ms, load_ms
+    payload = XgrammarPayload(version, recipe.kind, recipe.whitespace, pack(recipe.text), packed, *costs, forces_little, recipe.plan)
     return msgspec.msgpack.encode(payload)
 
 

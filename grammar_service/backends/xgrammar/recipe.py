@@ -13,6 +13,7 @@ from grammar_service.backends.choice import choice_grammar, choices_of
 from grammar_service.backends.patterns import with_length_patterns
 from grammar_service.backends.xgrammar.support import allow_list, lone_xgrammar_faults
 from grammar_service.errors import InvalidGrammar
+from grammar_service.guards.plan import Plan, plan_of, without_guarded
 from grammar_service.regexes.plain import plain_full_match
 from grammar_service.schema.fault import AllowList
 from grammar_service.schema.json_schema import JsonSchema, parse_schema
@@ -24,11 +25,12 @@ _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|.)")
 
 
 class Recipe(msgspec.Struct, frozen=True):
-    """`text` is what the library's function for that kind takes."""
+    """`text` is what the library's function for that kind takes; `plan` is for the guard beside its matchers."""
 
     kind: str
     text: str
     whitespace: str
+    plan: Plan | None = None
 
     @property
     def is_bounded(self) -> bool:
@@ -39,12 +41,12 @@ class Recipe(msgspec.Struct, frozen=True):
         return self.kind in JSON_KINDS and self.whitespace == FLEXIBLE
 
 
-JSON_OBJECT = Recipe(GrammarKind.JSON_OBJECT, '{"type": "object"}', STANDARD)
+JSON_OBJECT = Recipe(GrammarKind.JSON_OBJECT, '{"type": "object"}', STANDARD, Plan())
 
 
 def recipe_of(spec: GrammarSpec) -> Recipe:
     """Raises InvalidGrammar, UnsupportedGrammar, GrammarTooLarge: as the readers of the kinds do."""
-    return Recipe(spec.kind.value, _library_text(spec), spec.whitespace)
+    return Recipe(spec.kind.value, _library_text(spec), spec.whitespace, _plan(spec))
 
 
 def compiled(recipe: Recipe, compiler: xgrammar.GrammarCompiler) -> xgrammar.CompiledGrammar:
@@ -96,6 +98,16 @@ def _library_text(spec: GrammarSpec) -> str:
             raise InvalidGrammar("Lark grammars are not for this backend")
 
 
+def _plan(spec: GrammarSpec) -> Plan | None:
+    match spec.kind:
+        case GrammarKind.JSON_SCHEMA:
+            return plan_of(parse_schema(spec.text, spec.closed, spec.formats).form_for(allow_list(spec)).document)
+        case GrammarKind.JSON_OBJECT:
+            return JSON_OBJECT.plan
+        case _:
+            return None
+
+
 class _Layout(TypedDict):
     """Options that `compile_json_schema` and `Grammar.from_json_schema` share."""
 
@@ -136,4 +148,4 @@ def _ebnf(grammar: xgrammar.Grammar) -> str:
 
 
 def _schema_text(schema: JsonSchema, faults_of: AllowList) -> str:
-    return text_of(with_length_patterns(schema.form_for(faults_of).document))
+    return text_of(with_length_patterns(without_guarded(schema.form_for(faults_of).document)))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from grammar_service.guards.plan import guard_faults
 from grammar_service.schema.fault import AllowList, Fault
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import BY_TYPE, Schema, walk
@@ -23,7 +24,7 @@ _ALONE = ("$ref", "anyOf", "allOf", "enum", "const")
 _ALLOWED = {
     "string": frozenset({"minLength", "maxLength", "format"}),
     "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
-    "array": frozenset({"items", "prefixItems", "minItems", "maxItems"}),
+    "array": frozenset({"items", "prefixItems", "minItems", "maxItems", "uniqueItems"}),
     "object": frozenset({"properties", "required", "additionalProperties", "maxProperties"}),
 }
 _FORMATS = frozenset({"uuid"})
@@ -41,6 +42,7 @@ _MAX_EXACT = 10**9
 
 def xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:
     """The keywords of a document in normal form, or `rewritten`, that xgrammar would weaken or fail on, with their pointers."""
+    yield from guard_faults(document)
     for pointer, schema in walk(document):
         if isinstance(schema, dict):
             yield from _faults(schema, pointer)
@@ -56,7 +58,10 @@ def lone_xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[
     respelt = {join(pointer, "properties") for pointer, schema in walk(document) if isinstance(schema, dict) and _respelt(schema)}
     # No other backend would step in, so that a rewrite is tried whatever its chances.
     faults = xgrammar_faults(document, rewritten)
-    return (Fault(fault.pointer, fault.message) for fault in faults if fault.pointer not in respelt)
+    yield from (Fault(fault.pointer, fault.message) for fault in faults if fault.pointer not in respelt)
+    unique = [pointer for pointer, schema in walk(document) if isinstance(schema, dict) and "uniqueItems" in schema]
+    # Structural tags have no guard.
+    yield from (Fault(join(pointer, "uniqueItems"), "`uniqueItems` is not enforced here") for pointer in unique)
 
 
 def allow_list(spec: GrammarSpec) -> AllowList:

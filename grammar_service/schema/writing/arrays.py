@@ -1,4 +1,4 @@
-"""Arrays as schemas, with `contains` and `uniqueItems` spelt out where the arrays are short."""
+"""Arrays as schemas, with `contains` spelt out where the arrays are short, and `uniqueItems` where they are few."""
 
 from __future__ import annotations
 
@@ -38,7 +38,15 @@ class ArrayWriter:
         if tidy.contained:
             first, *others = tidy.contained
             return [schema for spelt in _spelt(replace(tidy, contained=tuple(others)), first) for schema in self.to_schemas(spelt)]
-        return self._listed(tidy) if tidy.unique else [self._plain(tidy)]
+        return self._unique(tidy) if tidy.unique else [self._plain(tidy)]
+
+    def _unique(self, shape: Arrays) -> list[Json]:
+        """All of them one by one, or else for a guard."""
+        try:
+            return self._listed(shape)
+        except Inexact:
+            plain = self._plain(shape)
+            return [{**plain, "uniqueItems": True}] if isinstance(plain, dict) else [plain]
 
     def _without_impossible(self, shape: Arrays) -> Arrays | None:
         prefix = tuple(NOTHING if self._reader.is_empty(item) else item for item in shape.prefix)

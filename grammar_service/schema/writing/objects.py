@@ -8,6 +8,7 @@ from itertools import combinations
 
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.string_set_regex import anchored_pattern
+from grammar_service.regexes.unending import never_runs_out
 from grammar_service.schema.algebra.expression import NOTHING, Expression
 from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.algebra.objects import Named, Objects
@@ -74,18 +75,29 @@ def _is_open(shape: Objects) -> bool:
 
 
 def _with_enough(shape: Objects) -> list[Objects]:
-    """The shape as a union of shapes that need no count from below, or one more property than they require, of any name.
-
-    More of them would have to be counted by different names, and a grammar cannot tell that names differ.
-    """
+    """The shape as a union of shapes that need no count from below, or one more property than they require, of any name, or that have no
+    optional names, and always one more of others: a guard keeps them from coming twice, so that they can be counted."""
     missing = shape.least - len(shape.required)
     if missing <= 0:
         return [replace(shape, least=0)]
     optional = _optional(shape)
     if _is_open(shape) and missing > 1:
-        raise Inexact("`minProperties` is enforced only for names that are known, and one more")
+        return _with_each_choice(shape, optional)
     chosen = _bounded([replace(shape, required=(*shape.required, *names), least=0) for names in combinations(optional, missing)])
     return [*chosen, _without(shape, optional)] if _is_open(shape) else chosen
+
+
+def _with_each_choice(shape: Objects, optional: list[str]) -> list[Objects]:
+    if not all(never_runs_out(names) for names, asked in shape.regions if asked != NOTHING):
+        raise Inexact("`minProperties` is enforced only for names that are known, or do not run out, and one more")
+    found: list[Objects] = []
+    for count in range(len(optional) + 1):
+        for names in combinations(optional, count):
+            required = (*shape.required, *names)
+            rest = _without(shape, [name for name in optional if name not in names])
+            found.append(replace(rest, required=required, least=shape.least if shape.least > len(required) else 0))
+        _bounded(found)
+    return found
 
 
 def _with_few(shape: Objects) -> list[Objects]:

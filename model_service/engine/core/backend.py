@@ -74,7 +74,7 @@ class ArtifactBackend(StructuredOutputBackend):
         super().__init__(vllm_config=vllm_config, tokenizer=tokenizer, vocab_size=vocab_size)
         vocabulary = GrammarTokenizer.from_huggingface(tokenizer, vocab_size)
         # Python code that takes a while for a large vocabulary: now, since later it would hold up the engine's steps.
-        _ = vocabulary.spaces
+        _ = vocabulary.spaces, vocabulary.names
         self._vocabulary = vocabulary
         self.grammars = LoadedGrammars(vocabulary)
         self._channel = channel

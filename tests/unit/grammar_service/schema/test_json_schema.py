@@ -92,7 +92,7 @@ def test_what_matches_nothing_or_leads_nowhere_is_invalid(schema: Any, pointer: 
         ({"type": "object", "dependentRequired": {f"a{i}": [f"b{i}"] for i in range(30)}}, "/dependentRequired"),
         ({"type": "array", "contains": {"const": 1}, "unevaluatedItems": False}, "/contains"),
         ({"type": "object", "propertyNames": {"format": "email", "pattern": "a"}}, "/propertyNames"),
-        ({"type": "object", "minProperties": 2}, "/minProperties"),
+        ({"type": "object", "minProperties": 2, "patternProperties": {"^[ab]$": {}}}, "/minProperties"),
         ({"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 2}]}, "/oneOf"),
         ({"type": "number", "multipleOf": 0.5, "minimum": -3}, "/multipleOf"),
         ({"type": "string", "pattern": "(?=a)b"}, "/pattern"),

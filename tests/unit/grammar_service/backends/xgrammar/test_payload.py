@@ -157,14 +157,14 @@ def test_tables_that_are_none_are_an_artifact_error(tables: str, backend: Xgramm
 def test_a_recipe_that_does_not_compile_is_an_artifact_error(
     kind: str, text: str, backend: XgrammarBackend, tokenizer: GrammarTokenizer
 ) -> None:
-    payload = XgrammarPayload(backend.version, kind, "standard", pack(text), None, 1.0, 1.0, True)
+    payload = XgrammarPayload(backend.version, kind, "standard", pack(text), None, 1.0, 1.0, True, None)
     with pytest.raises(ArtifactError):
         backend.load(msgspec.msgpack.encode(payload), tokenizer)
 
 
 @given(st.binary(max_size=200))
 def test_rubbish_is_an_artifact_error(rubbish: bytes) -> None:
-    payload = XgrammarPayload("1", "regex", "standard", b"", None, 1.0, 1.0, True)
+    payload = XgrammarPayload("1", "regex", "standard", b"", None, 1.0, 1.0, True, None)
     for data in (rubbish, msgspec.msgpack.encode(payload)[:-1] + rubbish[:1] + rubbish):
         with pytest.raises(ArtifactError):
             read_payload(data, "1").recipe(1000)

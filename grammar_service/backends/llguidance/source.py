@@ -1,0 +1,26 @@
+"""What is worked out of a spec's schema before the library compiles it, as text that may travel to the process that does."""
+
+from __future__ import annotations
+
+import msgspec
+
+from grammar_service.errors import InvalidGrammar
+from grammar_service.guards.plan import Plan
+
+
+class LibrarySource(msgspec.Struct, frozen=True):
+    """`schema`: the JSON that the library enforces exactly, but for what the guard's `plan` is about."""
+
+    schema: msgspec.Raw
+    plan: Plan | None
+
+    def to_text(self) -> str:
+        return msgspec.json.encode(self).decode("utf-8")
+
+
+def read_source(text: str) -> LibrarySource:
+    """Raises InvalidGrammar: it is none of `to_text`'s."""
+    try:
+        return msgspec.json.decode(text, type=LibrarySource)
+    except msgspec.MsgspecError as error:
+        raise InvalidGrammar(f"not a library's source: {error}") from None

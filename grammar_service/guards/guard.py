@@ -1,0 +1,110 @@
+"""The guard of one request: takes tokens away that would repeat a member's name, or an item where none may come twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from grammar_service.guards.follower import Added, Cursor, Follower, Open, Where
+from grammar_service.guards.item_set import Listed
+from grammar_service.guards.name_tokens import NameTokens, Row, TokenSet, forbid
+from grammar_service.guards.names import Names
+from grammar_service.guards.places import Place
+
+
+class Guard:
+    """Follows the tokens that a matcher of JSON texts has accepted. Where it takes tokens away, others are left: the grammars that it is
+    for have always another name or item."""
+
+    def __init__(self, tokens: NameTokens, places: Sequence[Place] = ()) -> None:
+        self._tokens = tokens
+        self._follower = Follower(tokens, places)
+        self._course: list[tuple[Cursor, Added]] = [(self._follower.start(), [])]
+
+    def accept(self, token: int) -> bool:
+        """Go on by a token; False (state unchanged) where it repeats something."""
+        added: Added = []
+        after = self._follower.advance(self._course[-1][0], self._tokens.text(token), added)
+        if after is None:
+            return False
+        for held, text in added:
+            held.add(text)
+        self._course.append((after, added))
+        return True
+
+    def rollback(self, n: int) -> None:
+        """Take back the last n accepted tokens."""
+        for _ in range(n):
+            _, added = self._course.pop()
+            for held, text in reversed(added):
+                held.drop(text)
+
+    def take_away(self, row: Row) -> None:
+        """Forbid what would not be accepted: int32 [ceil(V/32)], of a matcher in the same state."""
+        cursor = self._course[-1][0]
+        if cursor.open is not None:
+            self._take_repeating(cursor, cursor.open, row)
+        self._take_refused(self._tokens.several, cursor, row)
+
+    def reset(self) -> None:
+        self._course = [(self._follower.start(), [])]
+
+    def _take_repeating(self, cursor: Cursor, inside: Open, row: Row) -> None:
+        match cursor.where:
+            case Where.NAME if inside.names:
+                self._keep_open(cursor, inside.names, row)
+            case Where.BEFORE_NAME if inside.names:
+                for tokens in inside.names.repeating_whole():
+                    tokens.clear(row)
+            case Where.ITEM | Where.OUTSIDE if inside.items is not None and inside.items.listed is not None:
+                self._take_all_refused(cursor, inside.items.listed, row)
+            case Where.ITEM if inside.items is not None:
+                self._keep_open(cursor, inside.items.strings, row)
+            case Where.OUTSIDE | Where.NUMBER if inside.items is not None:
+                for tokens in inside.items.strings.repeating_whole():
+                    tokens.clear(row)
+                if cursor.text in inside.items.numbers:
+                    self._tokens.after_numbers.clear(row)
+                self._take_refused(self._tokens.numeric, cursor, row)
+
+    def _keep_open(self, cursor: Cursor, names: Names, row: Row) -> None:
+        """A name that is being written must not become one of `names`."""
+        begun = cursor.text
+        if cursor.pending:
+            for token, end in self._tokens.behind(cursor.pending):
+                if begun + end in names:
+                    forbid(row, token)
+            alone = self._tokens.alone(cursor.pending)
+            if alone is None:
+                return
+            begun += alone
+        for tokens in names.repeating(begun):
+            tokens.clear(row)
+
+    def _take_refused(self, tokens: TokenSet, cursor: Cursor, row: Row) -> None:
+        """Of tokens that may reach far, one by one."""
+        for token in tokens.among(row):
+            if self._follower.advance(cursor, self._tokens.text(token), []) is None:
+                forbid(row, token)
+
+    def _take_all_refused(self, cursor: Cursor, listed: Listed, row: Row) -> None:
+        """Where few tokens are allowed besides blanks."""
+        own, plain = row.copy(), cursor.where is Where.ITEM and not cursor.pending
+        self._tokens.blank.clear(own)
+        for token in _allowed(own):
+            text = self._tokens.text(token)
+            if plain and b'"' not in text and b"\\" not in text:
+                refused = listed.left(cursor.text + text) <= 0
+            else:
+                refused = self._follower.advance(cursor, text, []) is None
+            if refused:
+                forbid(row, token)
+
+
+def _allowed(row: Row) -> Iterator[int]:
+    for word in np.flatnonzero(row).tolist():
+        bits = int(row[word]) & 0xFFFFFFFF
+        while bits:
+            yield word * 32 + (bits & -bits).bit_length() - 1
+            bits &= bits - 1

@@ -1,0 +1,217 @@
+"""Where in a text arrays must have no item twice, and where objects may run out of names: by the names and items that lead there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from grammar_service.errors import UnsupportedGrammar
+from grammar_service.guards.distinct_items import Items, items_of
+from grammar_service.guards.open_objects import may_run_out
+from grammar_service.regexes.effort import Effort
+from grammar_service.schema.json_text import Json
+from grammar_service.schema.keywords import Schema, subschemas, walk
+from grammar_service.schema.normal_form.disjoint import type_of
+from grammar_service.schema.normal_form.normal import types_of
+from grammar_service.schema.pointer import join
+from grammar_service.schema.references import References
+
+FREE = -1
+"""The place of values in which nothing is asked for."""
+MOST_PLACES = 500
+PATTERN_EFFORT = 50_000
+"""Steps for all patterns of a document, up to 65 ms."""
+_DEFINITIONS = {"$defs", "definitions"}
+_ANYTHING = "*"
+"""In place of the pointer of a schema that is not written: it asks for nothing."""
+
+
+class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of a value: where its members are, those without a place of their own at `others`, and its items; `distinct`: no item comes twice.
+    `loose`: an object there may run out of names."""
+
+    names: dict[str, int] = {}
+    others: int = FREE
+    items: int = FREE
+    distinct: Items | None = None
+    loose: bool = False
+
+
+def places_of(document: Json) -> tuple[Place, ...]:
+    """Those of a schema document in normal form, the root's first; none where nothing is asked for.
+
+    Raises:
+        UnsupportedGrammar: what is asked for depends on more than names, or could leave no next item.
+    """
+    schemas = dict(walk(document))
+    unique = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and schema.get("uniqueItems")}
+    effort = Effort(PATTERN_EFFORT)
+    loose = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and may_run_out(schema, effort)}
+    return _Places(References(schemas), unique, loose, effort).found() if unique or loose else ()
+
+
+class _Places:
+    """The subset construction: a place is the set of all schemas that the value there may have to satisfy one of."""
+
+    def __init__(self, references: References, unique: set[str], loose: set[str], effort: Effort) -> None:
+        self._references = references
+        self._effort = effort
+        self._loose = loose
+        self._unique = self._leading(unique)
+        self._asking = self._unique | self._leading(loose)
+        self._numbers: dict[frozenset[str], int] = {}
+        self._waiting: list[frozenset[str]] = []
+        self._known_leaves: dict[str, set[str]] = {}
+
+    def found(self) -> tuple[Place, ...]:
+        self._number([""])
+        places: list[Place] = []
+        while len(places) < len(self._waiting):
+            places.append(self._place(self._waiting[len(places)]))
+        return tuple(places)
+
+    def _leading(self, ends: set[str]) -> set[str]:
+        """The schemas that lead to one of these."""
+        users: dict[str, list[str]] = {}
+        for pointer, schema in self._references.schemas.items():
+            if isinstance(schema, dict):
+                inner = [at for at, _ in subschemas(pointer, {name: schema[name] for name in schema.keys() - _DEFINITIONS})]
+                inner += [self._references.target_of(pointer)] if "$ref" in schema else []
+                for target in inner:
+                    users.setdefault(target, []).append(pointer)
+        found, waiting = set(ends), list(ends)
+        while waiting:
+            more = [user for user in users.get(waiting.pop(), ()) if user not in found]
+            found.update(more)
+            waiting += more
+        return found
+
+    def _number(self, pointers: Iterable[str]) -> int:
+        """Of the place where a value satisfies one of these schemas."""
+        leaves = frozenset(leaf for pointer in pointers for leaf in self._leaves(pointer))
+        if leaves.isdisjoint(self._asking):
+            return FREE
+        if leaves not in self._numbers:
+            if len(self._waiting) == MOST_PLACES:
+                raise UnsupportedGrammar("more combinations of schemas than are followed")
+            self._numbers[leaves] = len(self._waiting)
+            self._waiting.append(leaves)
+        return self._numbers[leaves]
+
+    def _leaves(self, pointer: str) -> set[str]:
+        """The schemas without branches and references that a schema comes to."""
+        if pointer not in self._known_leaves:
+            self._known_leaves[pointer] = self._found_leaves(pointer)
+        return self._known_leaves[pointer]
+
+    def _found_leaves(self, start: str) -> set[str]:
+        leaves, seen, waiting = set[str](), set[str](), [start]
+        while waiting:
+            pointer = waiting.pop()
+            if pointer in seen:
+                continue
+            seen.add(pointer)
+            schema = self._schema(pointer)
+            inner = self._same_value(pointer, schema) if isinstance(schema, dict) else []
+            waiting += inner
+            if not inner and schema is not False:
+                leaves.add(pointer)
+        return leaves
+
+    def _same_value(self, pointer: str, schema: Schema) -> list[str]:
+        inner = [self._references.target_of(pointer)] if "$ref" in schema else []
+        for keyword in ("anyOf", "oneOf", "allOf"):
+            branches = schema.get(keyword)
+            inner += [join(pointer, keyword, index) for index in range(len(branches))] if isinstance(branches, list) else []
+        if inner and schema.get("uniqueItems"):
+            raise UnsupportedGrammar("`uniqueItems` beside other schemas of the same array is not enforced", join(pointer, "uniqueItems"))
+        return inner
+
+    def _schema(self, pointer: str) -> Json:
+        return True if pointer == _ANYTHING else self._references.schemas[pointer]
+
+    def _place(self, leaves: frozenset[str]) -> Place:
+        schemas = {pointer: schema for pointer in sorted(leaves) if isinstance(schema := self._schema(pointer), dict)}
+        if len(schemas) < len(leaves) and (unique := leaves & self._unique):
+            raise UnsupportedGrammar("`uniqueItems` is not enforced where anything else may stand in the same place", min(unique))
+        arrays = {pointer: schema for pointer, schema in schemas.items() if "array" in _kinds(schema)}
+        objects = {pointer: schema for pointer, schema in schemas.items() if "object" in _kinds(schema)}
+        distinct = self._distinct(arrays)
+        items = self._number(at for pointer, schema in arrays.items() for at in _items(pointer, schema))
+        names = dict.fromkeys(name for schema in objects.values() for name in _properties(schema))
+        loose = not self._loose.isdisjoint(leaves)
+        if loose and (counted := [pointer for pointer, schema in objects.items() if _counts_names(schema)]):
+            where = join(counted[0], "minProperties")
+            raise UnsupportedGrammar("`minProperties` is not enforced where an object may run out of names in the same place", where)
+        members = {name: self._member(objects, name) for name in names}
+        return Place(members, self._others(objects), items, distinct, loose)
+
+    def _distinct(self, arrays: dict[str, Schema]) -> Items | None:
+        asking = [pointer for pointer, schema in arrays.items() if schema.get("uniqueItems")]
+        for pointer, schema in arrays.items():
+            if "prefixItems" in schema and not self._unique.isdisjoint(_items(pointer, schema)):
+                raise UnsupportedGrammar("`uniqueItems` inside of `prefixItems` is not enforced", join(pointer, "prefixItems"))
+        if not asking:
+            return None
+        where = join(asking[0], "uniqueItems")
+        if len(asking) < len(arrays):
+            raise UnsupportedGrammar("`uniqueItems` is not enforced where another array may stand in the same place", where)
+        kinds = {items_of(self._references, pointer, self._effort) for pointer in asking}
+        told = kinds.pop()
+        if isinstance(told, str):
+            raise UnsupportedGrammar(told, where)
+        if kinds:
+            raise UnsupportedGrammar("`uniqueItems` is not enforced where arrays of different items may stand in the same place", where)
+        return told
+
+    def _member(self, objects: dict[str, Schema], name: str) -> int:
+        found = []
+        for pointer, schema in objects.items():
+            found += [join(pointer, "properties", name)] if name in _properties(schema) else self._further(pointer, schema)
+            # A pattern may ask of listed names too.
+            found += _patterns(pointer, schema)
+        return self._number(found)
+
+    def _others(self, objects: dict[str, Schema]) -> int:
+        return self._number(at for pointer, schema in objects.items() for at in self._further(pointer, schema))
+
+    def _further(self, pointer: str, schema: Schema) -> list[str]:
+        """The schemas of members that are not listed."""
+        found = _patterns(pointer, schema)
+        if not self._unique.isdisjoint(found) and len(found) + len(_properties(schema)) > 1:
+            raise UnsupportedGrammar("`uniqueItems` inside of `patternProperties` beside other properties is not enforced", found[0])
+        others = schema.get("additionalProperties", True)
+        if others is not False:
+            found.append(join(pointer, "additionalProperties") if isinstance(others, dict) else _ANYTHING)
+        return found
+
+
+def _patterns(pointer: str, schema: Schema) -> list[str]:
+    patterns = schema.get("patternProperties")
+    return [join(pointer, "patternProperties", name) for name in patterns] if isinstance(patterns, dict) else []
+
+
+def _items(pointer: str, schema: Schema) -> list[str]:
+    first = schema.get("prefixItems")
+    found = [join(pointer, "prefixItems", index) for index in range(len(first))] if isinstance(first, list) else []
+    return [*found, join(pointer, "items") if "items" in schema else _ANYTHING]
+
+
+def _properties(schema: Schema) -> Schema:
+    listed = schema.get("properties")
+    return listed if isinstance(listed, dict) else {}
+
+
+def _counts_names(schema: Schema) -> bool:
+    """Whether it asks for several names that it does not list: one comes once in any case."""
+    least, required = schema.get("minProperties", 0), schema.get("required")
+    return isinstance(least, int) and least > 1 + (len(required) if isinstance(required, list) else 0)
+
+
+def _kinds(schema: Schema) -> list[str]:
+    """The types of its values, as far as it tells."""
+    values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if isinstance(values, list):
+        return [type_of(value) for value in values]
+    return types_of(schema) or ["array", "object"]

@@ -1,0 +1,56 @@
+"""What a grammar of JSON texts needs guarded: decided once, where its schema is read, and carried in its payload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from grammar_service.errors import UnsupportedGrammar
+from grammar_service.guards.guard import Guard
+from grammar_service.guards.name_tokens import NameTokens
+from grammar_service.guards.open_objects import has_open_objects
+from grammar_service.guards.places import Place, places_of
+from grammar_service.schema.fault import Fault
+from grammar_service.schema.json_text import Json
+from grammar_service.schema.keywords import mapped, walk
+
+_GUARDED = frozenset({"uniqueItems", "minProperties"})
+"""What is not enforced without a guard."""
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of a grammar whose objects may have names that it does not list: no object has one twice. `places`: where no item may come twice."""
+
+    places: tuple[Place, ...] = ()
+
+    def guard(self, tokens: NameTokens) -> Guard:
+        """For one request, at the start of its text."""
+        return Guard(tokens, self.places)
+
+
+def plan_of(document: Json) -> Plan | None:
+    """For a schema document that a backend enforces with its guard, None where there is nothing to guard, or where nobody can tell which
+    objects may run out of names. Raises UnsupportedGrammar: `guard_faults` has a fault."""
+    try:
+        places = places_of(document)
+    except UnsupportedGrammar:
+        if any(isinstance(schema, dict) and not _GUARDED.isdisjoint(schema) for _, schema in walk(document)):
+            raise
+        return None
+    return Plan(places) if places or has_open_objects(document) else None
+
+
+def guard_faults(document: Json) -> Iterator[Fault]:
+    """What of a document in normal form no guard enforces, though it is for guards."""
+    try:
+        plan_of(document)
+    except UnsupportedGrammar as error:
+        yield Fault(error.pointer, error.message)
+
+
+def without_guarded(schema: Json) -> Json:
+    """A copy without the keywords that guards enforce; recursion is bounded by `parse_json`'s nesting."""
+    if not isinstance(schema, dict):
+        return schema
+    return {keyword: value for keyword, value in mapped(schema, without_guarded).items() if keyword != "uniqueItems"}

@@ -1,0 +1,57 @@
+"""Random JSON Schemas that have something to guard: names that the schema does not list, and items of which none may come twice."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+Schema = dict[str, Any]
+_SCALARS: tuple[Schema, ...] = ({"type": "integer"}, {"type": "boolean"}, {"type": "null"}, {"type": "string"}, {"enum": ["a", "b", 1]})
+_ITEMS: tuple[Schema, ...] = (
+    {"type": "string"},
+    {"type": "integer"},
+    {"type": "number"},
+    {"type": "string", "pattern": "^[ab]+"},
+    {"enum": ["a", "b", "ab", "abb", "ba", "1", ""]},
+)
+_PATTERNS = ("^a", "b", "^[ab]+$", "^x-")
+
+
+def random_schema(chance: Random, depth: int = 3) -> Schema:
+    """Of an object; deeper ones are as likely objects as anything else."""
+    return _object(chance, depth)
+
+
+def _value(chance: Random, depth: int) -> Schema:
+    if depth == 0:
+        return chance.choice(_SCALARS)
+    match chance.randrange(7):
+        case 0 | 1:
+            return _object(chance, depth)
+        case 2:
+            return {"type": "array", "items": _value(chance, depth - 1), "maxItems": chance.randrange(1, 4)}
+        case 3:
+            return {"type": "array", "items": chance.choice(_ITEMS), "uniqueItems": True, "minItems": chance.randrange(4)}
+        case 4:
+            return {"anyOf": [_value(chance, depth - 1), {"type": "null"}]}
+        case _:
+            return chance.choice(_SCALARS)
+
+
+def _object(chance: Random, depth: int) -> Schema:
+    others = _value(chance, depth - 1)
+    match chance.randrange(7):
+        case 0:
+            return {"type": "object"}
+        case 5 | 6:
+            return {"type": "object", "additionalProperties": others}
+        case 1:
+            return {"type": "object", "patternProperties": {chance.choice(_PATTERNS): others}, "additionalProperties": False}
+        case 2:
+            return {"type": "object", "additionalProperties": others, "maxProperties": chance.randrange(1, 5)}
+        case 3:
+            return {"type": "object", "additionalProperties": others, "minProperties": chance.randrange(1, 5)}
+        case _:
+            names = chance.sample(["a", "b", "ab", "ba"], 2)
+            listed = {name: _value(chance, depth - 1) for name in names}
+            return {"type": "object", "properties": listed, "required": names[:1], "additionalProperties": others}

@@ -1,0 +1,72 @@
+"""What a guard takes away is away on a real engine, with jumps, drafts and the broadcaster alike."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from grammar_service.spec import COMPACT, STANDARD, GrammarKind, GrammarSpec
+from tests.integration.model_service.running_broadcaster import running_broadcaster
+from tests.integration.model_service.running_engine import Answer, RunningEngine, running_engine
+
+FLAGS = {"type": "object", "additionalProperties": {"type": "boolean"}, "maxProperties": 5}
+WORDS = {"type": "array", "items": {"type": "string", "pattern": "^[ab]"}, "uniqueItems": True, "minItems": 3, "maxItems": 5}
+NUMBERS = {"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": True, "minItems": 6, "maxItems": 6}
+SPECS = [
+    GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), whitespace)
+    for schema in (FLAGS, WORDS, NUMBERS)
+    for whitespace in (STANDARD, COMPACT)
+]
+QUESTION = "Extract name, age as JSON. Text: Clara Novak is 34 years old, name name name, 34 34 34."
+ASKS: list[tuple[str, GrammarSpec | None, dict[str, Any]]] = [
+    (QUESTION, spec, {"max_tokens": 160, "temperature": temperature, "seed": 3}) for spec in SPECS for temperature in (0, 1.2)
+]
+NGRAMS = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4, "prompt_lookup_min": 1}
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    assert len(dict(pairs)) == len(pairs), pairs
+    return dict(pairs)
+
+
+def check(answers: list[Answer]) -> None:
+    """Those that ended are whole, and have nothing twice."""
+    ended = [answer for answer in answers if answer.finish_reason == "stop"]
+    assert len(ended) > len(answers) / 2
+    for answer in ended:
+        value = json.loads(answer.text, object_pairs_hook=unique)
+        assert isinstance(value, dict) or len(set(value)) == len(value), answer.text
+
+
+@pytest.fixture(scope="module")
+def expected(stepping: RunningEngine) -> list[Answer]:
+    return stepping.ask_all(ASKS)
+
+
+def texts(answers: list[Answer]) -> list[str]:
+    return [answer.text for answer in answers]
+
+
+def test_nothing_comes_twice(expected: list[Answer]) -> None:
+    check(expected)
+
+
+def test_nothing_does_with_jumps(jumping: RunningEngine) -> None:
+    answers = jumping.ask_all(ASKS)
+    check(answers)
+    assert sum(answer.forced for answer in answers) > 0
+
+
+def test_nothing_does_with_drafts_and_masks_from_the_broadcaster(expected: list[Answer]) -> None:
+    name = f"maskcast-guards-test-{uuid4().hex}"
+    with running_broadcaster(name) as broadcaster, running_engine(mask_socket=name, engine_args={"speculative_config": NGRAMS}) as engine:
+        while not broadcaster.totals()["rows"]:
+            engine.ask(*ASKS[0][:2])
+        # Greedily: vLLM's rejection sampler on the CPU works on temperatures that nobody has written.
+        answers = engine.ask_all(ASKS[::2])
+        check(answers)
+        assert texts(answers) == texts(expected[::2])
+        assert broadcaster.totals()["refused"] == 0

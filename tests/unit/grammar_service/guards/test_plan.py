@@ -1,0 +1,133 @@
+"""Which schemas have objects with names that they do not list, and always one more of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grammar_service.errors import UnsupportedGrammar
+from grammar_service.guards.distinct_items import Items
+from grammar_service.guards.places import FREE
+from grammar_service.guards.plan import guard_faults, plan_of
+from grammar_service.regexes.string_set import StringSet
+from grammar_service.regexes.unending import never_runs_out
+
+OBJECT = {"type": "object"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        True,
+        {},
+        OBJECT,
+        {"type": "array"},
+        {"type": "array", "prefixItems": [{"type": "null"}]},
+        {"type": ["string", "object"]},
+        {"anyOf": [{"type": "null"}, {"type": "object", "additionalProperties": {"type": "null"}}]},
+        {"type": "object", "patternProperties": {"^x-": True}, "additionalProperties": False},
+        {"type": "object", "properties": {"a": True}, "additionalProperties": False},
+        {"$ref": "#/$defs/a", "$defs": {"a": OBJECT}},
+    ],
+)
+def test_names_that_are_not_listed_are_guarded(schema: Any) -> None:
+    assert plan_of(schema) is not None
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        False,
+        {"type": "string"},
+        {"enum": [{"a": 1}]},
+        {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False},
+        {"type": "array", "items": {"type": "null"}},
+        {"type": "array", "items": False},
+        {"type": "array", "prefixItems": [{"type": "null"}], "maxItems": 1},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"type": "null"}, {"const": {"a": 1}}]}}},
+    ],
+)
+def test_listed_names_are_not(schema: Any) -> None:
+    assert plan_of(schema) is None
+
+
+@pytest.mark.parametrize("pattern", ["^x-", "a", "^[a-z]+$", "", "^a.*b$"])
+def test_there_is_always_one_more_name(pattern: str) -> None:
+    assert never_runs_out(StringSet.of_pattern(pattern))
+
+
+@pytest.mark.parametrize("pattern", ["^a$", "^[ab]$", "^[a-z]{1,63}$", "^(a|b+)$", "^a*(b|c)$", "^(a|b)*c$"])
+def test_names_may_run_out(pattern: str) -> None:
+    assert not never_runs_out(StringSet.of_pattern(pattern))
+    bounded: Any = {"type": "object", "patternProperties": {pattern: True}, "additionalProperties": False}
+    plan = plan_of({"type": "object", "properties": {"a": bounded}, "additionalProperties": True})
+    assert plan is not None
+    root, place = plan.places
+    assert (root.loose, place.loose) == (False, True)
+    assert root.names == {"a": 1}
+
+
+SET: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+LIST = {"type": "array", "items": {"type": "string"}}
+
+
+def test_listed_items_may_run_out() -> None:
+    plan = plan_of({**SET, "items": {"anyOf": [{"const": "c"}, {"enum": ["b", "a", "b"]}]}, "minItems": 3})
+    assert plan is not None
+    assert plan.places[0].distinct == Items(listed=("a", "b", "c"))
+
+
+def test_places_follow_names_items_references_and_branches() -> None:
+    schema: Any = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/a"}, "b": LIST},
+        "additionalProperties": {"anyOf": [{"type": "null"}, {"type": "array", "items": SET}]},
+        "$defs": {"a": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}, "set": SET}, "additionalProperties": False}},
+    }
+    plan = plan_of(schema)
+    assert plan is not None
+    root, *places = plan.places
+    assert root.names.keys() == {"a", "b"}
+    inner, listed = plan.places[root.names["a"]], plan.places[root.others]
+    assert root.names["b"] == FREE
+    assert inner.names["a"] == root.names["a"]
+    assert plan.places[inner.names["set"]].distinct == Items()
+    assert listed.distinct is None
+    assert plan.places[listed.items].distinct == Items()
+    assert len(places) == 4
+
+
+def test_names_are_not_counted_where_an_object_may_run_out_of_them() -> None:
+    bounded: Any = {"type": "object", "patternProperties": {"^[ab]$": {"type": "null"}}, "additionalProperties": False}
+    counted: Any = {"type": "object", "additionalProperties": {"type": "null"}, "minProperties": 2}
+    (fault,) = guard_faults({"anyOf": [bounded, counted]})
+    assert fault.pointer == "/anyOf/1/minProperties"
+    assert not list(guard_faults({"type": "array", "prefixItems": [bounded, {"type": "array", "items": counted}], "items": False}))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [SET, LIST]},
+        {"anyOf": [SET, {"const": ["a", "a"]}]},
+        {"anyOf": [{"type": "object", "properties": {"a": SET}, "additionalProperties": False}, {"type": "object"}]},
+        {"type": "object", "properties": {"a": LIST}, "patternProperties": {"^a": SET}, "additionalProperties": False},
+        {"type": "array", "prefixItems": [SET], "items": False},
+        {"type": "array", "uniqueItems": True},
+        {**SET, "items": {"type": "boolean"}},
+        {**SET, "items": {"type": "string", "maxLength": 3}},
+        {**SET, "items": {"type": "string", "pattern": "^[a-z]{1,9}$"}},
+        {**SET, "items": {"type": "integer", "maximum": 3}},
+        {**SET, "items": {"type": "integer", "minimum": -3}},
+        {**SET, "items": {"type": "number", "minimum": 3}},
+        {**SET, "items": {"enum": ["a", "b"]}, "minItems": 3},
+        {**SET, "items": {"enum": ["a", 1]}},
+        {**SET, "items": {"anyOf": [{"enum": ["a"]}, {"type": "string"}]}},
+    ],
+)
+def test_where_a_guard_could_not_tell_or_might_leave_nothing_it_is_refused(schema: Any) -> None:
+    (fault,) = guard_faults(schema)
+    assert fault.message.startswith("`uniqueItems`")
+    with pytest.raises(UnsupportedGrammar):
+        plan_of(schema)
