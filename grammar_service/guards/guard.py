@@ -8,9 +8,12 @@ import numpy as np
 
 from grammar_service.guards.follower import Added, Cursor, Follower, Open, Where
 from grammar_service.guards.item_set import Listed
-from grammar_service.guards.name_tokens import NameTokens, Row, TokenSet, forbid
+from grammar_service.guards.name_tokens import NameTokens, Row, TokenSet, forbid, token_set
 from grammar_service.guards.names import Names
 from grammar_service.guards.places import Place
+
+_PLENTY = 2
+"""Items that are left: one may be written, and a comma come behind it."""
 
 
 class Guard:
@@ -58,7 +61,7 @@ class Guard:
                 for tokens in inside.names.repeating_whole():
                     tokens.clear(row)
             case Where.ITEM | Where.OUTSIDE if inside.items is not None and inside.items.listed is not None:
-                self._take_all_refused(cursor, inside.items.listed, row)
+                self._take_listed(cursor, inside.items.listed, row)
             case Where.ITEM if inside.items is not None:
                 self._keep_open(cursor, inside.items.strings, row)
             case Where.OUTSIDE | Where.NUMBER if inside.items is not None:
@@ -88,21 +91,25 @@ class Guard:
             if self._follower.advance(cursor, self._tokens.text(token), []) is None:
                 forbid(row, token)
 
-    def _take_all_refused(self, cursor: Cursor, listed: Listed, row: Row) -> None:
-        """Where few tokens are allowed besides blanks."""
-        own, plain = row.copy(), cursor.where is Where.ITEM and not cursor.pending
-        self._tokens.blank.clear(own)
-        for token in _allowed(own):
-            text = self._tokens.text(token)
-            if plain and b'"' not in text and b"\\" not in text:
-                refused = listed.left(cursor.text + text) <= 0
-            else:
-                refused = self._follower.advance(cursor, text, []) is None
-            if refused:
-                forbid(row, token)
+    def _take_listed(self, cursor: Cursor, listed: Listed, row: Row) -> None:
+        """In an array of listed strings, where few tokens are allowed besides blanks."""
+        if listed.left(b"") < _PLENTY or cursor.pending:
+            self._take_refused(token_set(_allowed(row, self._tokens.blank)), cursor, row)
+            return
+        for tokens in listed.repeating(cursor.text) if cursor.where is Where.ITEM else listed.repeating_whole():
+            tokens.clear(row)
+        self._take_refused(self._tokens.into, cursor, row)
+        if cursor.where is Where.ITEM:
+            self._take_refused(self._tokens.escaped, cursor, row)
+            for token in _allowed(row, self._tokens.special):
+                if listed.left(cursor.text + self._tokens.text(token)) <= 0:
+                    forbid(row, token)
 
 
-def _allowed(row: Row) -> Iterator[int]:
+def _allowed(row: Row, but: TokenSet) -> Iterator[int]:
+    """The tokens that a row allows, but for some."""
+    row = row.copy()
+    but.clear(row)
     for word in np.flatnonzero(row).tolist():
         bits = int(row[word]) & 0xFFFFFFFF
         while bits:

@@ -19,6 +19,7 @@ _AFTER_NUMBERS = b" \t\n\r,]"
 _IN_ESCAPES = b'"\\/bfnrtu0123456789abcdefABCDEF'
 _SURROGATE = len(b"\\ud83d")
 _WHOLE = re.compile(rb'[{\[,][ \t\n\r]*"(?:[^"\\]|\\.)*"[ \t\n\r]*(?:[:,\]]|\Z)', re.DOTALL)
+_INTO = re.compile(rb'(?:^|[\[,])[ \t\n\r]*"[^"]')
 _NUMERIC = re.compile(
     rb"(?:[0-9.]*[0-9][ \t\n\r,\]].*"  # a number that ends
     rb"|[ \t\n\r,\[]*[-0-9.]*[eE][-+0-9]*(?:[ \t\n\r,\]].*)?"  # one with an exponent
@@ -30,7 +31,7 @@ _NUMERIC = re.compile(
 class TokenSet(NamedTuple):
     """Some tokens as the words of a bitmask row that they are in, each once; `bits`: theirs in those words, `others`: all but theirs."""
 
-    tokens: tuple[int, ...]
+    tokens: npt.NDArray[np.intp]
     words: npt.NDArray[np.intp] | slice
     bits: Row
     others: Row
@@ -41,8 +42,8 @@ class TokenSet(NamedTuple):
 
     def among(self, row: Row) -> Iterator[int]:
         """Those that a row allows."""
-        if self.tokens and (row[self.words] & self.bits).any():
-            yield from (token for token in self.tokens if row[token >> 5] >> (token & 31) & 1)
+        if len(self.tokens) and (row[self.words] & self.bits).any():
+            yield from self.tokens[(row[self.tokens >> 5] >> (self.tokens & 31) & 1) != 0].tolist()
 
 
 def forbid(row: Row, token: int) -> None:
@@ -51,10 +52,10 @@ def forbid(row: Row, token: int) -> None:
 
 
 def token_set(tokens: Iterable[int]) -> TokenSet:
-    listed = tuple(sorted(set(tokens)))
-    last = listed[-1] >> 5 if listed else -1
+    listed = np.unique(np.array(list(tokens), dtype=np.intp))
+    last = int(listed[-1]) >> 5 if len(listed) else -1
     row = np.zeros(last + 1, dtype=np.uint32)
-    np.bitwise_or.at(row, np.array(listed, dtype=np.intp) >> 5, np.uint32(1) << (np.array(listed, dtype=np.uint32) & np.uint32(31)))
+    np.bitwise_or.at(row, listed >> 5, np.uint32(1) << (listed & 31).astype(np.uint32))
     words = np.flatnonzero(row)
     # A row is faster read as a whole than by many of its words.
     chosen: npt.NDArray[np.intp] | slice = slice(0, last + 1) if len(words) > _DENSE else words
@@ -68,7 +69,8 @@ class NameTokens:
     `closing`: by the end of a name, the tokens that begin with it and close it. `opening`: by a whole name, the tokens that begin with it,
     quotes included. `several`: the tokens that may begin and close a name behind the end of something else. `longest`: bytes of the longest
     end of a name. What is said of names holds of strings in arrays too. `after_numbers`: the tokens that begin with what ends a number;
-    `numeric`: those that end one later on, are or begin a zero, or have an exponent. `blank`: those of whitespace.
+    `numeric`: those that end one later on, are or begin a zero, or have an exponent. `blank`: those of whitespace;
+    `into`: those that go on behind the opening quote of a string; `escaped`: those with a backslash; `special`: with that or a quote.
     """
 
     def __init__(self, vocabulary: Sequence[bytes]) -> None:
@@ -78,6 +80,9 @@ class NameTokens:
         self.several = token_set(token for token, text in quoted if _WHOLE.search(text))
         self.after_numbers = token_set(token for token, text in enumerate(vocabulary) if text[:1] in _AFTER_NUMBERS and text)
         self.numeric = token_set(token for token, text in enumerate(vocabulary) if text and _NUMERIC.match(text))
+        self.into = token_set(token for token, text in quoted if _INTO.search(text))
+        self.escaped = token_set(token for token, text in enumerate(vocabulary) if b"\\" in text)
+        self.special = token_set([*(token for token, _ in quoted), *self.escaped.tokens.tolist()])
         self.blank = token_set(token for token, text in enumerate(vocabulary) if text and not text.strip(_SPACES))
         self.longest = max(map(len, self.closing), default=0)
         self._vocabulary = vocabulary
