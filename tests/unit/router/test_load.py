@@ -35,11 +35,11 @@ def report(replica: str, taken_at: float, requests: int = 0, tokens: int = 0, st
 
 
 def load(known: LoadBoard) -> list[float]:
-    return known.loads(NOBODY).load.tolist()
+    return list(map(float, known.loads(NOBODY).load))
 
 
 def requests(known: LoadBoard) -> list[float]:
-    return known.loads(NOBODY).requests.tolist()
+    return list(map(float, known.loads(NOBODY).requests))
 
 
 def test_own_requests_count_while_they_are_under_way(clock: Clock) -> None:

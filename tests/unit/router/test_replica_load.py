@@ -124,13 +124,13 @@ def test_what_moved_before_the_oldest_report_to_come_is_forgotten_and_counts_on(
 def test_a_report_tells_others_from_ours_however_late_it_comes(spans: list[tuple[int, int, int]], others: int, taken_at: int) -> None:
     """It counts who was there when it was taken; all has ended at 50."""
     replica = ReplicaLoad()
-    events = [(at, 0, sent(at, tokens)) for at, _, tokens in spans]
-    events += [(one.at + took, 1, one) for (_, _, one), (_, took, _) in zip(tuple(events), spans, strict=True)]
-    for at, is_end, one in sorted(events, key=lambda event: event[:2]):
-        if is_end:
-            replica.went(one, at)
-        else:
-            replica.came(one)
+    ours = [(sent(at, tokens), at + took) for at, took, tokens in spans]
+    for now in range(51):
+        for one, ends_at in ours:
+            if one.at == now:
+                replica.came(one)
+            if ends_at == now:
+                replica.went(one, now)
     there = [one for one in spans if one[0] <= taken_at < one[0] + one[1]]
     replica.reported(report(len(there) + others, 7), taken_at)
     assert (replica.own, replica.own_then, replica.others) == (0, len(there), others)
