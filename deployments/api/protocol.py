@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
+from deployments.api.conversation import check_messages
 from deployments.api.fields import unheard
 from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, bad_request
@@ -55,6 +56,8 @@ class RequestReader:
         """Raises ApiError, which says which field to mend."""
         copied = dict(body)
         self._check_model(copied)
+        if endpoint is Endpoint.CHAT:
+            check_messages(copied.get("messages"))
         for name in REFUSED_BY_ENDPOINT[endpoint]:
             if copied.get(name) is not None:
                 raise bad_request(f"'{name}' is not supported.", name, "unsupported_parameter")
@@ -88,7 +91,8 @@ def _take_flag(body: dict[str, Any], name: str) -> bool:
 
 
 def _check_compatible(body: dict[str, Any]) -> None:
-    for name in ("use_beam_search", "ignore_eos"):
+    # The last two may leave a constraint no token.
+    for name in ("use_beam_search", "ignore_eos", "allowed_token_ids", "bad_words"):
         if body.get(name):
             raise bad_request(f"'{name}' cannot be combined with a constraint.", name, "conflicting_constraints")
     if body.get("min_tokens"):

@@ -15,6 +15,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 BOUNDED, PLAIN = "~", "="
 """A payload's first character: whether whitespace is flexible, so that its runs are bounded by the matcher."""
+_NOTHING_FOLLOWS = "NoExtension"
 
 
 class LlguidanceGrammar:
@@ -49,11 +50,11 @@ class LlguidanceGrammar:
             token = self._allowed(trial)
             if token is not None:
                 if not trial.try_consume_tokens([token]):
-                    return str(trial.get_error() or "it forbids what it has allowed")
+                    return _told(trial) or "it forbids what it has allowed"
                 if (second := self._allowed(trial)) is not None:
                     # Refused without an error where it is an added token that has a text.
                     trial.try_consume_tokens([second])
-                return str(trial.get_error())
+            return _told(trial)
         return str(self._first.get_error())
 
     def _allowed(self, matcher: llguidance.LLMatcher) -> int | None:
@@ -66,6 +67,12 @@ class LlguidanceGrammar:
         stops = tuple(stop_token_ids) if stop_token_ids is not None else self._tokenizer.stop_token_ids
         matcher = LlguidanceMatcher(self._first.deep_copy(), stops, self._tokenizer)
         return matcher if self._spaces is None else BoundedWhitespace(matcher, self._spaces)
+
+
+def _told(matcher: llguidance.LLMatcher) -> str:
+    """The library's message. Where nothing can follow an unfinished text it says so in one word, and what the matcher held."""
+    message = str(matcher.get_error())
+    return "no text matches it" if message.startswith(_NOTHING_FOLLOWS) else message
 
 
 class LlguidanceMatcher:

@@ -40,7 +40,7 @@ def test_the_clients_body_is_not_changed() -> None:
     assert body == {"messages": MESSAGES, "guided_regex": "a"}
 
 
-@pytest.mark.parametrize("field", ["use_beam_search", "ignore_eos", "min_tokens"])
+@pytest.mark.parametrize("field", ["use_beam_search", "ignore_eos", "min_tokens", "allowed_token_ids", "bad_words"])
 def test_what_would_loosen_a_constraint_is_refused_with_one(field: str) -> None:
     with pytest.raises(ApiError) as caught:
         READER.read(Endpoint.CHAT, {"messages": MESSAGES, "guided_regex": "a", field: 5})
