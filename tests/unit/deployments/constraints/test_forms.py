@@ -178,7 +178,8 @@ def test_definitions_of_tools_move_to_the_root_without_clashing() -> None:
     references = [call["properties"]["parameters"]["$ref"] for call in schema["items"]["anyOf"]]
     assert references == ["#/$defs/tool0", "#/$defs/tool1"]
     assert schema["$defs"]["tool0"]["properties"]["x"]["$ref"] == "#/$defs/tool0/$defs/X"
-    assert schema["$defs"]["tool1"]["$defs"]["X"] == {"type": "string"}
+    assert schema["$defs"]["tool1"]["properties"]["x"]["$ref"] == "#/$defs/tool1/$defs/X_2"
+    assert schema["$defs"]["tool1"]["$defs"]["X_2"] == {"type": "string"}
 
 
 def test_auto_tools_are_free_unless_strict() -> None:
