@@ -14,6 +14,7 @@ from ray.serve.handle import DeploymentHandle
 
 from deployments.api.api_keys import ApiKeys
 from deployments.api.call_facts import CallFacts
+from deployments.api.checking import AnswerChecker
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.ingress import HttpIngress, engine_error
@@ -25,7 +26,7 @@ from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registration import settings_grammars
 from deployments.grammars.registry import GrammarRegistry
 from deployments.names import COMPILER, MODEL
-from deployments.telemetry.metrics import GrammarMetrics, RequestMetrics
+from deployments.telemetry.metrics import CheckMetrics, GrammarMetrics, RequestMetrics
 from deployments.telemetry.page import MetricsPage
 from grammar_service.heap import settle_heap
 from grammar_service.registry import GrammarEntry, GrammarNames
@@ -41,7 +42,9 @@ class IngressDeployment:
         pool = CompilePool(compilers)
         grammars = PreparedGrammars(pool, limits(settings), await pool.fingerprint())
         self._registry = open_grammar_registry(settings, pool, grammars)
-        self._gateway = Gateway(request_reader(settings), grammars, self._registry, models, CallFacts(settings.model.max_model_len))
+        checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
+        facts = CallFacts(settings.model.max_model_len)
+        self._gateway = Gateway(request_reader(settings), grammars, self._registry, models, facts, checker)
         self.http = HttpIngress(
             self._gateway,
             self._registry,
@@ -107,7 +110,9 @@ def health_reader(settings: Settings, application: str) -> HealthReader:
 
 def request_reader(settings: Settings) -> RequestReader:
     model, grammar = settings.model, settings.grammar
-    return RequestReader(model.served_name, grammar.whitespace, model.tool_call_parser, grammar.disable_additional_properties)
+    return RequestReader(
+        model.served_name, grammar.whitespace, model.tool_call_parser, grammar.disable_additional_properties, grammar.unenforceable
+    )
 
 
 def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:

@@ -1,0 +1,83 @@
+"""Finished answers judged by a schema, as the `jsonschema` library understands it. Patterns and schemas are users': run it where a deadline
+and a memory limit hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jsonschema import Draft202012Validator, SchemaError
+from jsonschema.protocols import Validator
+from jsonschema.validators import validator_for
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from grammar_service.errors import UnsupportedGrammar
+from grammar_service.schema.json_text import Json
+from grammar_service.schema.keywords import walk
+from grammar_service.schema.pointer import join
+
+LONGEST = 200
+"""Characters of a message of the library's, which repeats what it is about."""
+_FORMATS = frozenset(Draft202012Validator.FORMAT_CHECKER.checkers)
+
+
+def judged(schema: Json, answers: Sequence[str]) -> list[str | None]:
+    """What is wrong with each answer, None where it is JSON that the schema allows. The dialect is that of `$schema`, else 2020-12."""
+    validator = _validator(schema)
+    return [_fault(validator, answer) for answer in answers]
+
+
+def check_judgeable(schema: Any) -> None:
+    """Raise UnsupportedGrammar where the library could not judge by a schema: it is none in its dialect, or has a pattern that Python does
+    not know."""
+    try:
+        _class_of(schema).check_schema(schema)
+    except SchemaError as error:
+        raise UnsupportedGrammar(f"it cannot be checked: {error.message[:LONGEST]}", join("", *error.absolute_path)) from None
+    for pointer, pattern in _patterns(schema):
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise UnsupportedGrammar(f"it cannot be checked: {str(error)[:LONGEST]}", pointer) from None
+
+
+def unjudged_formats(schema: Json) -> Iterator[tuple[str, str]]:
+    """The formats in a schema, with their pointers, that the library lets pass."""
+    for pointer, inner in walk(schema):
+        if isinstance(inner, dict) and isinstance(named := inner.get("format"), str) and named not in _FORMATS:
+            yield join(pointer, "format"), named
+
+
+def _patterns(schema: Json) -> Iterator[tuple[str, str]]:
+    for pointer, inner in walk(schema):
+        if not isinstance(inner, dict):
+            continue
+        if isinstance(pattern := inner.get("pattern"), str):
+            yield join(pointer, "pattern"), pattern
+        names = inner.get("patternProperties")
+        for name in names if isinstance(names, dict) else ():
+            yield join(pointer, "patternProperties", name), name
+
+
+def _class_of(schema: Any) -> type[Validator]:
+    found: type[Validator] = validator_for(schema, default=Draft202012Validator)
+    return found
+
+
+def _validator(schema: Any) -> Validator:
+    known = _class_of(schema)
+    # A registry that fetches nothing: the library's own asks the network for what it does not know.
+    return known(schema, registry=Registry(), format_checker=known.FORMAT_CHECKER)
+
+
+def _fault(validator: Validator, answer: str) -> str | None:
+    try:
+        error = next(iter(validator.iter_errors(json.loads(answer))), None)
+    except (ValueError, RecursionError) as fault:
+        return f"it is not JSON that can be read: {fault}"
+    except (re.error, Unresolvable, OverflowError) as fault:
+        return f"it cannot be judged: {str(fault)[:LONGEST]}"
+    return None if error is None else f"{join('', *error.absolute_path)}: {error.message[:LONGEST]}".removeprefix(": ")
