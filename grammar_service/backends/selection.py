@@ -34,11 +34,11 @@ def select_backend(spec: GrammarSpec) -> Backend:
     return found
 
 
-def fault_in_the_way(spec: GrammarSpec) -> Fault | None:
-    """The first reason why no backend enforces all of a spec, None where one does. Raises as `select_backend`, where the spec itself is at
-    fault."""
+def faults_in_the_way(spec: GrammarSpec) -> list[Fault]:
+    """Why no backend enforces all of a spec, one fault a place and the weightiest first; [] where one does. Raises as `select_backend`,
+    where the spec itself is at fault."""
     found = _judged(spec)
-    return found[0] if isinstance(found, list) else None
+    return found if isinstance(found, list) else []
 
 
 def _judged(spec: GrammarSpec) -> Backend | list[Fault]:

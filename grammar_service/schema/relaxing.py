@@ -99,6 +99,15 @@ def as_written(document: Json, pointer: str) -> str:
     return written
 
 
+def stands(document: Json, pointer: str) -> bool:
+    """Whether there is still something at a pointer."""
+    try:
+        resolve(document, as_written(document, pointer))
+    except LookupError:
+        return False
+    return True
+
+
 def _holds(document: Json, pointer: str, keyword: str) -> bool:
     try:
         return _says(resolve(document, pointer), keyword)
