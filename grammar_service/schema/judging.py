@@ -21,7 +21,11 @@ from grammar_service.schema.pointer import join
 
 LONGEST = 200
 """Characters of a message of the library's, which repeats what it is about."""
-_FORMATS = frozenset(Draft202012Validator.FORMAT_CHECKER.checkers)
+_UNJUDGED = frozenset(
+    "date-time date time duration email idn-email hostname idn-hostname ipv4 ipv6 uri uri-reference iri iri-reference uuid uri-template "
+    "json-pointer relative-json-pointer regex".split()
+) - frozenset(Draft202012Validator.FORMAT_CHECKER.checkers)
+"""Formats that JSON Schema defines, and for which the library would need packages that are not there."""
 
 
 def judged(schema: Json, answers: Sequence[str]) -> list[str | None]:
@@ -45,9 +49,9 @@ def check_judgeable(schema: Any) -> None:
 
 
 def unjudged_formats(schema: Json) -> Iterator[tuple[str, str]]:
-    """The formats in a schema, with their pointers, that the library lets pass."""
+    """The formats in a schema that assert something and that the library lets pass, with their pointers; unknown ones are annotations."""
     for pointer, inner in walk(schema):
-        if isinstance(inner, dict) and isinstance(named := inner.get("format"), str) and named not in _FORMATS:
+        if isinstance(inner, dict) and isinstance(named := inner.get("format"), str) and named in _UNJUDGED:
             yield join(pointer, "format"), named
 
 

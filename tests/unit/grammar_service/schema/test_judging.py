@@ -40,5 +40,5 @@ def test_a_schema_that_the_library_does_not_take_is_refused(schema: Any) -> None
 
 
 def test_formats_that_the_library_lets_pass_are_told() -> None:
-    schema: Any = {"properties": {"a": {"format": "date"}, "b": {"format": "iri"}}}
+    schema: Any = {"properties": {"a": {"format": "date"}, "b": {"format": "iri"}, "c": {"format": "unheard of"}}}
     assert list(unjudged_formats(schema)) == [("/properties/b/format", "iri")]
