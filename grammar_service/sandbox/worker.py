@@ -15,10 +15,10 @@ from grammar_service.errors import CompileFailed, GrammarError, GrammarTooLarge,
 from grammar_service.key import grammar_key
 from grammar_service.limits import check_limits
 from grammar_service.messages import Refusal
+from grammar_service.relaxation.judging import judged
 from grammar_service.resolve import resolve, resolve_relaxed
 from grammar_service.sandbox.wire import Job, Judged, Judging, Payload, Refused, Resolved, Result, Setup, Task, frame, read_task
 from grammar_service.schema.json_text import shared_json
-from grammar_service.schema.judging import judged
 from grammar_service.spec import GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 

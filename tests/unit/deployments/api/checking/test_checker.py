@@ -13,7 +13,7 @@ from deployments.api.checking import AnswerChecker, Check
 from deployments.api.protocol import ParsedRequest
 from deployments.errors import ApiError
 from grammar_service.messages import AnswerCheck
-from grammar_service.schema.judging import judged
+from grammar_service.relaxation.judging import judged
 from model_service.messages import Endpoint, Head
 
 CHECK = Check(json.dumps({"type": "array", "uniqueItems": True}), "")

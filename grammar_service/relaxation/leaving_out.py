@@ -53,7 +53,8 @@ Place = tuple[str, str | None]
 def is_closed(document: Json) -> bool:
     """Whether the normal form of a document closes its objects (`normal_form`), which it does nowhere if schemas are composed anywhere."""
     try:
-        return Normaliser(References(dict(walk(document)))).closes
+        pointed = with_pointers(document, dict(walk(document)))
+        return Normaliser(References(dict(walk(pointed)))).closes
     except GrammarError:
         return True
 

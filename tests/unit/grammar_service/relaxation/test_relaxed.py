@@ -93,6 +93,14 @@ def test_where_composed_schemas_are_left_out_others_stay_open() -> None:
     assert not relaxed(spec(schema)).spec.closed
 
 
+def test_many_places_are_given_up_at_once() -> None:
+    names = [f"p{number}" for number in range(40)]
+    schema = {"type": "object", "properties": dict.fromkeys(names, TWICE), "required": names}
+    less, places = told(schema)
+    assert set(places) == {f"/properties/{name}/pattern" for name in names}
+    assert less == {**schema, "properties": {name: {"type": "string"} for name in names}}
+
+
 LEAVES: list[Any] = [
     TWICE,
     {"type": "integer"},

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from grammar_service.errors import UnsupportedGrammar
-from grammar_service.schema.judging import check_judgeable, judged, unjudged_formats
+from grammar_service.relaxation.judging import check_judgeable, judged, unjudged_formats
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from grammar_service.backends import faults_in_the_way
 from grammar_service.errors import UnsupportedGrammar
+from grammar_service.relaxation.judging import check_judgeable, unjudged_formats
+from grammar_service.relaxation.leaving_out import as_written, is_closed, left_out, stands
 from grammar_service.schema.fault import Fault
 from grammar_service.schema.json_text import Json, shared_json, text_of
-from grammar_service.schema.judging import check_judgeable, unjudged_formats
-from grammar_service.schema.relaxing import as_written, is_closed, left_out, stands
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.warning import ConstraintWarning
 
