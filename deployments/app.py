@@ -100,7 +100,6 @@ def _router(settings: Settings) -> RequestRouterConfig:
     given = {name.replace("-", "_"): value for name, value in model.engine_args.items() if isinstance(value, int)}
     limits = {
         "bound": router.bound,
-        "window_s": router.window_ms / 1000,
         "seats": min(given.get("max_num_seqs", model.max_num_seqs), model.max_ongoing_requests),
         "prefill_budget": given.get("max_num_batched_tokens", STEP_TOKENS),
     }

@@ -75,6 +75,7 @@ class GrammarSettings(_Section):
     check_retries: int = Field(3, ge=0, description="further answers that are asked for in place of one that fails its check")
     check_deadline_s: float = Field(2.0, gt=0, description="wall clock of one check; over it the answer has failed")
     disable_additional_properties: bool = Field(True, description="for schemas that say nothing of them; false: as JSON Schema means")
+    unknown_keywords: Literal["warn", "refuse"] = Field("warn", description="assert nothing, and the answer says so; or: 400")
 
 
 class RedisSettings(_Section):
@@ -97,10 +98,7 @@ class RouterSettings(_Section):
     policy: Literal["schema", "power_of_two"] = Field(
         "schema", description="'schema': each grammar has its replica; or the shorter of two queues"
     )
-    bound: float = Field(
-        1.25, ge=1, description="a replica over `bound` × the mean load is passed over; for popular grammars sooner, for rare ones later"
-    )
-    window_ms: float = Field(2.0, ge=0, description="how long waiting requests of one grammar wait for more of it")
+    bound: float = Field(1.25, ge=1, description="a replica over `bound` × the mean load is passed over; for popular grammars sooner")
 
 
 class HttpSettings(_Section):

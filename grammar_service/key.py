@@ -5,22 +5,24 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 
-from grammar_service.schema.annotations import is_unknown
+from grammar_service.schema.json_schema import read_schema
 from grammar_service.schema.json_text import Json, shared_json, text_of
 from grammar_service.schema.keywords import TEXT_ANNOTATIONS, mapped
 from grammar_service.spec import SCHEMA_KINDS, SPACED_KINDS, GrammarKind, GrammarSpec
 
 REMEMBERED = 4
-KEY_VERSION = 3
+KEY_VERSION = 4
 """Counts up when one spec comes to mean another grammar. 2: flexible whitespace is bounded, structural tags have a layout. 3: schemas
-are closed or not, and are rewritten."""
+are closed or not, and are rewritten. 4: schemas are read by their dialect."""
+_SILENT = TEXT_ANNOTATIONS | {"$schema"}
 
 
 def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerprint: str) -> str:
     """Hex BLAKE2b-256 of the canonical spec, the backend with its version, and the tokenizer's fingerprint.
 
+    Of a schema, the translation to draft 2020-12 counts (`schema.dialects`), since a dialect may change the meaning of the same words.
     The order of properties is meaning; insignificant JSON whitespace and a schema's title, description, $comment, examples and unknown
-    keywords are not. Costs time linear in the text. Raises InvalidGrammar or GrammarTooLarge as `shared_json` does.
+    keywords are not. Costs time linear in the text. Raises GrammarError as `read_schema` does.
     """
     digest = hashlib.blake2b(digest_size=32)
     whitespace = spec.whitespace if spec.kind in SPACED_KINDS else ""
@@ -38,15 +40,14 @@ def canonical_text(spec: GrammarSpec) -> str:
     if spec.kind is GrammarKind.JSON_OBJECT:
         return ""
     if spec.kind is GrammarKind.JSON_SCHEMA:
-        return text_of(_without_annotations(shared_json(spec.text)))
+        return text_of(_without_annotations(read_schema(spec.text).document))
     if spec.kind in (GrammarKind.CHOICE, GrammarKind.STRUCTURAL_TAG):
         return text_of(shared_json(spec.text))
     return spec.text
 
 
 def _without_annotations(schema: Json) -> Json:
-    """A schema without text annotations and unknown keywords; names of properties, and data, are left alone."""
+    """A translated schema without what its grammar does not depend on; names of properties, and data, are left alone."""
     if not isinstance(schema, dict):
         return schema
-    kept = {keyword: value for keyword, value in schema.items() if keyword not in TEXT_ANNOTATIONS and not is_unknown(keyword)}
-    return mapped(kept, _without_annotations)
+    return mapped({keyword: value for keyword, value in schema.items() if keyword not in _SILENT}, _without_annotations)

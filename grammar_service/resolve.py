@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from grammar_service.backends import select_backend, select_stopgap
+from grammar_service.errors import UnsupportedGrammar
 from grammar_service.key import grammar_key
 from grammar_service.limits import Limits, check_limits
 from grammar_service.messages import CompileRequest, ReadyGrammar, Stopgap
 from grammar_service.relaxation import relaxed
+from grammar_service.schema.dialects.remarks import UNKNOWN_KEYWORD
 from grammar_service.schema.json_schema import parse_schema
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.tags.structural_tag import embedded_schemas
@@ -42,12 +45,25 @@ class Resolution:
 
 def warnings_of(spec: GrammarSpec) -> tuple[ConstraintWarning, ...]:
     """What asserts nothing in a spec's schemas, at JSON pointers into its text. Raises GrammarError as `resolve`."""
+    return first(_warnings(spec))
+
+
+def refuse_unknown(spec: GrammarSpec) -> None:
+    """Raises UnsupportedGrammar for a schema with an unknown keyword, if the spec `refuses_unknown`; else GrammarError as `resolve`."""
+    if spec.refuses_unknown:
+        for warning in _warnings(spec):
+            if warning.code == UNKNOWN_KEYWORD:
+                instead = f" Did you mean `{warning.did_you_mean}`?" if warning.did_you_mean else ""
+                raise UnsupportedGrammar(warning.message + instead, warning.pointer)
+
+
+def _warnings(spec: GrammarSpec) -> Iterator[ConstraintWarning]:
+    """Of each schema the first ones, unknown keywords ahead."""
     if spec.kind is GrammarKind.JSON_SCHEMA:
-        return parse_schema(spec.text, spec.closed).warnings
-    if spec.kind is not GrammarKind.STRUCTURAL_TAG:
-        return ()
-    embedded = embedded_schemas(spec.text, spec.closed)
-    return first(replace(warning, pointer=e.pointer + warning.pointer) for e in embedded for warning in e.schema.warnings)
+        yield from parse_schema(spec.text, spec.closed).warnings
+    elif spec.kind is GrammarKind.STRUCTURAL_TAG:
+        for embedded in embedded_schemas(spec.text, spec.closed):
+            yield from (replace(warning, pointer=embedded.pointer + warning.pointer) for warning in embedded.schema.warnings)
 
 
 def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:
@@ -57,6 +73,7 @@ def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:
         GrammarError: the spec is over a limit, not valid, or enforced by no backend.
     """
     check_limits(spec, limits)
+    refuse_unknown(spec)
     backend = select_backend(spec)
     quick = select_stopgap(spec, backend)
     stopgap = Stopgap(grammar_key(spec, quick.name, quick.version, fingerprint), quick.name, quick.library_source(spec)) if quick else None
@@ -68,6 +85,7 @@ def resolve_relaxed(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Reso
     """The same where no backend enforces all of a schema: the resolution of what is left of it. Takes as long as several: run it where a
     deadline holds. Raises as `resolve`."""
     check_limits(spec, limits)
+    refuse_unknown(spec)
     less = relaxed(spec)
     resolution = resolve(less.spec, limits, fingerprint)
-    return replace(resolution, warnings=first(chain(less.warnings(), resolution.warnings)), left_out=less.left_out)
+    return replace(resolution, warnings=first(chain(less.warnings(), warnings_of(spec))), left_out=less.left_out)

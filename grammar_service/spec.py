@@ -41,13 +41,15 @@ class GrammarSpec:
     for json_object. `whitespace` matters for the JSON kinds, and for the JSON inside structural tags: "flexible" (runs of up to
     MAX_WHITESPACE spaces, tabs and line breaks between tokens), "standard" (as `json.dumps`: ", " and ": "), "compact" (none),
     "indent:N" (as `json.dumps(indent=N)`). `closed` matters for json_schema and structural_tag: what a schema leaves unsaid is not
-    allowed (see `schema.normal_form`); False means what JSON Schema means.
+    allowed (see `schema.normal_form`); False means what JSON Schema means. `refuses_unknown`: a schema with a keyword that its dialect
+    does not know is refused, instead of a warning (the grammar is the same, and so is its key).
     """
 
     kind: GrammarKind
     text: str
     whitespace: str = STANDARD
     closed: bool = True
+    refuses_unknown: bool = False
 
 
 def indent_of(whitespace: str) -> int | None:

@@ -33,10 +33,6 @@ class CoreFigures:
         """Mean time of a step since then; 0: there was none."""
         return _mean_ms(self.step_us - earlier.step_us, self.steps - earlier.steps)
 
-    def mask_ms(self, earlier: CoreFigures) -> float:
-        """Mean time that went into masks in a step since then."""
-        return _mean_ms(self.mask_us - earlier.mask_us, self.steps - earlier.steps)
-
 
 class FiguresPage:
     """The replica's end; the engine core writes at `address`. Raises MemoryUnavailable."""

@@ -1,4 +1,4 @@
-"""Every number that the policy goes by."""
+"""Every number that the policy goes by, and the figure that decided it (`maskcast simulate --ablate`, `python -m load_tests.routing`)."""
 
 from __future__ import annotations
 
@@ -8,61 +8,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Loads are in requests, for a replica of weight 1; times in seconds.
-
-    Affinity. A replica is over its share when its load is above `bound` × the mean and above `floor`: in an engine that is nearly idle one
-    request more costs next to nothing, and an even spread is not worth another copy of the grammar. Nor is what comes about at random: up
-    to `deviations` × the square root of the mean above it. It is over its share as well when one more would be too many for its `seats`,
-    the number of requests that an engine runs at once, and for the mean: it would wait there, and would not elsewhere. Where all have
-    more than both, `slack` above the mean is no reason to move. Requests that wait for other replicas belong to the mean
-    (`counts_waiting`): they are about to take the room that these seem to have.
-
-    A grammar that is popular leaves its replica sooner than others, and makes room for them: it is resident on the next ones as well before
-    long, where a rare one would cost another copy each time. The bound falls with popularity: what is above the mean in it counts
-    `leeway` times for a grammar that is never asked for, less for others, and not at all for one that is asked for as often as `hot` × what
-    is one replica's share. What it spills goes to the first of the next `spill_choices` that its prefix prefers.
-
-    Load. One for each request, and one for every `tokens_per_request` outstanding prefill tokens. A request that runs costs every step one
-    token, a backlog costs the next step all of its tokens, and whoever comes next waits behind it. Reports count in full until `fresh_s`
-    and not at all from `stale_s` on. They are smoothed over `smooth_s`, and step times over `steps_smooth_s`: long prompts and a busy
-    machine make any engine slow for seconds; one that takes `slow` times as long as usual counts as loaded by as much more. Between reports
-    half of a prefill backlog is worked off every `half_life_s`, or as fast as reports have shown (`learns_pace`), and others' requests come
-    and go as ours (`extrapolates`).
-
-    Groups. Several requests of one grammar wait `window_s` for more, unless they have `prefill_budget` tokens, which is what one engine
-    step prefills, and the most that goes to one replica at a time, but for a single longer request; nothing goes where `queued_steps` of
-    them are waiting. A group that is too large for the seats that are free takes none, until `kept_free` of all are, or for `hold_s` once
-    it is first in line. Where there is no room, it is asked for again when a replica may have got some, and after `retry_s`, then after as
-    long as the group has waited, and every quarter of a second in the end. After `patience_s` it matters no more how much a replica has to
-    prefill, and who waits for one that has answered nothing for `silent_s` leaves it; after `seat_patience_s` a request goes whatever is
-    said of room: the engine has a queue of its own."""
+    """`seats` and `prefill_budget` are the engines'; the others are the policy's own. Loads are in requests, times in seconds."""
 
     bound: float = 1.25
-    floor: float = 8.0
+    """× the mean load: a replica above it is passed over. 1.1 to 1.3 keep all promises, 1.5 breaks p99 waits of bursts and full seats."""
     slack: float = 0.1
-    leeway: float = 1.5
-    deviations: float = 2.0
-    hot: float = 1.4
+    """Share of the mean requests above it that is no reason to leave a replica whose seats are taken as everybody's are. Without it
+    grammars move under overload (grammars on a replica)."""
     seats: float = math.inf
-    counts_waiting: bool = True
-    spill_choices: int = 2
-    prefix_alone: bool = True
-    prefix_divides: bool = True
-    tokens_per_request: float = 64.0
-    half_life_s: float = 0.25
-    learns_pace: bool = True
-    extrapolates: bool = True
-    fresh_s: float = 15.0
-    stale_s: float = 45.0
-    smooth_s: float = 2.0
-    slow: float = 2.0
-    steps_smooth_s: float = 20.0
-    window_s: float = 0.002
+    """Requests that an engine runs at once."""
     prefill_budget: int = 8192
-    queued_steps: float = 4.0
-    kept_free: float = 1 / 4
-    hold_s: float = 3.0
+    """Tokens that an engine prefills in one step: a group with more is divided, or a batch's p99 wait is ten times as long."""
+    tokens_per_request: float = 64.0
+    """Outstanding prefill tokens that weigh as much as a request. Without them, p99 waits of bursts, scale-up and shared prompts."""
+    slow: float = 2.0
+    """× the median step: a replica whose steps take longer counts as loaded by as much more (p99 latency beside a slow replica). Less is
+    what a fuller batch takes."""
+    stale_s: float = 45.0
+    """A report that is older says nothing; Ray Serve's come every second."""
     patience_s: float = 10.0
-    silent_s: float = 10.0
-    seat_patience_s: float = 30.0
-    retry_s: float = 0.01
+    """Who has waited so long leaves a replica that has answered nothing for as long. A promise, not a figure: nobody waits for one that
+    hangs until its health check fails. Leaving one that answers would cost mask rows on CPU engines."""
+    longest_wait_s: float = 30.0
+    """Then a request goes whatever is said of room, which is an estimate: the engine has a queue of its own."""
+    retry_s: float = 0.25
+    """Who waits asks again where nothing has happened: the mean may have moved."""

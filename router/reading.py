@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
-from router.load import LoadReport
+from router.replica_load import LoadReport
 
 LONGEST = 1 << 24
+"""Tokens or milliseconds: more is nonsense, and a sum of nonsense would be no number."""
 
 
 @runtime_checkable
@@ -33,7 +34,7 @@ class RoutedCall(Protocol):
 @dataclass(frozen=True, slots=True)
 class CallFacts:
     tokens: int = 0
-    prefix: str = ""
+    prefix: str | None = None
     avoid: str = ""
 
 
@@ -42,22 +43,19 @@ def read_call(arguments: Sequence[Any]) -> CallFacts:
     for call in arguments:
         if isinstance(call, RoutedCall):
             tokens = int(_number(call.prompt_tokens) + _number(call.forced_tokens))
-            return CallFacts(tokens, str(call.prefix or ""), str(call.avoid or ""))
+            return CallFacts(tokens, str(call.prefix) if call.prefix else None, str(call.avoid or ""))
     return CallFacts()
 
 
 def read_report(replica: str, stats: Mapping[str, Any]) -> LoadReport | None:
-    """What `record_routing_stats` of a replica has said; None where it says not when, or how many requests run."""
-    if not _is_number(stats.get("taken_at")) or not _is_number(stats.get("running")):
+    """What `record_routing_stats` of a replica has said; None where it says not when, or how many requests it has."""
+    if not _is_number(stats.get("taken_at")) or not _is_number(stats.get("requests")):
         return None
     return LoadReport(
         replica,
         float(stats["taken_at"]),
-        int(_number(stats["running"])),
-        int(_number(stats.get("waiting"))),
-        int(_number(stats.get("outstanding_prefill_tokens"))),
-        int(_number(stats.get("resident_keys"))),
-        _number(stats.get("mask_ms")),
+        int(_number(stats["requests"])),
+        int(_number(stats.get("prefill_tokens"))),
         _number(stats.get("step_ms")),
         int(_number(stats.get("step_tokens"))),
     )

@@ -20,15 +20,19 @@ from ray.serve._private.common import RequestMetadata
 from ray.serve.request_router import PendingRequest, ReplicaID, RequestRouter, RunningReplica
 
 from router.dispatcher import Dispatched, Dispatcher
-from router.fleet import Fleet, Member
+from router.fleet import Fleet
 from router.parameters import Parameters
 from router.rare_log import RareLog
 from router.reading import read_call, read_report
 from router.waiting_room import WaitingRoom
 
 logger = logging.getLogger(__name__)
+RANKS = 4
+"""Replicas that are asked in the order of a grammar's rank, before any other: each more would be one more copy of it."""
 OTHERS = 2
+"""Replicas beyond the ranks: power of two choices."""
 LOOKED_AT = 16
+"""Of which those are chosen that are thought to have room: each costs a look into Ray Serve's cache."""
 
 
 @dataclass(slots=True)
@@ -149,7 +153,7 @@ class SchemaRouter(RequestRouter):
         return super()._get_pending_request_matching_internal_request_id(request_metadata)
 
     def _ticket(self, pending: PendingRequest) -> _Ticket:
-        request, avoid = Dispatched(next(self._names), pending.metadata.session_id or ""), ""
+        request, avoid = Dispatched(next(self._names), pending.metadata.session_id or None), ""
         with self._guarded():
             facts = read_call(pending.args)
             request, avoid = Dispatched(request.name, request.key, facts.tokens, facts.prefix), facts.avoid
@@ -160,7 +164,7 @@ class SchemaRouter(RequestRouter):
         release, ticket.release = ticket.release, None
         if release in self._known:
             return [[self._known[release]]]
-        ranked = self.dispatcher.ranks(ticket.request, ticket.avoid)
+        ranked = [one for one in self.dispatcher.ranks(ticket.request, RANKS) if one != ticket.avoid]
         order = [self._known[name] for name in ranked if name in self._known]
         looked_at = random.sample(candidates, min(LOOKED_AT, len(candidates)))
         others = [one for one in looked_at if one.replica_id.unique_id not in (*ranked, ticket.avoid)]
@@ -171,7 +175,7 @@ class SchemaRouter(RequestRouter):
     def _adopt(self) -> None:
         self._known = {replica_id.unique_id: replica for replica_id, replica in self._replicas.items()}
         if set(self._known) != set(self.dispatcher.fleet.ids):
-            self.dispatcher.adopt(Fleet(map(Member, self._known)))
+            self.dispatcher.adopt(Fleet(self._known))
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:

@@ -21,6 +21,7 @@ from deployments.api.ingress import HttpIngress, engine_error
 from deployments.api.protocol import RequestReader
 from deployments.builders import limits, open_redis, open_registry
 from deployments.config import Settings
+from deployments.constraints.defaults import ConstraintDefaults
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registration import settings_grammars
@@ -109,10 +110,7 @@ def health_reader(settings: Settings, application: str) -> HealthReader:
 
 
 def request_reader(settings: Settings) -> RequestReader:
-    model, grammar = settings.model, settings.grammar
-    return RequestReader(
-        model.served_name, grammar.whitespace, model.tool_call_parser, grammar.disable_additional_properties, grammar.unenforceable
-    )
+    return RequestReader(settings.model.served_name, settings.model.tool_call_parser, ConstraintDefaults.of(settings.grammar))
 
 
 def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:
@@ -125,7 +123,6 @@ def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: Prepa
         pool,
         grammars.resolved,
         settings.grammar.max_registered,
-        settings.grammar.whitespace,
+        ConstraintDefaults.of(settings.grammar),
         GrammarMetrics("registry").update,
-        settings.grammar.disable_additional_properties,
     )

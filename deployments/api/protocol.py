@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from deployments.api.conversation import check_messages
 from deployments.api.fields import unheard
+from deployments.constraints.defaults import CHECK, REFUSE, ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, bad_request
 from grammar_service.schema.json_text import json_nesting
@@ -21,7 +22,7 @@ from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Endpoint
 MAX_BODY_NESTING = 160  # far above any sane request, far below what recursive readers behind us stand
 MARK_FORCED = "mark_forced"
 """The request field that asks for the spans of forced text."""
-UNENFORCEABLE, REFUSE, CHECK = "unenforceable", "refuse", "check"
+UNENFORCEABLE = "unenforceable"
 """The request field that says what to do with assertions that no backend enforces."""
 REFUSED_BY_ENDPOINT = {
     # Each would loosen or bypass the constraint, or reach into the engine.
@@ -60,10 +61,8 @@ class RequestReader:
     """Reads requests for one served model."""
 
     served_name: str
-    whitespace: str
     tool_parser: str
-    closed: bool = True
-    unenforceable: str = REFUSE
+    defaults: ConstraintDefaults
 
     def read(self, endpoint: Endpoint, body: Mapping[str, Any], request_id: str | None = None) -> ParsedRequest:
         """Raises ApiError, which says which field to mend."""
@@ -74,7 +73,7 @@ class RequestReader:
         for name in REFUSED_BY_ENDPOINT[endpoint]:
             if copied.get(name) is not None:
                 raise bad_request(f"'{name}' is not supported.", name, "unsupported_parameter")
-        requested = take_constraint(copied, self.whitespace, self.tool_parser, self.closed)
+        requested = take_constraint(copied, self.defaults, self.tool_parser)
         if requested is not None:
             _check_compatible(copied)
         extra = copied.get("vllm_xargs")
@@ -82,7 +81,7 @@ class RequestReader:
             if isinstance(extra, dict) and name in extra:
                 raise bad_request(f"'vllm_xargs.{name}' is reserved.", "vllm_xargs")
         mark_forced = _take_flag(copied, MARK_FORCED)
-        check = _take_check(copied, self.unenforceable)
+        check = _take_check(copied, self.defaults.check)
         warnings = first(unheard(endpoint, copied))
         return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested, mark_forced, check, warnings)
 
@@ -104,13 +103,13 @@ def _take_flag(body: dict[str, Any], name: str) -> bool:
     return bool(value)
 
 
-def _take_check(body: dict[str, Any], default: str) -> bool:
+def _take_check(body: dict[str, Any], default: bool) -> bool:
     value = body.pop(UNENFORCEABLE, None)
     if value not in (None, REFUSE, CHECK):
         raise bad_request(f"'{UNENFORCEABLE}' must be '{REFUSE}' or '{CHECK}'.", UNENFORCEABLE)
     if value == CHECK and body.get("echo"):
         raise bad_request(f"'echo' cannot be combined with '{UNENFORCEABLE}': '{CHECK}'.", "echo", "conflicting_constraints")
-    return (value or default) == CHECK and not body.get("echo")
+    return (default if value is None else value == CHECK) and not body.get("echo")
 
 
 def _check_compatible(body: dict[str, Any]) -> None:

@@ -4,13 +4,20 @@ seconds to import, are imported by the commands that need them."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from grammar_service.spec import STANDARD, GrammarKind
+
+if TYPE_CHECKING:
+    from deployments.reporting.report import BenchReport
+    from grammar_service.conformance import ConformanceReport
+    from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 app = typer.Typer(no_args_is_help=True, help="Check, compile and measure grammars; no service needs to run.")
 
@@ -20,6 +27,7 @@ Kind = Annotated[GrammarKind | None, typer.Option(help="what the file holds; by 
 Whitespace = Annotated[str, typer.Option(help="of JSON: flexible, standard, compact or indent:N")]
 TokenizerName = Annotated[str, typer.Option("--tokenizer", help="a model's folder, a name on the Hugging Face hub, 'embedded' or 'tekken'")]
 Output = Annotated[Path | None, typer.Option("--json", dir_okay=False, help="write the figures there")]
+Draft = Annotated[list[str] | None, typer.Option(help="draft4, draft6, draft7, draft2019-09, draft2020-12: their folders, of that dialect")]
 
 
 @app.command()
@@ -47,22 +55,48 @@ def compile_file(file: File, tokenizer: TokenizerName = "embedded", kind: Kind =
 
 
 @app.command()
-def conformance(folder: Folder, tokenizer: TokenizerName = "embedded", output: Output = None) -> None:
-    """Judge every instance of a folder of schemas with tests, as the official JSON Schema suite lays them out."""
-    from deployments.commands.grammar_conformance import conformance_bench
-    from deployments.commands.grammar_tables import show_conformance
-    from deployments.commands.progress import CaseProgress
+def conformance(folder: Folder, tokenizer: TokenizerName = "embedded", draft: Draft = None, output: Output = None) -> None:
+    """Judge every instance of a folder of schemas with tests: one laid out as the official JSON Schema suite is, or SchemaStore's."""
     from deployments.commands.tokenizers import tokenizer_path
-    from grammar_service.conformance import run_conformance
+    from grammar_service.conformance.schemastore import is_schemastore
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
     loaded = GrammarTokenizer.load(tokenizer_path(tokenizer))
-    with CaseProgress(Console(stderr=True)) as progress:
-        found = run_conformance(folder, loaded, lambda done, total: progress.show("schemas", done, total))
-    report = conformance_bench(_command(), found)
-    show_conformance(found, report, Console())
+    report = _judged_collection(folder, loaded) if is_schemastore(folder) else _judged_suites(folder, loaded, draft or [])
     if output:
         report.write(output)
+
+
+def _judged_suites(folder: Path, tokenizer: GrammarTokenizer, drafts: Sequence[str]) -> BenchReport:
+    """Of these drafts, or the one that the folder holds."""
+    from deployments.commands.grammar_conformance import conformance_bench
+    from deployments.commands.grammar_tables import show_conformance
+
+    wanted: list[str | None] = [*drafts] or [None]
+    found = {name: _judged(folder, tokenizer, name) for name in wanted}
+    for name, report in found.items():
+        show_conformance(report, conformance_bench(_command(), {name: report}), Console())
+    return conformance_bench(_command(), found)
+
+
+def _judged(folder: Path, tokenizer: GrammarTokenizer, draft: str | None) -> ConformanceReport:
+    from deployments.commands.progress import CaseProgress
+    from grammar_service.conformance import run_conformance
+
+    with CaseProgress(Console(stderr=True)) as progress:
+        return run_conformance(folder, tokenizer, partial(progress.show, draft or "schemas"), draft)
+
+
+def _judged_collection(folder: Path, tokenizer: GrammarTokenizer) -> BenchReport:
+    from deployments.commands.grammar_collection import collection_bench, show_collection
+    from deployments.commands.progress import CaseProgress
+    from grammar_service.conformance.collection import run_collection
+
+    with CaseProgress(Console(stderr=True)) as progress:
+        findings = run_collection(folder, tokenizer, lambda done, total: progress.show("schemas", done, total))
+    report = collection_bench(_command(), findings)
+    show_collection(findings, report, Console())
+    return report
 
 
 def _command() -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from deployments.reporting.report import BenchReport, Row, Target
 from grammar_service.conformance import ConformanceReport
 from grammar_service.conformance.verdict import Outcome, Tally
@@ -10,9 +13,20 @@ OURS = "maskcast"
 PACKAGES = ("xgrammar", "llguidance", "jsonschema")
 
 
-def conformance_bench(command: str, report: ConformanceReport) -> BenchReport:
-    """Rows: one a keyword, one a way of compiling (`way`), one a deviation, one a reason to refuse."""
-    return BenchReport.here(command, PACKAGES, conformance_targets(report), [*_keywords(report), *_ways(report), *_deviations(report)])
+def conformance_bench(command: str, reports: Mapping[str | None, ConformanceReport]) -> BenchReport:
+    """Rows: one a keyword, one a way of compiling (`way`), one a deviation, one a reason to refuse; with their draft (`draft`), if the
+    reports are by draft."""
+    targets = [_of_draft(target, draft) for draft, report in reports.items() for target in conformance_targets(report)]
+    rows = [{"draft": draft, **row} if draft else row for draft, report in reports.items() for row in _rows(report)]
+    return BenchReport.here(command, PACKAGES, targets, rows)
+
+
+def _rows(report: ConformanceReport) -> list[Row]:
+    return [*_keywords(report), *_ways(report), *_deviations(report)]
+
+
+def _of_draft(target: Target, draft: str | None) -> Target:
+    return target if draft is None else replace(target, name=f"{draft}: {target.name}")
 
 
 def conformance_targets(report: ConformanceReport) -> list[Target]:

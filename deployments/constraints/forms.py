@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from deployments.constraints.defaults import REFUSE, WARN, ConstraintDefaults
 from deployments.constraints.specs import SPECS, text_of
 from deployments.constraints.tools import Tool, auto_tag, chosen_tool, parse_tools, required_schema
 from deployments.errors import ApiError, bad_request
 from grammar_service.spec import SCHEMA_KINDS, GrammarKind, GrammarSpec, indent_of
 
 FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
-OPTIONS = ("whitespace", "disable_any_whitespace", "disable_additional_properties", "compile_deadline_s")
+OPTIONS = ("whitespace", "disable_any_whitespace", "disable_additional_properties", "unknown_keywords", "compile_deadline_s")
 NAME = "grammar_id"
 PLAIN = {
     # vLLM before `structured_outputs`
@@ -59,8 +60,8 @@ class NamedGrammar:
     field: str
 
 
-def take_constraint(body: dict[str, Any], whitespace: str, tool_parser: str, closed: bool = True) -> Requested | NamedGrammar | None:
-    """Remove the constraint fields from `body` and say what they ask for. `closed` is for schemas whose request does not choose.
+def take_constraint(body: dict[str, Any], defaults: ConstraintDefaults, tool_parser: str) -> Requested | NamedGrammar | None:
+    """Remove the constraint fields from `body` and say what they ask for.
 
     Raises:
         ApiError: a form is malformed, two constraints contradict, or a field is one that nobody would enforce.
@@ -68,23 +69,33 @@ def take_constraint(body: dict[str, Any], whitespace: str, tool_parser: str, clo
     for name, advice in REFUSED.items():
         if body.get(name) is not None:
             raise bad_request(f"'{name}' is not supported. {advice}", name, "unsupported_parameter")
-    closed = _closed(body.get("structured_outputs"), closed)
+    defaults, whitespace = _chosen(body.get("structured_outputs"), defaults), defaults.whitespace
     found = [*_response_format(body, whitespace), *_structured_outputs(body, whitespace), *_plain(body, whitespace)]
     tools = parse_tools(body)
     if len(found) > 1:
         raise _conflict([requested.field for requested in found])
     chosen = _with_tools(body, tools, found[0] if found else None, whitespace, tool_parser)
     if isinstance(chosen, Requested) and chosen.spec.kind in SCHEMA_KINDS:
-        return replace(chosen, spec=replace(chosen.spec, closed=closed))
+        return replace(chosen, spec=replace(chosen.spec, closed=defaults.closed, refuses_unknown=defaults.refuses_unknown))
     return chosen
 
 
-def _closed(options: Any, default: bool) -> bool:
-    asked = options.get("disable_additional_properties") if isinstance(options, dict) else None
-    if asked is not None and not isinstance(asked, bool):
+def _chosen(options: Any, defaults: ConstraintDefaults) -> ConstraintDefaults:
+    """How schemas are read: as `structured_outputs` choose, or else by default."""
+    if not isinstance(options, dict):
+        return defaults
+    closed, unknown = options.get("disable_additional_properties"), options.get("unknown_keywords")
+    if closed is not None and not isinstance(closed, bool):
         field = "structured_outputs.disable_additional_properties"
         raise bad_request(f"'{field}' must be true or false.", field)
-    return default if asked is None else asked
+    if unknown not in (None, WARN, REFUSE):
+        field = "structured_outputs.unknown_keywords"
+        raise bad_request(f"'{field}' must be {WARN!r} or {REFUSE!r}.", field)
+    return replace(
+        defaults,
+        closed=defaults.closed if closed is None else closed,
+        refuses_unknown=defaults.refuses_unknown if unknown is None else unknown == REFUSE,
+    )
 
 
 def _conflict(fields: Sequence[str]) -> ApiError:

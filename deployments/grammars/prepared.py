@@ -100,5 +100,5 @@ class PreparedGrammars:
 
 
 def _digest(spec: GrammarSpec, relax: bool) -> bytes:
-    told = f"{spec.kind}\0{spec.whitespace}\0{spec.closed}\0{relax}\0{spec.text}"
-    return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    options = f"{spec.kind}\0{spec.whitespace}\0{spec.closed}\0{spec.refuses_unknown}\0{relax}"
+    return blake2b(f"{options}\0{spec.text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()

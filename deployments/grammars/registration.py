@@ -8,12 +8,14 @@ from typing import Any
 
 from deployments.builders import limits
 from deployments.config import Settings
+from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, SettingsError, bad_request
 from grammar_service.backends import select_backend
 from grammar_service.errors import GrammarError
 from grammar_service.limits import check_limits
 from grammar_service.registry.entry import MAX_ID_LENGTH, is_valid_id
+from grammar_service.resolve import refuse_unknown
 from grammar_service.spec import GrammarSpec
 
 FIELDS = ("id", "structured_outputs", "response_format", "replace")
@@ -29,8 +31,8 @@ class Registration:
     replace: bool
 
 
-def read_registration(body: Mapping[str, Any], whitespace: str, closed: bool = True) -> Registration:
-    """Raises ApiError, which says which field to mend. `whitespace` and `closed` are for JSON constraints that do not choose."""
+def read_registration(body: Mapping[str, Any], defaults: ConstraintDefaults) -> Registration:
+    """Raises ApiError, which says which field to mend."""
     if unknown := next((name for name in body if name not in FIELDS), None):
         raise bad_request(f"'{unknown}' is not supported here; the fields are: {', '.join(FIELDS)}.", unknown, "unsupported_parameter")
     name, replace = body.get("id"), body.get("replace", False)
@@ -38,7 +40,7 @@ def read_registration(body: Mapping[str, Any], whitespace: str, closed: bool = T
         raise bad_request(f"'id' must be {ID_RULE}.", "id")
     if not isinstance(replace, bool):
         raise bad_request("'replace' must be true or false.", "replace")
-    return Registration(name, _constraint({key: body[key] for key in FIELDS[1:3] if key in body}, whitespace, closed), replace)
+    return Registration(name, _constraint({key: body[key] for key in FIELDS[1:3] if key in body}, defaults), replace)
 
 
 def settings_grammars(settings: Settings) -> dict[str, GrammarSpec]:
@@ -50,8 +52,8 @@ def settings_grammars(settings: Settings) -> dict[str, GrammarSpec]:
     return {name: _settings_grammar(name, value, settings) for name, value in settings.grammars.items()}
 
 
-def _constraint(fields: dict[str, Any], whitespace: str, closed: bool) -> Requested:
-    match take_constraint(fields, whitespace, "", closed):
+def _constraint(fields: dict[str, Any], defaults: ConstraintDefaults) -> Requested:
+    match take_constraint(fields, defaults, ""):
         case Requested() as requested:
             return requested
         case NamedGrammar() as named:
@@ -64,8 +66,7 @@ def _settings_grammar(name: str, value: Mapping[str, Any], settings: Settings) -
         raise SettingsError(f"settings: grammars.{name}: a name must be {ID_RULE}")
     field = "structured_outputs"
     try:
-        grammar = settings.grammar
-        requested = _constraint({"structured_outputs": dict(value)}, grammar.whitespace, grammar.disable_additional_properties)
+        requested = _constraint({"structured_outputs": dict(value)}, ConstraintDefaults.of(settings.grammar))
         field = requested.field
         _check(requested.spec, settings)
     except ApiError as error:
@@ -77,6 +78,7 @@ def _settings_grammar(name: str, value: Mapping[str, Any], settings: Settings) -
 
 def _check(spec: GrammarSpec, settings: Settings) -> None:
     check_limits(spec, limits(settings))
+    refuse_unknown(spec)
     select_backend(spec)
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested
 from deployments.errors import translated
 from deployments.grammars.registration import Registration, read_registration
@@ -45,8 +46,7 @@ class GrammarRegistry:
     """`store` is None where no Redis is configured: then only the settings name grammars. `resolve` gives the spec of a
     tenant its backend and key, and raises GrammarError, PoolBusy or PoolUnavailable.
 
-    At most `most` names can be registered; `whitespace` and `closed` are for JSON constraints that do not choose. `report` gets all
-    counters.
+    At most `most` names can be registered; `defaults` are for constraints that do not choose. `report` gets all counters.
     """
 
     def __init__(
@@ -56,9 +56,8 @@ class GrammarRegistry:
         pool: Pool,
         resolve: Callable[[GrammarSpec, str], Awaitable[Resolution]],
         most: int,
-        whitespace: str,
+        defaults: ConstraintDefaults,
         report: Callable[[Mapping[str, int]], None],
-        closed: bool = True,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._names = names
@@ -66,8 +65,7 @@ class GrammarRegistry:
         self._pool = pool
         self._resolve = resolve
         self._most = most
-        self._whitespace = whitespace
-        self._closed = closed
+        self._defaults = defaults
         self._report = report
         self._clock = clock
         self._ahead = AheadCounters()
@@ -85,7 +83,7 @@ class GrammarRegistry:
         Raises:
             ApiError: the constraint or the name is at fault, or the grammar cannot be compiled or stored now.
         """
-        registration = read_registration(body, self._whitespace, self._closed)
+        registration = read_registration(body, self._defaults)
         if self._store is None and not self._names.is_fixed(registration.id):
             raise no_store()
         grammar = await self._compiled(registration.constraint, tenant)

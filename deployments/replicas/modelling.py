@@ -58,18 +58,15 @@ class ModelDeployment:
         return await self._replica.status()
 
     async def record_routing_stats(self) -> dict[str, Any]:
-        """What the router goes by (`router.load.LoadReport`); Ray Serve asks for it every second. `running` counts those that wait in the
-        engine as well."""
+        """What the router goes by (`router.replica_load.LoadReport`); Ray Serve asks for it every second."""
         status, earlier = await self._replica.status(), self._told
         self._publish(status)
         self._told = status.core
         return {
             "taken_at": time.time(),
-            "running": status.running,
-            "outstanding_prefill_tokens": status.outstanding_prefill_tokens,
+            "requests": status.running,
+            "prefill_tokens": status.outstanding_prefill_tokens,
             "step_tokens": status.step_tokens,
-            "resident_keys": status.core.grammars_resident,
-            "mask_ms": status.core.mask_ms(earlier),
             "step_ms": status.core.step_ms(earlier),
         }
 

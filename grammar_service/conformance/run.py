@@ -23,18 +23,20 @@ Progress = Callable[[int, int], None]
 """Called with how many groups are done, and how many there are."""
 
 
-def run_conformance(folder: Path, tokenizer: GrammarTokenizer, progress: Progress | None = None) -> ConformanceReport:
-    """Walk every case of a folder (see `suite.read_suite`) through the backend that the service chooses, once with schemas as JSON
-    Schema means them and once closed, and through each library alone.
+def run_conformance(
+    folder: Path, tokenizer: GrammarTokenizer, progress: Progress | None = None, draft: str | None = None
+) -> ConformanceReport:
+    """Walk every case of a folder, or of a draft's folder in it (see `suite.read_suite`), through the backend that the service chooses,
+    once with schemas as JSON Schema means them and once closed, and through each library alone.
 
     `format` is enforced, as everywhere in the service, although JSON Schema only describes with it by default: valid instances that
     are rejected for that are counted as over-constrained, with the reason FORMAT. Each schema is compiled in a process of its own;
     one that takes over DEADLINE_S, or that crashes the compiler, counts as refused.
 
     Raises:
-        UnusableFile: the folder cannot be read.
+        UnusableFile: the folder cannot be read, or there is no such draft.
     """
-    groups = read_suite(folder)
+    groups = read_suite(folder, draft)
     run = _Run(tokenizer)
     for index, group in enumerate(groups):
         run.add(group)

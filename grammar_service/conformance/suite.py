@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grammar_service.errors import UnusableFile
 from grammar_service.schema.json_text import Json
+
+DRAFTS = {
+    "draft4": "http://json-schema.org/draft-04/schema#",
+    "draft6": "http://json-schema.org/draft-06/schema#",
+    "draft7": "http://json-schema.org/draft-07/schema#",
+    "draft2019-09": "https://json-schema.org/draft/2019-09/schema",
+    "draft2020-12": "https://json-schema.org/draft/2020-12/schema",
+}
+"""The folders of the official suite with the `$schema` that their schemas are of, whether they say so or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +38,29 @@ class Group:
     cases: tuple[Case, ...]
 
 
-def read_suite(folder: Path) -> list[Group]:
+def read_suite(folder: Path, draft: str | None = None) -> list[Group]:
     """The groups of all `*.json` files of a folder, or, where it has none, of the folders below it.
 
     A file holds a list of `{"description", "schema", "tests": [{"description", "data", "valid"}]}`, as the official suite does; one
-    such object; or a schema alone.
+    such object; or a schema alone. With a `draft`, one of DRAFTS, the folder of that name is read where there is one, and schemas
+    that name no dialect are of this one.
 
     Raises:
-        UnusableFile: there is no such folder, no file in it, or a file that is not JSON.
+        UnusableFile: there is no such folder or draft, no file in it, or a file that is not JSON.
     """
+    if draft is not None and draft not in DRAFTS:
+        raise UnusableFile(f"there is no {draft}; the drafts are {', '.join(DRAFTS)}")
+    if draft is not None and (folder / draft).is_dir():
+        folder /= draft
     files = sorted(folder.glob("*.json")) or sorted(folder.rglob("*.json"))
     if not files:
         raise UnusableFile(f"there are no *.json files in {folder}")
-    return [group for file in files for group in _groups(file)]
+    groups = [group for file in files for group in _groups(file)]
+    return groups if draft is None else [replace(group, schema=_of_dialect(group.schema, DRAFTS[draft])) for group in groups]
+
+
+def _of_dialect(schema: Json, dialect: str) -> Json:
+    return {"$schema": dialect, **schema} if isinstance(schema, dict) else schema
 
 
 def _groups(file: Path) -> list[Group]:

@@ -15,7 +15,8 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from grammar_service.errors import UnsupportedGrammar
-from grammar_service.schema.json_text import Json
+from grammar_service.schema.json_schema import read_schema
+from grammar_service.schema.json_text import Json, shared_json
 from grammar_service.schema.keywords import walk
 from grammar_service.schema.pointer import join
 
@@ -28,20 +29,22 @@ _UNJUDGED = frozenset(
 """Formats that JSON Schema defines, and for which the library would need packages that are not there."""
 
 
-def judged(schema: Json, answers: Sequence[str]) -> list[str | None]:
-    """What is wrong with each answer, None where it is JSON that the schema allows. The dialect is that of `$schema`, else 2020-12."""
-    validator = _validator(schema)
-    return [_fault(validator, answer) for answer in answers]
+def judged(text: str, answers: Sequence[str]) -> list[str | None]:
+    """What is wrong with each answer, None where it is JSON that the schema allows. It is judged by what the schema was read as, and
+    also by the schema as it stands where `$schema` names its dialect."""
+    validators = [_validator(kind, schema) for kind, schema in _schemas(text)]
+    return [next(filter(None, (_fault(validator, answer) for validator in validators)), None) for answer in answers]
 
 
-def check_judgeable(schema: Any) -> None:
+def check_judgeable(text: str) -> None:
     """Raise UnsupportedGrammar where the library could not judge by a schema: it is none in its dialect, or has a pattern that Python does
     not know."""
-    try:
-        _class_of(schema).check_schema(schema)
-    except SchemaError as error:
-        raise UnsupportedGrammar(f"it cannot be checked: {error.message[:LONGEST]}", join("", *error.absolute_path)) from None
-    for pointer, pattern in _patterns(schema):
+    for kind, schema in _schemas(text):
+        try:
+            kind.check_schema(schema)
+        except SchemaError as error:
+            raise UnsupportedGrammar(f"it cannot be checked: {error.message[:LONGEST]}", join("", *error.absolute_path)) from None
+    for pointer, pattern in _patterns(read_schema(text).document):
         try:
             re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
@@ -66,15 +69,17 @@ def _patterns(schema: Json) -> Iterator[tuple[str, str]]:
             yield join(pointer, "patternProperties", name), name
 
 
-def _class_of(schema: Any) -> type[Validator]:
-    found: type[Validator] = validator_for(schema, default=Draft202012Validator)
-    return found
+def _schemas(text: str) -> Iterator[tuple[type[Validator], Any]]:
+    """What an answer is judged by. Without `$schema` the library would take older forms for annotations."""
+    read, written = read_schema(text).document, shared_json(text)
+    yield Draft202012Validator, {name: value for name, value in read.items() if name != "$schema"} if isinstance(read, dict) else read
+    if isinstance(written, dict) and "$schema" in written:
+        yield validator_for(written, default=Draft202012Validator), written
 
 
-def _validator(schema: Any) -> Validator:
-    known = _class_of(schema)
+def _validator(kind: type[Validator], schema: Any) -> Validator:
     # A registry that fetches nothing: the library's own asks the network for what it does not know.
-    return known(schema, registry=Registry(), format_checker=known.FORMAT_CHECKER)
+    return kind(schema, registry=Registry(), format_checker=kind.FORMAT_CHECKER)
 
 
 def _fault(validator: Validator, answer: str) -> str | None:

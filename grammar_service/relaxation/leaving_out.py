@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from grammar_service.errors import GrammarError
-from grammar_service.schema.identifiers import with_pointers
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import BY_TYPE, Schema, subschemas, walk
 from grammar_service.schema.normal_form.normal import Normaliser
@@ -53,20 +52,18 @@ Place = tuple[str, str | None]
 def is_closed(document: Json) -> bool:
     """Whether the normal form of a document closes its objects (`normal_form`), which it does nowhere if schemas are composed anywhere."""
     try:
-        pointed = with_pointers(document, dict(walk(document)))
-        return Normaliser(References(dict(walk(pointed)))).closes
+        return Normaliser(References(dict(walk(document)))).closes
     except GrammarError:
         return True
 
 
 def left_out(document: Json, pointer: str) -> tuple[Json, list[str]] | None:
     """A document that allows more, one step nearer to being without what stands at `pointer`, and the pointers of what has been left out in
-    that step. None where it must not be left out. `document` has the shape of a schema.
+    that step. None where it must not be left out. `document` is one of draft 2020-12 (`schema.dialects`).
 
     Raises:
-        GrammarError: as `with_pointers` and `References`.
+        GrammarError: as `References`.
     """
-    document = with_pointers(document, dict(walk(document)))
     schemas = dict(walk(document))
     place = _place(schemas, as_written(document, pointer))
     if place[1] in _KEPT or _leaves_document(schemas[place[0]], place[1]):

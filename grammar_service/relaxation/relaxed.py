@@ -10,7 +10,8 @@ from grammar_service.errors import UnsupportedGrammar
 from grammar_service.relaxation.judging import check_judgeable, unjudged_formats
 from grammar_service.relaxation.leaving_out import as_written, is_closed, left_out, stands
 from grammar_service.schema.fault import Fault
-from grammar_service.schema.json_text import Json, shared_json, text_of
+from grammar_service.schema.json_schema import read_schema
+from grammar_service.schema.json_text import Json, text_of
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.warning import ConstraintWarning
 
@@ -42,8 +43,9 @@ def relaxed(spec: GrammarSpec) -> Relaxed:
     """
     if spec.kind is not GrammarKind.JSON_SCHEMA or _refusal(spec) is None:
         return Relaxed(spec)
-    written = document = shared_json(spec.text)
-    check_judgeable(written)
+    check_judgeable(spec.text)
+    read = read_schema(spec.text)
+    written = document = read.document
     less, gone = replace(spec, closed=spec.closed and is_closed(document)), list[str]()
     for number in range(MOST_STEPS):
         less = replace(less, text=text_of(document))
@@ -57,7 +59,7 @@ def relaxed(spec: GrammarSpec) -> Relaxed:
             if step is None:
                 raise refusal.error
             document, places = step
-            gone += [as_written(written, place) for place in places]
+            gone += [read.places.original(as_written(written, place)) for place in places]
     raise UnsupportedGrammar(f"too many assertions of the schema are not enforced, {len(gone)} and more", gone[0])
 
 

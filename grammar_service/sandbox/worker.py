@@ -18,7 +18,6 @@ from grammar_service.messages import Refusal
 from grammar_service.relaxation.judging import judged
 from grammar_service.resolve import resolve, resolve_relaxed
 from grammar_service.sandbox.wire import Job, Judged, Judging, Payload, Refused, Resolved, Result, Setup, Task, frame, read_task
-from grammar_service.schema.json_text import shared_json
 from grammar_service.spec import GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
@@ -54,7 +53,7 @@ class Worker:
     def _answer(self, task: Task) -> Result:
         try:
             if isinstance(task, Judging):
-                return Judged(tuple(judged(shared_json(task.spec.text), task.answers)))
+                return Judged(tuple(judged(task.spec.text, task.answers)))
             return self._resolved(task) if task.backend is None else self._compiled(task, self._backends[task.backend])
         except GrammarError as error:
             return Refused(Refusal.of(error))

@@ -30,10 +30,14 @@ class Fault:
 
     def below(self, pointer: str) -> Fault:
         """The same fault of a schema that stands at `pointer` of something larger."""
+        return replace(self, pointer=self.pointer or "").at(lambda inner: pointer + inner)
+
+    def at(self, place: Callable[[str], str]) -> Fault:
+        """The same fault with what `place` makes of its pointers."""
         because = self.because
         if because is not None and because.pointer is not None:
-            because = replace(because, pointer=pointer + because.pointer)
-        return replace(self, pointer=pointer + (self.pointer or ""), because=because)
+            because = replace(because, pointer=place(because.pointer))
+        return replace(self, pointer=None if self.pointer is None else place(self.pointer), because=because)
 
 
 AllowList = Callable[[dict[str, Json], bool], Iterator[Fault]]

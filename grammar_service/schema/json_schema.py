@@ -5,22 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
+from grammar_service.errors import GrammarError, InvalidGrammar, UnsupportedGrammar
 from grammar_service.schema.algebra.inexact import Reason
-from grammar_service.schema.annotations import refuse_other_dialects, warnings_of, without_unknown
+from grammar_service.schema.dialects.places import Places
+from grammar_service.schema.dialects.translation import Translation, translated
 from grammar_service.schema.endless import endless_schema
 from grammar_service.schema.fault import AllowList, Fault, explained
-from grammar_service.schema.identifiers import with_pointers
 from grammar_service.schema.json_text import Json, shared_json
-from grammar_service.schema.keywords import walk
 from grammar_service.schema.normal_form.normal import Normaliser
 from grammar_service.schema.references import References
 from grammar_service.schema.rewrite import rewrite
-from grammar_service.schema.shape import check_shape
-from grammar_service.warning import ConstraintWarning, first
+from grammar_service.warning import ConstraintWarning
 
 REMEMBERED = 4
-_DIALECTS = ("https://json-schema.org/", "http://json-schema.org/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +31,15 @@ class Form:
 
 @dataclass(frozen=True)
 class JsonSchema:
-    """`normal` is the normal form (`schema.normal_form`), always an object; `references` belong to the user's own form. What is in it is
-    shared: nobody may change it. `warnings` tell of unknown keywords; their pointers are of the user's own schema."""
+    """`normal` is the normal form (`schema.normal_form`), always an object; `references` belong to the schema as it was read (see
+    `schema.dialects`), `places` tell where that stands in the user's own. What is in it is shared: nobody may change it. `warnings` have
+    pointers of the user's own schema."""
 
     normal: dict[str, Json]
     references: References
     closed: bool = True
     warnings: tuple[ConstraintWarning, ...] = ()
+    places: Places = field(default_factory=Places)
     _forms: dict[AllowList, Form] = field(default_factory=dict, compare=False, repr=False)
 
     def form_for(self, faults_of: AllowList) -> Form:
@@ -50,7 +49,8 @@ class JsonSchema:
         possible, since a rewrite admits all spellings of a number.
         """
         if faults_of not in self._forms:
-            self._forms[faults_of] = self._form_for(faults_of)
+            form = self._form_for(faults_of)
+            self._forms[faults_of] = Form(form.document, [fault.at(self.places.original) for fault in form.faults])
         return self._forms[faults_of]
 
     def _form_for(self, faults_of: AllowList) -> Form:
@@ -70,41 +70,43 @@ class JsonSchema:
 
 @lru_cache(maxsize=REMEMBERED)
 def parse_schema(text: str, closed: bool = True) -> JsonSchema:
-    """Read a JSON Schema (draft 2020-12). `closed` as in `GrammarSpec`. The last ones are remembered, since both backends are asked
-    about one schema, and the one that is chosen compiles it.
+    """Read a JSON Schema of any dialect (`schema.dialects`). `closed` as in `GrammarSpec`. The last ones are remembered, since both
+    backends are asked about one schema, and the one that is chosen compiles it.
 
     Raises:
         InvalidGrammar: not JSON, not a schema, a reference that leads nowhere, or a schema that nothing matches.
-        UnsupportedGrammar: an assertion of another dialect, a remote reference, or one that may mean several schemas.
+        UnsupportedGrammar: draft-03, a dialect of somebody's own, a remote reference, or one that may mean several schemas.
         GrammarTooLarge: nested too deep.
     """
-    return schema_of(shared_json(text), closed)
+    return _checked(read_schema(text), closed)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def read_schema(text: str) -> Translation:
+    """The schema in the words of draft 2020-12, before its meaning is looked at. Raises as `parse_schema`."""
+    return translated(shared_json(text))
 
 
 def schema_of(document: Json, closed: bool = True) -> JsonSchema:
-    """The same for a schema that is already parsed."""
-    schemas = dict(walk(document))
-    check_shape(schemas)
-    if warnings := first(warnings_of(schemas)):
-        document = without_unknown(document)
-        schemas = dict(walk(document))
-    pointed = with_pointers(document, schemas)
-    if pointed is not document:
-        document, schemas = pointed, dict(walk(pointed))
-    refuse_other_dialects(schemas)
-    if not closed:
-        _refuse_dialect(document)
-    references = References(schemas)
+    """As `parse_schema`, for a schema that is already parsed."""
+    return _checked(translated(document), closed)
+
+
+def _checked(read: Translation, closed: bool) -> JsonSchema:
+    if not closed and read.foreign is not None:
+        # A vocabulary of somebody's own may leave out keywords, which would then assert nothing.
+        raise UnsupportedGrammar("only the dialects of json-schema.org are known", read.foreign)
+    try:
+        return _in_normal_form(read, closed)
+    except GrammarError as error:
+        raise type(error)(error.message, None if error.pointer is None else read.places.original(error.pointer)) from None
+
+
+def _in_normal_form(read: Translation, closed: bool) -> JsonSchema:
+    references = References(read.schemas)
     if (endless := endless_schema(references, closed)) is not None:
         raise InvalidGrammar("no value that ends matches this schema", endless)
-    normal = Normaliser(references, closed).normal(document)
+    normal = Normaliser(references, closed).normal(read.document)
     if normal is False:
         raise InvalidGrammar("the schema `false` matches nothing", "")
-    return JsonSchema(normal if isinstance(normal, dict) else {}, references, closed, warnings)
-
-
-def _refuse_dialect(document: Json) -> None:
-    """A vocabulary of somebody's own may leave out keywords, which would then assert nothing."""
-    named = document.get("$schema") if isinstance(document, dict) else None
-    if named is not None and not str(named).startswith(_DIALECTS):
-        raise UnsupportedGrammar("only the dialects of json-schema.org are known", "/$schema")
+    return JsonSchema(normal if isinstance(normal, dict) else {}, references, closed, read.warnings, read.places)

@@ -14,11 +14,8 @@ from grammar_service.schema.reading.reader import Reader
 from grammar_service.schema.references import References
 from grammar_service.schema.writing.writer import Writer
 
-GROWTH = 4
-"""A rewrite has at most this many times the schemas of the original, and SPARE more."""
-SPARE = 200
-MAX_SCHEMAS = 2000
-"""Schemas in a document that is rewritten, and in its rewrite: 0.3 s for as many."""
+MAX_SCHEMAS = 8000
+"""Schemas in a document that is rewritten, and in its rewrite: 1 s for as many."""
 
 
 def rewrite(document: Schema) -> Schema | Reason:
@@ -27,8 +24,7 @@ def rewrite(document: Schema) -> Schema | Reason:
         references = References(dict(walk(document)))
         if len(references.schemas) > MAX_SCHEMAS:
             return Reason(f"a schema of more than {MAX_SCHEMAS} parts is not rewritten")
-        most = min(MAX_SCHEMAS, GROWTH * len(references.schemas) + SPARE)
-        return Writer(Reader(Document(references.schemas)), most).document()
+        return Writer(Reader(Document(references.schemas)), MAX_SCHEMAS).document()
     except GrammarError as error:
         return Reason.of(error)
     except RecursionError:

@@ -1,31 +1,19 @@
-"""Is it a JSON Schema at all? The meta-schema's rules in linear time, since a generic validator takes seconds on hostile input."""
+"""Which values keywords may have: the meta-schema's rules in linear time, since a generic validator takes seconds on hostile input."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from grammar_service.errors import InvalidGrammar
 from grammar_service.schema.json_text import Json, equality_text
 from grammar_service.schema.keywords import LIST_OF_SUBSCHEMAS, MAP_OF_SUBSCHEMAS, ONE_SUBSCHEMA, Schema
 from grammar_service.schema.pointer import join
 
+_BOUNDS = {"minLength": "maxLength", "minItems": "maxItems", "minProperties": "maxProperties", "minimum": "maximum"}
 TYPES = frozenset({"null", "boolean", "object", "array", "number", "string", "integer"})
 
 
-def check_shape(schemas: Mapping[str, Json]) -> None:
-    """Raise InvalidGrammar with the JSON pointer of the first keyword whose value has a wrong form, of a document's schemas."""
-    for pointer, schema in schemas.items():
-        if isinstance(schema, bool):
-            continue
-        if not isinstance(schema, dict):
-            raise InvalidGrammar(f"a schema must be an object or a boolean, not {_name(schema)}", pointer)
-        for keyword, value in schema.items():
-            if (wanted := _fault_of(keyword, value)) is not None:
-                raise InvalidGrammar(f"`{keyword}` must be {wanted}", join(pointer, keyword))
-        _check_bounds(schema, pointer)
-
-
-def _fault_of(keyword: str, value: Json) -> str | None:
+def fault_of(keyword: str, value: Json) -> str | None:
     """What a keyword's value must be, None where it is."""
     if keyword in ONE_SUBSCHEMA:
         wanted, holds = "an object or a boolean", isinstance(value, (dict, bool))
@@ -41,9 +29,12 @@ def _fault_of(keyword: str, value: Json) -> str | None:
     return None if holds else wanted
 
 
-def _check_bounds(schema: Schema, pointer: str) -> None:
-    for low, high in (("minLength", "maxLength"), ("minItems", "maxItems"), ("minProperties", "maxProperties"), ("minimum", "maximum")):
-        least, most = schema.get(low), schema.get(high)
+def check_bounds(schema: Schema, pointer: str) -> None:
+    """Raise InvalidGrammar with the JSON pointer of a bound that is above its counterpart."""
+    for low, high in _BOUNDS.items():
+        if low not in schema or high not in schema:
+            continue
+        least, most = schema[low], schema[high]
         if isinstance(least, (int, float)) and isinstance(most, (int, float)) and least > most:
             raise InvalidGrammar(f"`{low}` is greater than `{high}`: nothing matches", join(pointer, low))
 
@@ -86,7 +77,7 @@ def _is_names_by_name(value: Json) -> bool:
     return isinstance(value, dict) and all(_is_names(names) for names in value.values())
 
 
-def _name(value: Json) -> str:
+def name_of(value: Json) -> str:
     return {list: "an array", str: "a string", type(None): "null"}.get(type(value), "a number")
 
 

@@ -11,6 +11,17 @@ from load_tests.masks import sizes as mask_bytes
 from load_tests.reporting.markdown import kept, machine, ran, table, target_table
 
 OUTCOMES = ("correct", "refused", "over-constrained", "under-constrained")
+_COUNTS = (
+    "schemas",
+    "served",
+    "valid",
+    "valid_accepted",
+    "valid_reordered",
+    "invalid",
+    "invalid_rejected",
+    "invalid_accepted",
+    "correct",
+)
 NOTE = "<!-- Written by `python -m load_tests.reporting.tables` from load_tests/results and load_tests/reporting/about. -->"
 RESULTS = "../../load_tests/results"
 """As a page links to it."""
@@ -60,6 +71,26 @@ def _conformance(report: BenchReport) -> list[str]:
     return ["", *table(["all cases", "cases", *OUTCOMES], ways), "", *by_keyword]
 
 
+def _collection(report: BenchReport) -> list[str]:
+    ways = [[str(row["way"]), *(f"{row[name]:,}" for name in _COUNTS)] for row in report.rows if "way" in row]
+    heads = ["", "schemas", "served", "valid", "accepted", "reordered", "invalid", "rejected", "accepted", "correct"]
+    apart = [[f"set apart: {row['apart']}", str(row["schemas"])] for row in report.rows if "apart" in row]
+    apart += [[f"no schema {row['no_schema']} (counted all the same)", str(row["schemas"])] for row in report.rows if "no_schema" in row]
+    causes = [[str(row["cause"]), str(row["schemas"]), str(row["example"])] for row in report.rows if "cause" in row]
+    kinds = [
+        [str(row["otherwise"]), "valid, rejected" if row["valid"] else "invalid, accepted", str(row["explanation"]), str(row["instances"])]
+        for row in report.rows
+        if "otherwise" in row
+    ]
+    let_through = [[str(row["instance"]), str(row["explanation"])] for row in report.rows if "instance" in row and not row["valid"]]
+    return [
+        *["", *table(heads, ways), "", *table(["schemas", ""], apart)],
+        *["", "## Why schemas are refused", "", *table(["cause", "schemas", "for example"], causes)],
+        *["", "## Judged otherwise than kept", "", *table(["", "", "because", "instances"], kinds)],
+        *(["", "Invalid ones that the service accepts:", "", *table(["instance", "because"], let_through)] if let_through else []),
+    ]
+
+
 def _simulation(report: BenchReport) -> list[str]:
     rows = [[str(row["scenario"]), str(row["policy"]), *simulation.cells(row)] for row in report.rows]
     return ["", *table(["", "", *simulation.FIGURES], rows)]
@@ -75,6 +106,7 @@ def _mask_path(report: BenchReport) -> list[str]:
 
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "conformance": _conformance,
+    "conformance_schemastore": _collection,
     "simulation": _simulation,
     "mask_bytes": _mask_bytes,
     "mask_path": _mask_path,

@@ -18,9 +18,9 @@ from rich.console import Console
 from deployments.reporting.quantiles import quantile
 from deployments.reporting.report import BenchReport, Row, Target
 from router.dispatcher import Dispatched, Dispatcher
-from router.fleet import Fleet, Member
-from router.load import LoadReport
+from router.fleet import Fleet
 from router.parameters import Parameters
+from router.replica_load import LoadReport
 
 PACKAGES = ("maskcast", "numpy")
 BOUNDS_US = {64: 150.0, 2000: 1000.0}
@@ -68,9 +68,9 @@ def _targets(rows: Sequence[Row]) -> list[Target]:
 def _choose(replicas: int, requests: int, random: Random) -> list[float]:
     """Microseconds of each choice, on a fleet that is as busy as usual."""
     policy = Dispatcher(random, time.time, Parameters(seats=SEATS))
-    policy.adopt(Fleet(Member(f"replica-{number}") for number in range(replicas)))
+    policy.adopt(Fleet(f"replica-{number}" for number in range(replicas)))
     for replica in policy.fleet.ids:
-        policy.reported(LoadReport(replica, time.time() - 1, random.randrange(2 * UNDER_WAY), 0, random.randrange(2000), 50, 1.0, 12.0))
+        policy.reported(LoadReport(replica, time.time() - 1, random.randrange(2 * UNDER_WAY), random.randrange(2000), 12.0))
     asked = [
         Dispatched(str(number), f"{random.randrange(SCHEMAS):064x}", 300, f"{random.randrange(SCHEMAS):016x}") for number in range(requests)
     ]

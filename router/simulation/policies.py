@@ -10,8 +10,8 @@ from typing import Protocol
 
 from router.dispatcher import Dispatched, Dispatcher
 from router.fleet import Fleet
-from router.load import LoadReport
 from router.parameters import Parameters
+from router.replica_load import LoadReport
 from router.simulation.ablation import ablated
 from router.simulation.engine import EngineModel
 from router.simulation.traffic import Request
@@ -122,7 +122,7 @@ class Schema:
 
     def _alone(self, request: Request) -> Sending:
         dispatched = _dispatched(request)
-        replica = self._dispatcher.ranks(dispatched)[0]
+        replica = self._dispatcher.ranks(dispatched, 1)[0]
         self._dispatcher.sent(dispatched, replica)
         return request, replica
 
@@ -132,7 +132,7 @@ class Schema:
 
 
 def _dispatched(request: Request) -> Dispatched:
-    return Dispatched(request.name, request.key or "", request.prompt_tokens, request.prefix)
+    return Dispatched(request.name, request.key, request.prompt_tokens, request.prefix or None)
 
 
 def policies(
@@ -143,7 +143,7 @@ def policies(
     def own() -> Random:
         return Random(random.randrange(1 << 30))
 
-    unbounded = Parameters(bound=math.inf, hot=math.inf)
+    unbounded = Parameters(bound=math.inf)
     ours = ablated(Parameters(seats=engine.seats, prefill_budget=engine.prefill_budget), without)
     return {
         ROUND_ROBIN: lambda: RoundRobin(own()),

@@ -69,7 +69,7 @@ def arrivals(traffic: Traffic, seed: int) -> list[Request]:
     when = np.concatenate([times, [at_s for at_s, _ in sudden]])
     which = np.concatenate([ranks, [rank for _, rank in sudden]]).astype(int)
     order = np.argsort(when, kind="stable")
-    return list(_requests(traffic, when[order], which[order], random))
+    return list(_requests(traffic, when[order], which[order], random, seed))
 
 
 def read_trace(path: Path) -> list[Request]:
@@ -87,7 +87,7 @@ def _times(burst: Burst) -> Iterator[float]:
 
 
 def _requests(
-    traffic: Traffic, times: Floats, ranks: np.ndarray[tuple[int, ...], np.dtype[np.int_]], random: np.random.Generator
+    traffic: Traffic, times: Floats, ranks: np.ndarray[tuple[int, ...], np.dtype[np.int_]], random: np.random.Generator, seed: int
 ) -> Iterator[Request]:
     own = random.lognormal(0, 0.4, (traffic.schemas + 1, 2))
     single = random.lognormal(0, 0.2, (len(times), 2))
@@ -96,7 +96,7 @@ def _requests(
     begins = (random.random(len(times)) * ways).astype(int)
     rows = zip(times.tolist(), ranks.tolist(), sizes.tolist(), begins.tolist(), strict=True)
     for number, (at_s, rank, (prompt, output), begin) in enumerate(rows):
-        key = None if rank < 0 else f"schema-{rank}"
+        key = None if rank < 0 else f"schema-{seed}-{rank}"
         prefix = f"shared-{begin}" if traffic.shared_prefixes else f"{key}-{begin}"
         yield Request(str(number), at_s, key, prompt, output, prefix, int(traffic.prefixed * prompt))
 

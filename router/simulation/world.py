@@ -10,8 +10,8 @@ from enum import IntEnum
 from random import Random
 from typing import Any
 
-from router.fleet import Fleet, Member
-from router.load import LoadReport
+from router.fleet import Fleet
+from router.replica_load import LoadReport
 from router.simulation.engine import Answered, Engine, EngineCounts, EngineModel
 from router.simulation.policies import Policy, policies
 from router.simulation.traffic import Request
@@ -302,7 +302,7 @@ class World:
             self._arrive(request)
 
     def _adopt(self) -> None:
-        fleet = Fleet(Member(replica) for replica in self._engines)
+        fleet = Fleet(self._engines)
         for policy in self._routers:
             policy.adopt(fleet)
 
@@ -330,5 +330,4 @@ class World:
 
 
 def _report_of(replica: str, engine: Engine, now: float) -> LoadReport:
-    step_ms = engine.mean_step_ms()
-    return LoadReport(replica, now, engine.running, engine.waiting, engine.prefill_tokens, engine.resident, step_ms=step_ms)
+    return LoadReport(replica, now, engine.running + engine.waiting, engine.prefill_tokens, engine.mean_step_ms())

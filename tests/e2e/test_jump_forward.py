@@ -84,10 +84,9 @@ def test_metrics_tell_tokens_segments_and_steps(service: Service) -> None:
 def test_a_replica_tells_routers_of_its_load(service: Service) -> None:
     stats = service.routing_stats()
     assert stats.pop("taken_at") > 0
-    assert stats["step_ms"] >= stats["mask_ms"] >= 0
-    assert stats["resident_keys"] >= 1
+    assert stats["step_ms"] >= 0
     assert stats["step_tokens"] >= 64
-    assert (stats["running"], stats["outstanding_prefill_tokens"]) == (0, 0)
+    assert (stats["requests"], stats["prefill_tokens"]) == (0, 0)
 
 
 def test_the_metrics_tell_what_each_engine_does(service: Service) -> None:

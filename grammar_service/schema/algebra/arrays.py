@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, Expression, every, negated
+from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, Empty, Expression, every, negated
 from grammar_service.schema.algebra.inexact import Inexact
 
 MAX_PREFIX = 64
@@ -69,21 +69,35 @@ class Arrays:
 
     def complement(self) -> list[Arrays]:
         """Of tidy arrays. Raises Inexact: some item of many, or two equal ones."""
-        if self.unique or any(part.least > 1 or part.most is not None for part in self.contained):
-            raise Inexact("arrays with equal items, or with so many of some kind, cannot be described")
-        outside = [Arrays(most=self.least - 1)] if self.least else []
-        outside += [Arrays(least=self.most + 1)] if self.most is not None else []
-        for index, item in enumerate(self.prefix):
-            if item != ANYTHING:
-                outside.append(Arrays((ANYTHING,) * index + (negated(item),), least=index + 1))
-        outside += [Arrays(rest=negated(part.item)) for part in self.contained]
-        kept = [arrays for shape in outside if (arrays := shape.tidy()) is not None]
-        return kept + self._outside_rest()
+        return Arrays().without(self, lambda expression: expression == NOTHING)
 
-    def _outside_rest(self) -> list[Arrays]:
-        if self.rest in (ANYTHING, NOTHING):
+    def without(self, other: Arrays, empty: Empty) -> list[Arrays]:
+        """Those of tidy arrays that are not among others. Raises Inexact as `complement` does, where both are not alike in that."""
+        contained = [part for part in other.contained if part not in self.contained]
+        if (other.unique and not self.unique) or any(part.least > 1 or part.most is not None for part in contained):
+            raise Inexact("arrays with equal items, or with so many of some kind, cannot be described")
+        outside = [Arrays(most=other.least - 1)] if other.least > self.least else []
+        outside += [Arrays(least=other.most + 1)] if other.most is not None else []
+        length = max(len(self.prefix), len(other.prefix))
+        outside += [shape for index in range(length) for shape in self._with_other_item(index, other.item(index))]
+        outside += [Arrays(rest=negated(part.item)) for part in contained]
+        outside += self._with_other_rest(length, other, empty)
+        return [both for shape in outside if (tidy := shape.tidy()) is not None and (both := self.meet(tidy)) is not None]
+
+    def _with_other_item(self, index: int, item: Expression) -> list[Arrays]:
+        if item in (ANYTHING, self.item(index)):
             return []
-        if self.most is None or self.most > MAX_PREFIX:
+        return [Arrays((ANYTHING,) * index + (negated(item),), least=index + 1)]
+
+    def _with_other_rest(self, first: int, other: Arrays, empty: Empty) -> list[Arrays]:
+        """With an item, at `first` or behind it, that the others do not have there; those have a last one where they have no rest."""
+        if other.rest in (ANYTHING, NOTHING, self.rest) or self.rest == NOTHING:
+            return []
+        if empty(every(self.rest, other.rest)):
+            return [Arrays(least=first + 1)]
+        bounds = [most for most in (self.most, other.most) if most is not None]
+        if bounds and min(bounds) <= MAX_PREFIX:
+            return [shape for index in range(first, min(bounds)) for shape in self._with_other_item(index, other.rest)]
+        if first:
             raise Inexact(f"arrays in which some item is of some kind cannot be described, save for `maxItems` of at most {MAX_PREFIX}")
-        first = len(self.prefix)
-        return [Arrays((ANYTHING,) * index + (negated(self.rest),), least=index + 1) for index in range(first, self.most)]
+        return [Arrays(contained=(Contained(negated(other.rest), 1, None),))]

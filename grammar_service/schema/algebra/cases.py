@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Protocol, Self, TypeVar
 
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.regexes.effort import Effort
 from grammar_service.schema.algebra.arrays import Arrays
+from grammar_service.schema.algebra.expression import NOTHING, Empty, Expression
 from grammar_service.schema.algebra.inexact import Inexact, Reason
 from grammar_service.schema.algebra.numbers import Numbers
 from grammar_service.schema.algebra.objects import Objects
@@ -32,13 +32,22 @@ class Symbols:
         both = tuple(symbol for symbol in self.allowed if symbol in other.allowed)
         return Symbols(both) if both else None
 
-    def complement(self) -> list[Symbols]:
-        whole = (None,) if None in self.allowed else (True, False)
-        rest = tuple(symbol for symbol in whole if symbol not in self.allowed)
+    def without(self, other: Symbols) -> list[Symbols]:
+        rest = tuple(symbol for symbol in self.allowed if symbol not in other.allowed)
         return [Symbols(rest)] if rest else []
 
 
+Possible = Callable[["Shape"], bool]
+"""False only where it is certain that a shape has no values."""
 Shape = Symbols | Numbers | Strings | Arrays | Objects
+
+
+def _any(shape: Shape) -> bool:
+    return True
+
+
+def _nothing(expression: Expression) -> bool:
+    return expression == NOTHING
 
 
 class _Meeting(Protocol):
@@ -108,11 +117,12 @@ class Cases:
     def is_empty(self) -> bool:
         return all(self.of(kind).is_empty for kind in FULL)
 
-    def meet(self, other: Cases, effort: Effort) -> Cases:
-        """The intersection. `effort` is spent on each pair of alternatives; where none is left, nothing is known."""
+    def meet(self, other: Cases, effort: Effort, possible: Possible = _any) -> Cases:
+        """The intersection, without shapes that are not `possible`. `effort` is spent on each pair of alternatives; where none is left,
+        nothing is known."""
         if self is EVERYTHING or other is EVERYTHING:
             return other if self is EVERYTHING else self
-        return Cases({kind: _met(self.of(kind), other.of(kind), FULL[kind], effort) for kind in FULL})
+        return Cases({kind: _met(self.of(kind), other.of(kind), FULL[kind], effort, possible) for kind in FULL})
 
     def join(self, other: Cases) -> Cases:
         return Cases({kind: _joined(self.of(kind), other.of(kind), FULL[kind]) for kind in FULL})
@@ -121,9 +131,13 @@ class Cases:
         """The union, where no alternative swallows another: for disjoint ones that differ in what has been evaluated."""
         return Cases({kind: _listed(self.of(kind), other.of(kind)) for kind in FULL})
 
+    def minus(self, other: Cases, effort: Effort, possible: Possible = _any, empty: Empty = _nothing) -> Cases:
+        """What is not in the other; `effort` and `possible` as in `meet`."""
+        return Cases({kind: _left(self.of(kind), other.of(kind), effort, possible, empty) for kind in FULL})
+
     def complement(self, effort: Effort) -> Cases:
         """All that is not in it; `effort` as in `meet`."""
-        return Cases({kind: _outside(self.of(kind), FULL[kind], effort) for kind in FULL})
+        return EVERYTHING.minus(self, effort)
 
     def filtered(self, keep: Callable[[Shape], bool]) -> Cases:
         """Only the shapes that `keep` holds of."""
@@ -147,19 +161,25 @@ def known(make: Callable[[], Alternatives]) -> Alternatives:
         return Alternatives(reason=Reason.of(error))
 
 
-def _met(left: Alternatives, right: Alternatives, full: Alternatives, effort: Effort) -> Alternatives:
+def _met(left: Alternatives, right: Alternatives, full: Alternatives, effort: Effort, possible: Possible) -> Alternatives:
     if left is full or right is full:
         return right if left is full else left
     if left.is_empty or right.is_empty:
         return EMPTY
     if full in (left, right):
         return right if left == full else left
-    return known(lambda: _paired(left.shapes, right.shapes, effort))
+    return known(lambda: _paired(left.shapes, right.shapes, effort, possible))
 
 
-def _paired(left: tuple[Shape, ...], right: tuple[Shape, ...], effort: Effort) -> Alternatives:
+def _paired(left: tuple[Shape, ...], right: tuple[Shape, ...], effort: Effort, possible: Possible) -> Alternatives:
+    _spend(left, right, effort)
+    both = _meets(left, right)
+    # Where alternatives multiply, those that contradict themselves must go at once.
+    return _bounded(list(filter(possible, both)) if len(left) > 1 < len(right) else both)
+
+
+def _spend(left: Sequence[Shape], right: Sequence[Shape], effort: Effort) -> None:
     effort.spend(STEPS_A_PAIR * (sum(map(_size, left)) * len(right) + sum(map(_size, right)) * len(left)))
-    return _bounded(_meets(left, right))
 
 
 def _meets(left: Sequence[M], right: Sequence[M]) -> list[M]:
@@ -167,7 +187,14 @@ def _meets(left: Sequence[M], right: Sequence[M]) -> list[M]:
 
 
 def _size(shape: Shape) -> int:
-    return 1 + (len(shape.named) if isinstance(shape, Objects) else len(shape.prefix) if isinstance(shape, Arrays) else 0)
+    match shape:
+        case Objects():
+            return 1 + len(shape.named)
+        case Arrays():
+            return 1 + len(shape.prefix)
+        case Strings():
+            return 1 + len(shape.values or ()) + len(shape.excluded)
+    return 1
 
 
 def _joined(left: Alternatives, right: Alternatives, full: Alternatives) -> Alternatives:
@@ -178,17 +205,46 @@ def _listed(left: Alternatives, right: Alternatives) -> Alternatives:
     return known(lambda: _bounded([*left.shapes, *right.shapes]))
 
 
-def _outside(inner: Alternatives, full: Alternatives, effort: Effort) -> Alternatives:
-    if inner.reason or inner == full:
-        return inner if inner.reason else EMPTY
-    outside = full
-    for shape in inner.listed:
-        outside = _met(outside, known(partial(_complement, shape)), full, effort)
-    return outside
+def _left(left: Alternatives, right: Alternatives, effort: Effort, possible: Possible, empty: Empty) -> Alternatives:
+    if left.is_empty or right.is_empty:
+        return left
+    if left == right and left.reason is None:
+        return EMPTY
+    return known(lambda: _subtracted(left.shapes, right.shapes, effort, possible, empty))
 
 
-def _complement(shape: Shape) -> Alternatives:
-    return _bounded(list(shape.complement()))
+def _subtracted(left: tuple[Shape, ...], right: tuple[Shape, ...], effort: Effort, possible: Possible, empty: Empty) -> Alternatives:
+    rest = Alternatives(left)
+    for other in right:
+        _spend(rest.listed, (other,), effort)
+        rest = _bounded([part for shape in rest.listed for part in _without(shape, other, effort, possible, empty)])
+    return rest
+
+
+def _without(shape: Shape, other: Shape, effort: Effort, possible: Possible, empty: Empty) -> list[Shape]:
+    both = list(filter(possible, _meets([shape], [other])))
+    if not both:
+        return [shape]
+    if both == [shape]:
+        return []
+    effort.spend(STEPS_A_PAIR * _size(shape) * _size(other))
+    return list(filter(possible, _difference(shape, other, empty)))
+
+
+def _difference(shape: Shape, other: Shape, empty: Empty) -> Sequence[Shape]:
+    """Of two shapes of one type."""
+    match shape, other:
+        case Symbols(), Symbols():
+            return shape.without(other)
+        case Numbers(), Numbers():
+            return shape.without(other)
+        case Strings(), Strings():
+            return shape.without(other)
+        case Arrays(), Arrays():
+            return shape.without(other, empty)
+        case Objects(), Objects():
+            return shape.without(other, empty)
+    return [shape]
 
 
 def _bounded(shapes: list[Shape]) -> Alternatives:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from grammar_service.schema.json_text import Json, text_of
@@ -37,6 +38,9 @@ class Exactly:
 
 Expression = At | Every | Negated | Exactly
 
+Empty = Callable[[Expression], bool]
+"""True only where it is certain that no value satisfies an expression."""
+
 ANYTHING = Every()
 NOTHING = Negated(ANYTHING)
 
@@ -52,6 +56,8 @@ def every(*parts: Expression) -> Expression:
     for part in parts:
         for inner in part.parts if isinstance(part, Every) else (part,):
             if inner == NOTHING:
+                return NOTHING
+            if negated(inner) in kept:
                 return NOTHING
             kept[inner] = None
     return next(iter(kept)) if len(kept) == 1 else Every(tuple(kept))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -62,6 +62,12 @@ class Numbers:
             raise Inexact("the numbers that are not whole, or not multiples, cannot be described")
         outside = [Numbers(high=Bound(self.low.value, not self.low.open))] if self.low else []
         return outside + ([Numbers(low=Bound(self.high.value, not self.high.open))] if self.high else [])
+
+    def without(self, other: Numbers) -> list[Numbers]:
+        """Those that are not in the other. Raises Inexact as `complement` does, where these are not of the same kind themselves."""
+        step = None if other.step == self.step else other.step
+        outside = replace(other, whole=other.whole and not self.whole, step=step).complement()
+        return [both for part in outside if (both := self.meet(part)) is not None]
 
     def only(self) -> Number | None:
         """The single number that is left, if that is plain to see."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from grammar_service.regexes.string_set import StringSet
-from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, Expression, every, negated
+from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, Empty, Expression, every, negated
 from grammar_service.schema.algebra.inexact import Inexact
 
 MAX_REGIONS = 12
@@ -116,24 +116,38 @@ class Objects:
 
     def complement(self) -> list[Objects]:
         """Raises Inexact: some property of a kind, whatever its name."""
-        outside = self._with_further_name()
-        outside += [Objects(most=self.least - 1)] if self.least else []
-        outside += [Objects(least=self.most + 1)] if self.most is not None else []
-        outside += [Objects(((name, NOTHING),)) for name in self.required]
-        outside += [Objects(((name, negated(asked)),), required=(name,)) for name, asked in self.named if asked != ANYTHING]
-        return outside
+        return Objects().without(self, lambda expression: expression == NOTHING)
 
-    def _with_further_name(self) -> list[Objects]:
-        """Objects with a property that is not allowed here, whatever its name: each set of the known names, and one more."""
-        asked = {expression for _, expression in self.regions}
-        if asked == {ANYTHING}:
+    def without(self, other: Objects, empty: Empty) -> list[Objects]:
+        """Those that are not among the others. Raises Inexact: for some property of a kind, whatever its name."""
+        outside = self._with_further_name(other, empty)
+        outside += [Objects(most=other.least - 1)] if other.least > self.least else []
+        outside += [Objects(least=other.most + 1)] if other.most is not None else []
+        missing = set(other.required) - set(self.required)
+        for name in dict.fromkeys([*other.required, *dict(other.named), *dict(self.named)]):
+            asked = other.asked_of(name)
+            differs = asked not in (ANYTHING, self.asked_of(name))
+            if differs or name in missing:
+                # Without it, or, where that is no difference, only with it.
+                outside.append(Objects(((name, negated(asked) if differs else NOTHING),), required=() if name in missing else (name,)))
+        return [both for shape in outside if (both := self.meet(shape)) is not None]
+
+    def _with_further_name(self, other: Objects, empty: Empty) -> list[Objects]:
+        """Objects with a property that neither names and the others do not allow: each set of the known names, and one more."""
+        pairs = [(here.intersection(there), mine, also) for here, mine in self.regions for there, also in other.regions if mine != NOTHING]
+        if all(also in (ANYTHING, mine) for _, mine, also in pairs):
             return []
-        if asked != {NOTHING} or len(self.named) > MAX_CHOSEN:
+        names = tuple(dict.fromkeys([*dict(other.named), *dict(self.named)]))
+        if len(pairs) > 1:
+            further = StringSet.of_strings(names).complement()
+            pairs = [pair for pair in pairs if not pair[0].intersection(further).is_empty]
+        optional = [name for name in names if name not in self.required and self.asked_of(name) != NOTHING]
+        if len(optional) > MAX_CHOSEN or not all(empty(every(mine, also)) for _, mine, also in pairs):
             raise Inexact("objects with some property of a kind, whatever its name, cannot be described")
-        names = tuple(dict(self.named))
-        chosen = [some for count in range(len(names) + 1) for some in combinations(names, count)]
+        chosen = [some for count in range(len(optional) + 1) for some in combinations(optional, count)]
+        least = len(self.required) + 1
         return [
-            Objects(tuple((name, ANYTHING if name in some else NOTHING) for name in names), required=some, least=len(some) + 1)
+            Objects(tuple((name, ANYTHING if name in some else NOTHING) for name in optional), required=some, least=least + len(some))
             for some in chosen
         ]
 

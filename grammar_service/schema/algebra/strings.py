@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from grammar_service.regexes.string_set import StringSet
@@ -32,7 +32,8 @@ class Strings:
         bounds = [most for most in (self.most, other.most) if most is not None]
         values = self.values if other.values is None else other.values
         if self.values is not None and other.values is not None:
-            values = tuple(value for value in self.values if value in other.values)
+            theirs = set(other.values)
+            values = tuple(value for value in self.values if value in theirs)
         return Strings(
             max(self.least, other.least),
             min(bounds) if bounds else None,
@@ -51,11 +52,18 @@ class Strings:
     def _with_values(self, values: tuple[str, ...]) -> Strings | None:
         if self.formats and values:
             raise Inexact("which values are of a format is not decided here")
-        rest = self.language_of_patterns()
-        kept = tuple(
-            value for value in values if len(value) >= self.least and (self.most is None or len(value) <= self.most) and value in rest
-        )
+        excluded = set(self.excluded)
+        kept = tuple(value for value in values if value not in excluded and self._allows(value))
         return Strings(values=kept) if kept else None
+
+    def _allows(self, value: str) -> bool:
+        """Whether length and patterns do."""
+        return (
+            len(value) >= self.least
+            and (self.most is None or len(value) <= self.most)
+            and all(value in pattern.strings for pattern in self.patterns)
+            and not any(value in pattern.strings for pattern in self.avoided)
+        )
 
     def complement(self) -> list[Strings]:
         """Raises Inexact: not of a format."""
@@ -68,6 +76,13 @@ class Strings:
         outside += [Strings(avoided=(pattern,)) for pattern in self.patterns]
         outside += [Strings(patterns=(pattern,)) for pattern in self.avoided]
         return outside + ([Strings(values=self.excluded)] if self.excluded else [])
+
+    def without(self, other: Strings) -> list[Strings]:
+        """Those that are not in the other. Raises Inexact as `complement` does, where these are not of the same formats themselves."""
+        patterns = tuple(pattern for pattern in other.patterns if pattern not in self.patterns)
+        formats = tuple(name for name in other.formats if name not in self.formats)
+        outside = replace(other, patterns=patterns, formats=formats).complement()
+        return [both for part in outside if (both := self.meet(part)) is not None]
 
     def language_of_patterns(self) -> StringSet:
         """The strings that the patterns and the excluded values leave."""

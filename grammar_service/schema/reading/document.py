@@ -9,7 +9,7 @@ from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.algebra.pattern import Pattern
 from grammar_service.schema.json_text import Json
 
-MAX_READINGS = 3000
+MAX_READINGS = 8000
 """Schemas read for one document, those that are read again in another combination included."""
 MAX_READING_DEPTH = 60
 """Schemas read while others are: each takes up to eight calls, and Python has a thousand."""

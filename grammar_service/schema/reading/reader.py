@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from grammar_service.schema.algebra.cases import EVERYTHING, NONE, Alternatives, Cases
-from grammar_service.schema.algebra.expression import At, Every, Exactly, Expression, Negated
+from grammar_service.schema.algebra.expression import NOTHING, At, Every, Exactly, Expression, Negated
 from grammar_service.schema.algebra.objects import Objects
 from grammar_service.schema.algebra.strings import Strings
 from grammar_service.schema.algebra.values import cases_of_value
@@ -30,6 +30,7 @@ class Reader:
         self.plain = plain or self
         self.is_annotated = plain is not None
         self._known: dict[Expression, Cases] = {}
+        self._open: set[Expression] = set()
 
     @cached_property
     def annotated(self) -> Reader:
@@ -38,26 +39,37 @@ class Reader:
     def cases(self, expression: Expression) -> Cases:
         found = self._known.get(expression)
         if found is None:
-            self.document.enter()
-            found = self._known[expression] = self._read(expression)
-            self.document.leave()
+            self._open.add(expression)
+            try:
+                self.document.enter()
+                found = self._known[expression] = self._read(expression)
+            finally:
+                self._open.discard(expression)
+                self.document.leave()
         return found
 
     def meet(self, left: Cases, right: Cases) -> Cases:
-        return left.meet(right, self.document.effort)
+        return left.meet(right, self.document.effort, self._is_possible)
+
+    def minus(self, left: Cases, expression: Expression) -> Cases:
+        """What is left without the values of an expression."""
+        return left.minus(self.plain.cases(expression), self.document.effort, self._is_possible, self.plain._is_surely_empty)
 
     def _read(self, expression: Expression) -> Cases:
         match expression:
             case At(pointer):
                 return self._schema(self.document.schemas[pointer], pointer)
             case Negated(inner):
-                return self.plain.cases(inner).complement(self.document.effort)
+                return self.minus(EVERYTHING, inner)
             case Exactly(text):
                 return cases_of_value(parse_json(text, "the value"))
             case Every(parts):
                 cases = EVERYTHING
                 for part in parts:
-                    cases = self.meet(cases, self.cases(part))
+                    cases = cases if isinstance(part, Negated) else self.meet(cases, self.cases(part))
+                # Last, since more can be taken from what is known than from everything.
+                for part in parts:
+                    cases = self.minus(cases, part.inner) if isinstance(part, Negated) else cases
                 return cases
 
     def _schema(self, schema: Json, pointer: str) -> Cases:
@@ -116,12 +128,15 @@ class Reader:
         asked = dict(shape.named)
         return not any(self.plain._is_plainly_empty(asked[name]) for name in shape.required)
 
+    def _is_surely_empty(self, expression: Expression) -> bool:
+        return expression == NOTHING or self._is_plainly_empty(expression)
+
     def _is_plainly_empty(self, expression: Expression) -> bool:
         # A single schema is left to the backends; a combination is what may have become empty here.
         if isinstance(expression, At):
             return False
         known = self._known.get(expression)
-        if known is None and self.document.is_deep:
+        if known is None and (self.document.is_deep or expression in self._open):
             return False
         return (known or self.cases(expression)).is_empty
 

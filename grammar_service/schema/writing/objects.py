@@ -10,7 +10,7 @@ from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.string_set_regex import anchored_pattern
 from grammar_service.schema.algebra.expression import NOTHING, Expression
 from grammar_service.schema.algebra.inexact import Inexact
-from grammar_service.schema.algebra.objects import Objects
+from grammar_service.schema.algebra.objects import Named, Objects
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.reading.reader import Reader
 
@@ -46,8 +46,7 @@ class ObjectWriter:
         if len(shape.regions) == 1:
             schema["additionalProperties"] = self._inner(shape.regions[0][1])
         else:
-            others = StringSet.of_strings(name for name, _ in shape.named).complement()
-            regions = [(names.intersection(others), asked) for names, asked in shape.regions if asked != NOTHING]
+            regions = [(_without_names(names, shape.named), asked) for names, asked in shape.regions if asked != NOTHING]
             schema["patternProperties"] = {anchored_pattern(names): self._inner(asked) for names, asked in regions if not names.is_empty}
             schema["additionalProperties"] = False
         if shape.least:
@@ -60,6 +59,10 @@ class ObjectWriter:
         """Without the names that must not come and could not come otherwise."""
         rest = replace(shape, named=())
         return {name: self._inner(asked) for name, asked in shape.named if asked != NOTHING or rest.asked_of(name) != NOTHING}
+
+
+def _without_names(names: StringSet, named: Named) -> StringSet:
+    return names.intersection(StringSet.of_strings(name for name, _ in named if name in names).complement())
 
 
 def _optional(shape: Objects) -> list[str]:

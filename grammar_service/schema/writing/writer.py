@@ -15,10 +15,11 @@ from grammar_service.schema.writing.arrays import ArrayWriter
 from grammar_service.schema.writing.objects import ObjectWriter
 
 _SCALARS = (Symbols, Numbers, Strings)
+_Key = tuple[Alternatives, ...]
 
 
 class Writer:
-    """Writes one document. Schemas of objects and arrays become definitions, which is what ends recursion.
+    """Writes one document. Schemas of objects and arrays become definitions, one for each set of values, which is what ends recursion.
 
     Raises Inexact where something is not known exactly, or where more than `most_schemas` would be written; it has the pointer of the
     schema that was being written, where no keyword is known. `_place` is that pointer.
@@ -27,8 +28,8 @@ class Writer:
     def __init__(self, reader: Reader, most_schemas: int) -> None:
         self._reader = reader
         self._left = most_schemas
-        self._names: dict[Expression, str] = {}
-        self._waiting: list[tuple[Expression, str]] = []
+        self._names: dict[_Key, str] = {}
+        self._waiting: list[tuple[str, Cases, str]] = []
         self._place = ""
 
     def document(self) -> dict[str, Json]:
@@ -43,8 +44,8 @@ class Writer:
             raise Inexact("no value matches the schema")
         definitions: dict[str, Json] = {}
         while self._waiting:
-            expression, self._place = self._waiting.pop()
-            definitions[self._names[expression]] = self._schema(self.possible(expression))
+            name, cases, self._place = self._waiting.pop()
+            definitions[name] = self._schema(cases)
         schema = root if isinstance(root, dict) else {}
         return {**schema, "$defs": definitions} if definitions else schema
 
@@ -65,10 +66,12 @@ class Writer:
         plain = all(isinstance(shape, _SCALARS) for kind in cases.by_type for shape in cases.of(kind).shapes)
         if plain or cases == Cases(FULL):
             return self._schema(cases)
-        if expression not in self._names:
-            self._names[expression] = f"case{len(self._names)}"
-            self._waiting.append((expression, self._place))
-        return {"$ref": f"#/$defs/{self._names[expression]}"}
+        # Not by the expression: many references to one schema, and what they say beside it, often mean the same.
+        key = tuple(cases.of(kind) for kind in FULL)
+        if key not in self._names:
+            self._names[key] = f"case{len(self._names)}"
+            self._waiting.append((self._names[key], cases, self._place))
+        return {"$ref": f"#/$defs/{self._names[key]}"}
 
     def _schema(self, cases: Cases) -> Json:
         if cases == Cases(FULL):

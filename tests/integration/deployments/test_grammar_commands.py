@@ -54,3 +54,13 @@ def test_conformance_shows_and_writes_outcomes_by_keyword(suite: Path, tmp_path:
     (row,) = [row for row in report["rows"] if row.get("keyword") == "type"]
     assert (row["schemas"], row["cases"], row["correct"]) == (1, 2, 2)
     assert report["targets"][0]["holds"]
+
+
+def test_conformance_tells_of_each_draft(suite: Path, tmp_path: Path) -> None:
+    output = tmp_path / "conformance.json"
+    drafts = ["--draft", "draft4", "--draft", "draft7"]
+    result = CliRunner().invoke(app, ["grammar", "conformance", str(suite), *drafts, "--json", str(output)])
+    assert result.exit_code == 0, result.exception
+    report = json.loads(output.read_text(encoding="utf-8"))
+    assert [row["draft"] for row in report["rows"] if row.get("keyword") == "type"] == ["draft4", "draft7"]
+    assert [target["name"].partition(":")[0] for target in report["targets"]] == ["draft4"] * 3 + ["draft7"] * 3

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar
 from deployments.errors import ApiError
 from deployments.grammars.registry import GrammarRegistry
@@ -86,7 +87,9 @@ def registry_of(
     async def resolved(spec: GrammarSpec, _: str) -> Resolution:
         return resolve(spec, Limits(), "tiny")
 
-    return GrammarRegistry(GrammarNames(entries, store), store, pool, resolved, most, "standard", lambda _: None, clock=lambda: 7.5)
+    return GrammarRegistry(
+        GrammarNames(entries, store), store, pool, resolved, most, ConstraintDefaults(), lambda _: None, clock=lambda: 7.5
+    )
 
 
 @pytest_asyncio.fixture

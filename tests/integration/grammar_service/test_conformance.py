@@ -84,6 +84,18 @@ def test_plain_schemas_are_read_from_folders_below(tmp_path: Path) -> None:
     assert groups == {"person": ({"type": "object"}, 0), "tested": ({"type": "null"}, 1)}
 
 
+def test_schemas_of_a_draft_are_read_from_its_folder_and_of_its_dialect(tmp_path: Path) -> None:
+    (tmp_path / "draft4").mkdir()
+    schemas: list[Any] = [{"type": "null"}, {"$schema": "other"}, True]
+    (tmp_path / "draft4" / "type.json").write_text(json.dumps([group(schema) for schema in schemas]), encoding="utf-8")
+    draft4 = "http://json-schema.org/draft-04/schema#"
+    expected = [{"$schema": draft4, "type": "null"}, {"$schema": "other"}, True]
+    assert [group.schema for group in read_suite(tmp_path, "draft4")] == expected
+    assert [group.schema for group in read_suite(tmp_path / "draft4", "draft4")] == expected
+    with pytest.raises(UnusableFile, match="draft2019-09"):
+        read_suite(tmp_path, "draft5")
+
+
 def test_a_folder_without_schemas_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnusableFile):
         read_suite(tmp_path)

@@ -26,7 +26,7 @@ def test_an_engine_counts_steps_and_the_grammars_that_it_holds(jumping: RunningE
     assert after.mask_rows - before.mask_rows >= 3
     assert after.step_us - before.step_us > after.mask_us - before.mask_us > 0
     assert after.distinct_mask_rows == 0
-    assert after.step_ms(before) > after.mask_ms(before) > 0
+    assert after.step_ms(before) > 0
     assert astuple(jumping.engine.core) == astuple(after)
 
 

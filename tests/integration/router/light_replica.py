@@ -85,7 +85,7 @@ class Light:
 
 class LightWithStats(Light):
     def record_routing_stats(self) -> dict[str, Any]:
-        return {"taken_at": time.time(), "running": 0, "outstanding_prefill_tokens": 0}
+        return {"taken_at": time.time(), "requests": 0, "prefill_tokens": 0}
 
 
 class Caller:

@@ -52,9 +52,9 @@ def test_model_requests_are_routed_as_the_settings_say() -> None:
         models = cast(tuple[serve.Application, ...], built._bound_deployment.init_args)[-1]
         return models._bound_deployment._deployment_config.request_router_config
 
-    schema = router(bound=1.5, window_ms=4)
+    schema = router(bound=1.5)
     assert schema.get_request_router_class() is SchemaRouter
-    assert schema.request_router_kwargs == {"bound": 1.5, "window_s": 0.004, "seats": 32, "prefill_budget": 512}
+    assert schema.request_router_kwargs == {"bound": 1.5, "seats": 32, "prefill_budget": 512}
     assert router(policy="power_of_two") == RequestRouterConfig()
 
 
@@ -65,7 +65,7 @@ def test_seats_are_those_that_the_engine_is_told_of() -> None:
 
 
 def test_a_way_of_routing_that_is_not_known_is_refused() -> None:
-    for wrong in ({"policy": "random"}, {"bound": 0.5}, {"window_ms": -1}):
+    for wrong in ({"policy": "random"}, {"bound": 0.5}):
         with pytest.raises(SettingsError, match=r"router\."):
             build({"router": wrong})
 

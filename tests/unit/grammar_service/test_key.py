@@ -47,6 +47,41 @@ def test_data_that_looks_like_an_annotation_is_kept(keyword: str) -> None:
     assert key(schema_spec({"enum": [{"title": "a"}]})) != key(schema_spec({"enum": [{"title": "b"}]}))
 
 
+DRAFT_07, LATEST = "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"
+
+
+def test_one_meaning_in_two_dialects_has_one_key() -> None:
+    older = {"$schema": DRAFT_07, "items": [{"type": "null"}], "additionalItems": False}
+    newer = {"$schema": LATEST, "prefixItems": [{"type": "null"}], "items": False}
+    assert key(schema_spec(older)) == key(schema_spec(newer))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/definitions/a", "minimum": 3, "definitions": {"a": {"type": "integer"}}},
+        {"type": "string", "prefixItems": [{"type": "null"}]},
+        {"items": {"type": "object", "dependentRequired": {"a": ["b"]}}},
+    ],
+)
+def test_the_same_words_with_two_meanings_have_two_keys(schema: dict[str, Any]) -> None:
+    assert key(schema_spec({"$schema": DRAFT_07, **schema})) != key(schema_spec({"$schema": LATEST, **schema}))
+
+
+def test_an_unknown_keyword_counts_where_a_reference_leads_into_it() -> None:
+    for place in ("shapes", "examples"):
+        keys = [key(schema_spec({"$ref": f"#/{place}/0", place: [{"type": kind}]})) for kind in ("null", "integer")]
+        assert keys[0] != keys[1]
+    assert key(schema_spec({"type": "null", "shapes": 1})) == key(schema_spec({"type": "null", "shapes": 2}))
+
+
+def test_names_count_by_what_they_refer_to() -> None:
+    definitions = {"a": {"id": "x", "type": "null"}, "b": {"id": "y", "type": "integer"}}
+    schema = {"$schema": "http://json-schema.org/draft-04/schema#", "id": "http://e.com/", "definitions": definitions}
+    assert key(schema_spec({**schema, "items": {"$ref": "x"}})) != key(schema_spec({**schema, "items": {"$ref": "y"}}))
+    assert key(schema_spec({**schema, "items": {"$ref": "x"}})) == key(schema_spec({**schema, "items": {"$ref": "#/definitions/a"}}))
+
+
 def test_backend_version_tokenizer_kind_and_whitespace_change_the_key() -> None:
     spec = schema_spec(BASE)
     others = [

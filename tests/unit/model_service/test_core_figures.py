@@ -44,6 +44,5 @@ def test_a_page_that_is_gone_cannot_be_written() -> None:
 
 def test_times_are_means_of_the_steps_since() -> None:
     assert SOME.step_ms(CoreFigures()) == pytest.approx(5.0)
-    assert SOME.mask_ms(CoreFigures()) == pytest.approx(0.2)
     assert SOME.step_ms(CoreFigures(steps=8, step_us=10_000)) == pytest.approx(20.0)
-    assert SOME.step_ms(SOME) == SOME.mask_ms(SOME) == 0.0
+    assert SOME.step_ms(SOME) == 0.0

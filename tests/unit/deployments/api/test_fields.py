@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from deployments.api.protocol import RequestReader
+from deployments.constraints.defaults import ConstraintDefaults
 from grammar_service.warning import MOST
 from model_service.messages import Endpoint
 
-READER = RequestReader("tiny", "standard", "hermes")
+READER = RequestReader("tiny", "hermes", ConstraintDefaults())
 CHAT: dict[str, Any] = {"messages": [{"role": "user", "content": "hello"}]}
 
 

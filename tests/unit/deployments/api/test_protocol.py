@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from deployments.api.protocol import RequestReader, parse_body
+from deployments.constraints.defaults import ConstraintDefaults
 from deployments.errors import ApiError
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Endpoint
 
-READER = RequestReader("tiny", "standard", "hermes")
+READER = RequestReader("tiny", "hermes", ConstraintDefaults())
 MESSAGES = [{"role": "user", "content": "hello"}]
 
 
@@ -81,7 +82,7 @@ def test_what_no_backend_enforces_is_checked_where_the_request_or_the_setting_sa
     assert asked.can_be_checked
     assert "unenforceable" not in asked.body
     assert not READER.read(Endpoint.CHAT, body).check
-    by_setting = RequestReader("tiny", "standard", "hermes", unenforceable="check")
+    by_setting = RequestReader("tiny", "hermes", ConstraintDefaults(check=True))
     assert by_setting.read(Endpoint.CHAT, body).check
     assert not by_setting.read(Endpoint.CHAT, {**body, "unenforceable": "refuse"}).check
     assert not READER.read(Endpoint.CHAT, {"messages": MESSAGES, "guided_regex": "a", "unenforceable": "check"}).can_be_checked

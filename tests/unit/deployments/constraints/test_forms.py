@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError
 from grammar_service.spec import GrammarKind
@@ -17,7 +18,7 @@ STRICT_TOOL = {"type": "function", "function": {"name": "look_up", "parameters":
 
 
 def take(body: dict[str, Any], tool_parser: str = "hermes") -> Requested | None:
-    requested = take_constraint(body, "standard", tool_parser)
+    requested = take_constraint(body, ConstraintDefaults(), tool_parser)
     assert not isinstance(requested, NamedGrammar)
     return requested
 
@@ -215,7 +216,7 @@ def test_tool_choice_none_leaves_the_other_constraint() -> None:
     ],
 )
 def test_a_registered_grammar_is_left_to_be_looked_up(body: dict[str, Any], field: str) -> None:
-    assert take_constraint(body, "standard", "hermes") == NamedGrammar("person", field)
+    assert take_constraint(body, ConstraintDefaults(), "hermes") == NamedGrammar("person", field)
     assert body == {}
 
 
@@ -242,19 +243,19 @@ NAMED = {"structured_outputs": {"grammar_id": "person"}}
 )
 def test_a_name_is_a_constraint_like_others(body: dict[str, Any], field: str, code: str) -> None:
     with pytest.raises(ApiError) as caught:
-        take_constraint(dict(body), "standard", "hermes")
+        take_constraint(dict(body), ConstraintDefaults(), "hermes")
     assert (caught.value.status, caught.value.param, caught.value.code) == (400, field, code)
 
 
 @pytest.mark.parametrize("asked", [0, -1, "5", True, [1], float("inf")])
 def test_a_compile_deadline_must_be_a_time(asked: object) -> None:
     with pytest.raises(ApiError) as caught:
-        take_constraint({"structured_outputs": {"regex": "a", "compile_deadline_s": asked}}, "standard", "hermes")
+        take_constraint({"structured_outputs": {"regex": "a", "compile_deadline_s": asked}}, ConstraintDefaults(), "hermes")
     assert caught.value.param == "structured_outputs.compile_deadline_s"
 
 
 def test_a_compile_deadline_goes_with_its_constraint() -> None:
-    requested = take_constraint({"structured_outputs": {"regex": "a", "compile_deadline_s": 2}}, "standard", "hermes")
+    requested = take_constraint({"structured_outputs": {"regex": "a", "compile_deadline_s": 2}}, ConstraintDefaults(), "hermes")
     assert isinstance(requested, Requested)
     assert requested.deadline_s == 2.0
 
@@ -264,12 +265,28 @@ def test_a_compile_deadline_goes_with_its_constraint() -> None:
 )
 def test_additional_properties_are_disabled_as_asked(asked: bool | None, default: bool, closed: bool) -> None:
     options = {"json": {"type": "object"}} | ({} if asked is None else {"disable_additional_properties": asked})
-    requested = take_constraint({"structured_outputs": options}, "standard", "hermes", default)
+    requested = take_constraint({"structured_outputs": options}, ConstraintDefaults(closed=default), "hermes")
     assert isinstance(requested, Requested)
     assert requested.spec.closed is closed
 
 
+@pytest.mark.parametrize(
+    ("asked", "default", "refuses"), [(None, True, True), (None, False, False), ("warn", True, False), ("refuse", False, True)]
+)
+def test_unknown_keywords_are_refused_as_asked(asked: str | None, default: bool, refuses: bool) -> None:
+    options = {"json": {"type": "object"}} | ({} if asked is None else {"unknown_keywords": asked})
+    requested = take_constraint({"structured_outputs": options}, ConstraintDefaults(refuses_unknown=default), "hermes")
+    assert isinstance(requested, Requested)
+    assert requested.spec.refuses_unknown is refuses
+
+
+def test_a_wrong_choice_about_unknown_keywords_is_refused() -> None:
+    with pytest.raises(ApiError) as caught:
+        take_constraint({"structured_outputs": {"json": {}, "unknown_keywords": "ignore"}}, ConstraintDefaults(), "hermes")
+    assert caught.value.param == "structured_outputs.unknown_keywords"
+
+
 def test_disabling_additional_properties_is_a_flag() -> None:
     with pytest.raises(ApiError) as caught:
-        take_constraint({"structured_outputs": {"json": {}, "disable_additional_properties": "no"}}, "standard", "hermes")
+        take_constraint({"structured_outputs": {"json": {}, "disable_additional_properties": "no"}}, ConstraintDefaults(), "hermes")
     assert caught.value.param == "structured_outputs.disable_additional_properties"

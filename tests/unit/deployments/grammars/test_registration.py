@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from deployments.config import parse_settings
+from deployments.constraints.defaults import ConstraintDefaults
 from deployments.errors import ApiError, SettingsError
 from deployments.grammars.registration import read_registration, settings_grammars
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -15,11 +16,11 @@ REGEX = {"regex": "[a-z]+"}
 
 
 def test_a_constraint_is_named_in_each_of_its_forms() -> None:
-    registration = read_registration({"id": "word", "structured_outputs": REGEX}, "standard")
+    registration = read_registration({"id": "word", "structured_outputs": REGEX}, ConstraintDefaults())
     assert (registration.id, registration.replace) == ("word", False)
     assert registration.constraint.spec == GrammarSpec(GrammarKind.REGEX, "[a-z]+")
     body = {"id": "any", "response_format": {"type": "json_object"}, "replace": True}
-    registration = read_registration(body, "compact")
+    registration = read_registration(body, ConstraintDefaults("compact"))
     assert registration.replace
     assert registration.constraint.spec == GrammarSpec(GrammarKind.JSON_OBJECT, "", "compact")
 
@@ -43,7 +44,7 @@ def test_a_constraint_is_named_in_each_of_its_forms() -> None:
 )
 def test_a_registration_at_fault_names_its_field(body: dict[str, Any], field: str) -> None:
     with pytest.raises(ApiError) as caught:
-        read_registration(body, "standard")
+        read_registration(body, ConstraintDefaults())
     assert (caught.value.status, caught.value.param) == (400, field)
 
 

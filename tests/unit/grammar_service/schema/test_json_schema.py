@@ -20,7 +20,7 @@ from tests.driving import schema_spec
 @pytest.mark.parametrize(
     ("schema", "pointer"),
     [
-        ({"type": "array", "items": [{}]}, "/items"),
+        ({"type": "array", "items": "x"}, "/items"),
         ({"type": "text"}, "/type"),
         ({"type": []}, "/type"),
         ({"properties": {"a": 1}}, "/properties/a"),
@@ -78,13 +78,13 @@ def test_what_matches_nothing_or_leads_nowhere_is_invalid(schema: Any, pointer: 
         ({"$ref": "#anchor"}, "/$ref"),
         ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "/properties/a/$ref"),
         ({"$dynamicRef": "#a"}, "/$dynamicRef"),
-        ({"properties": {"a": {"$id": "https://example.com#b"}}}, "/properties/a/$id"),
         ({"properties": {"a": {"$ref": "b.json"}}, "$id": "https://example.com/a.json"}, "/properties/a/$ref"),
         (
             {"$defs": {"a": {"$id": "a", "$dynamicAnchor": "x"}, "b": {"$id": "b", "$dynamicAnchor": "x", "$dynamicRef": "#x"}}},
             "/$defs/b/$dynamicRef",
         ),
-        ({"dependencies": {"a": ["b"]}}, "/dependencies"),
+        ({"divisibleBy": 2}, "/divisibleBy"),
+        ({"$schema": "http://json-schema.org/draft-03/schema#"}, "/$schema"),
         ({"properties": {"a": {"not": {"type": "integer"}}}}, "/properties/a/not"),
         ({"if": {"multipleOf": 2}, "else": {"minimum": 3}}, "/if"),
         ({"type": "array", "uniqueItems": True}, "/uniqueItems"),

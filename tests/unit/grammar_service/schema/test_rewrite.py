@@ -95,3 +95,10 @@ def test_rewriting_ends_soon(document: Any, closed: bool) -> None:
     started = time.process_time()
     rewrite_of(document, closed)
     assert time.process_time() - started < 5
+
+
+def test_a_schema_that_is_referred_to_often_is_written_once() -> None:
+    part = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    places: dict[str, Any] = {f"p{number}": {"$ref": "#/$defs/part", "title": str(number)} for number in range(50)}
+    rewritten = rewrite_of({"allOf": [{"properties": places}, {"required": ["p0"]}], "$defs": {"part": part}}, closed=False)
+    assert len(rewritten["$defs"]) == 1

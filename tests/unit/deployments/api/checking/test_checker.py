@@ -21,7 +21,7 @@ RIGHT, WRONG = "[1, 2]", "[1, 1]"
 
 
 async def judge(check: AnswerCheck) -> tuple[str | None, ...]:
-    return tuple(judged(json.loads(check.schema), check.answers))
+    return tuple(judged(check.schema, check.answers))
 
 
 class Engine:

@@ -102,6 +102,12 @@ def satisfies(value: Json, expression: Expression) -> bool:
             return text_of(value) == text
 
 
+def is_empty(expression: Expression) -> bool:
+    """Of the schemas above two have no value in common."""
+    parts = expression.parts if isinstance(expression, Every) else (expression,)
+    return NOTHING in parts or {At("/string"), At("/number")} <= {*parts}
+
+
 def is_in(value: Json, shape: Shape | None) -> bool:
     match shape:
         case None:

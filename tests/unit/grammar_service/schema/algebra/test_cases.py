@@ -69,6 +69,14 @@ def test_a_complement_has_all_others_and_meets_its_set_nowhere(cases: Cases, som
 
 
 @quick
+@given(some_cases(), some_cases(), samples)
+def test_a_difference_has_what_only_the_first_has(left: Cases, right: Cases, some: list[Json]) -> None:
+    only = left.minus(right, effort())
+    assume(is_known(only))
+    assert [value for value in some if holds(only, value) != (holds(left, value) and not holds(right, value))] == []
+
+
+@quick
 @given(some_cases(), samples)
 def test_the_complement_of_a_complement_is_the_set(cases: Cases, some: list[Json]) -> None:
     again = cases.complement(effort()).complement(effort())

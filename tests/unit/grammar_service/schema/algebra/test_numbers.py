@@ -3,7 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from jsonschema import Draft202012Validator
 
 from grammar_service.schema.algebra.inexact import Inexact
@@ -39,6 +39,20 @@ def test_a_complement_has_all_others_and_meets_its_set_nowhere(shape: Numbers) -
     outside = shape.complement()
     assert [number for number in SOME if is_in_any(number, [*outside])] == [number for number in SOME if not shape.holds(number)]
     assert [shape.meet(part) for part in outside if shape.tidy() is not None] == [None for _ in outside if shape.tidy() is not None]
+
+
+@quick
+@given(numbers, numbers)
+def test_a_difference_has_what_only_the_first_has(left: Numbers, right: Numbers) -> None:
+    try:
+        outside = left.without(right)
+    except Inexact:
+        assume(False)
+    assert [number for number in SOME if is_in_any(number, [*outside])] == [number for number in members(left) if not right.holds(number)]
+
+
+def test_whole_numbers_are_taken_from_whole_ones() -> None:
+    assert Numbers(whole=True).without(Numbers(low=Bound(3, False), whole=True)) == [Numbers(high=Bound(2, False), whole=True)]
 
 
 @quick

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from grammar_service.regexes.string_set import StringSet
@@ -14,6 +14,7 @@ from tests.unit.grammar_service.schema.algebra.membership import (
     PATTERNS,
     described_objects,
     expressions,
+    is_empty,
     is_in,
     is_in_any,
     objects,
@@ -49,6 +50,29 @@ def test_a_complement_has_all_others(shape: Objects, values: list[Json]) -> None
     assert [value for value in values if is_in_any(value, [*outside]) == is_in(value, shape)] == []
     meets = [both for part in outside if (both := shape.meet(part)) is not None]
     assert [value for value in values if is_in_any(value, [*meets])] == []
+
+
+@quick
+@given(objects, objects, dicts)
+def test_a_difference_has_what_only_the_first_has(left: Objects, right: Objects, values: list[Json]) -> None:
+    try:
+        outside = [part for tidy in [left.tidy()] if tidy is not None for part in tidy.without(right, is_empty)]
+    except Inexact:
+        assume(False)
+    assert [value for value in values if is_in_any(value, [*outside]) != (is_in(value, left) and not is_in(value, right))] == []
+
+
+def test_a_difference_is_known_where_a_complement_is_not() -> None:
+    texts, numbers = (Objects(regions=((StringSet.everything(), asked),)) for asked in (At("/string"), NUMBER))
+    for shape in (texts, Objects((("a", NUMBER),), regions=texts.regions)):
+        with pytest.raises(Inexact):
+            shape.complement()
+    assert texts.without(texts, is_empty) == []
+    assert texts.without(numbers, is_empty) == [Objects(regions=texts.regions, least=1)]
+    names = tuple((name, ANYTHING) for name in "abcdefgh")
+    closed = ((StringSet.everything(), NOTHING),)
+    left, right = Objects(names, closed), Objects((*names[1:], ("z", ANYTHING)), closed)
+    assert left.without(right, is_empty) == [Objects(names, closed, required=("a",))]
 
 
 @quick

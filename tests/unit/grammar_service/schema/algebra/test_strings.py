@@ -34,6 +34,17 @@ def test_a_complement_has_all_others(shape: Strings) -> None:
 
 
 @quick
+@given(strings, strings)
+def test_a_difference_has_what_only_the_first_has(left: Strings, right: Strings) -> None:
+    outside = left.without(right)
+    assert [text for text in TEXTS if is_in_any(text, [*outside])] == [text for text in members(left) if not is_in(text, right)]
+
+
+def test_strings_of_a_format_are_taken_from_those_of_the_same() -> None:
+    assert Strings(formats=("date",)).without(Strings(formats=("date",), least=1)) == [Strings(formats=("date",), most=0)]
+
+
+@quick
 @given(strings)
 def test_a_set_meets_its_complement_nowhere(shape: Strings) -> None:
     both = [shape.meet(part) for part in shape.complement()]

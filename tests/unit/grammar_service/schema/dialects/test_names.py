@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from grammar_service.schema.identifiers import with_pointers
+from grammar_service.errors import UnsupportedGrammar
+from grammar_service.schema.dialects.translation import translated
 from grammar_service.schema.json_schema import schema_of
-from grammar_service.schema.keywords import walk
 
 INTEGER = {"type": "integer"}
 DOCUMENTS: dict[str, Any] = {
@@ -41,12 +41,28 @@ DOCUMENTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_references_by_name_become_pointers_to_the_same_schema(document: Any) -> None:
-    written: Any = with_pointers(document, dict(walk(document)))
+    written: Any = translated(document).document
     before, after = Draft202012Validator(document), Draft202012Validator(written)
     assert [value for value in (1, "a", [1], ["a"], None) if before.is_valid(value) != after.is_valid(value)] == []
     assert schema_of(document).normal
 
 
 def test_a_document_without_names_stays_as_it_is() -> None:
-    document: Any = {"$id": "https://example.com", "$ref": "#/$defs/a", "$defs": {"a": {"enum": [{"$id": "data", "$anchor": "data"}]}}}
-    assert with_pointers(document, dict(walk(document))) is document
+    document: Any = {"$ref": "#/$defs/a", "$defs": {"a": {"enum": [{"$id": "data", "$anchor": "data"}]}}}
+    assert translated(document).document is document
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"$ref": "other.json"}, "nothing is fetched"),
+        ({"$ref": "#a"}, "no anchor"),
+        ({"$ref": "#a", "$defs": {"x": {"$anchor": "a"}, "y": {"$anchor": "a"}}}, "several anchors"),
+        ({"$ref": "a", "$id": "https://e.com/", "$defs": {"x": {"$id": "a"}, "y": {"$id": "a"}}}, "several schemas have this name"),
+    ],
+)
+def test_a_name_of_nothing_or_of_several_schemas_is_refused_where_it_is_used(document: Any, message: str) -> None:
+    with pytest.raises(UnsupportedGrammar, match=message) as caught:
+        translated(document)
+    assert caught.value.pointer == "/$ref"
+    assert translated({name: value for name, value in document.items() if name != "$ref"})

@@ -1,0 +1,29 @@
+"""How constraints are read whose request does not choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deployments.config import GrammarSettings
+from grammar_service.spec import STANDARD
+
+WARN, REFUSE, CHECK = "warn", "refuse", "check"
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintDefaults:
+    """`whitespace`, `closed` and `refuses_unknown` as in `GrammarSpec`; `check`: what no backend enforces is checked in the end."""
+
+    whitespace: str = STANDARD
+    closed: bool = True
+    refuses_unknown: bool = False
+    check: bool = False
+
+    @classmethod
+    def of(cls, settings: GrammarSettings) -> ConstraintDefaults:
+        return cls(
+            settings.whitespace,
+            settings.disable_additional_properties,
+            settings.unknown_keywords == REFUSE,
+            settings.unenforceable == CHECK,
+        )

@@ -1,0 +1,116 @@
+"""A checkout of SchemaStore in small."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grammar_service.conformance.collection import GRAMMARS, OURS, VALIDATOR, Findings, run_collection
+from grammar_service.conformance.collection_report import Explanation, Otherwise, broken, causes, counts, otherwise
+from grammar_service.conformance.isolation import in_children
+from grammar_service.conformance.judging import Mark
+from grammar_service.conformance.schemastore import Apart, is_schemastore
+from grammar_service.errors import CompileFailed, CompileTimeout
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+
+SCHEMAS: dict[str, Any] = {
+    "point": {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}},
+    "tags": {"type": "array", "uniqueItems": True, "maxItems": 90},
+    "more": {"type": "array", "uniqueItems": True, "maxItems": 80},
+    "far": {"properties": {"a": {"$ref": "https://example.org/other.json"}}},
+    "mail": {"type": "object", "properties": {"to": {"type": "string", "format": "email"}}},
+    "odd": {"type": "sting"},
+}
+FILES = {
+    "test/point/plain.json": '{"x": 1, "y": 2}',
+    "test/point/turned.toml": "y = 1\nx = 2",
+    "test/point/broken.yaml": "{",
+    "test/mail/words.json": '{"to": "nobody"}',
+    "negative_test/point/text.yaml": "x: here",
+    "negative_test/mail/free.json": '{"cc": "any"}',
+}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("schemastore")
+    for name, schema in SCHEMAS.items():
+        write(folder / "src/schemas/json" / f"{name}.json", json.dumps(schema))
+    for name, text in FILES.items():
+        write(folder / "src" / name, text)
+    return folder
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def findings(checkout: Path, tokenizer: GrammarTokenizer) -> Findings:
+    seen: list[tuple[int, int]] = []
+    found = run_collection(checkout, tokenizer, lambda done, total: seen.append((done, total)), at_once=3)
+    assert seen == [(index, len(SCHEMAS)) for index in range(1, len(SCHEMAS) + 1)]
+    return found
+
+
+def test_the_layout_is_recognised(checkout: Path, tmp_path: Path) -> None:
+    assert is_schemastore(checkout)
+    assert not is_schemastore(tmp_path)
+
+
+def test_every_schema_is_judged_by_all_ways_or_set_apart(findings: Findings) -> None:
+    assert findings.apart == {"far": Apart.REMOTE}
+    assert [judgement.name for judgement in findings.judgements] == ["mail", "more", "odd", "point", "tags"]
+    assert all(set(judgement.by_way) == {*GRAMMARS, VALIDATOR} for judgement in findings.judgements)
+    assert broken(findings) == ["odd"]
+
+
+def test_instances_in_another_order_of_members_are_told_apart(findings: Findings) -> None:
+    point = next(judgement for judgement in findings.judgements if judgement.name == "point")
+    assert point.unread == 1
+    assert [case.description for case in point.cases] == [
+        "test/point/plain.json",
+        "test/point/turned.toml",
+        "negative_test/point/text.yaml",
+    ]
+    assert point.by_way[OURS].marks == [Mark.ACCEPTED, Mark.REORDERED, Mark.REJECTED]
+    assert point.by_way[VALIDATOR].marks == [Mark.ACCEPTED, Mark.ACCEPTED, Mark.REJECTED]
+
+
+def test_what_is_judged_otherwise_is_explained(findings: Findings) -> None:
+    assert list(otherwise(findings, OURS)) == [
+        Otherwise(OURS, "mail", "test/mail/words.json", True, Explanation.FORMAT),
+        Otherwise(OURS, "mail", "negative_test/mail/free.json", False, Explanation.VALIDATOR),
+    ]
+
+
+def test_counts_hold_the_instances_of_refused_schemas(findings: Findings) -> None:
+    ours = counts(findings, OURS)
+    assert (ours.schemas, ours.served, ours.valid, ours.invalid) == (5, 2, 3, 2)
+    assert (ours.valid_accepted, ours.valid_reordered, ours.invalid_rejected, ours.invalid_accepted, ours.correct) == (1, 1, 1, 1, 3)
+
+
+def test_causes_are_grouped_whatever_the_place(findings: Findings) -> None:
+    assert [(count, name) for _, count, name in causes(findings)] == [(2, "more"), (1, "odd")]
+
+
+def test_children_run_side_by_side_and_fail_alone() -> None:
+    works = [lambda: [1], hang, fill, lambda: [2]]
+    found = dict(in_children(works, list, 1.0, 4, 64 << 20))
+    assert found[0] == [1]
+    assert found[3] == [2]
+    assert isinstance(found[1], CompileTimeout)
+    assert isinstance(found[2], CompileFailed)
+
+
+def hang() -> list[int]:
+    while True:
+        pass
+
+
+def fill() -> list[int]:
+    return list(bytearray(256 << 20))
