@@ -70,6 +70,11 @@ class GrammarSettings(_Section):
     memory_cache_mib: int = Field(256, ge=1, description="artifacts kept in the memory of one process")
     max_registered: int = Field(1000, ge=0, description="grammars that clients may name (POST /v1/grammars)")
     whitespace: Whitespace = Field("standard", description="for JSON constraints that do not choose")
+    unenforceable: Literal["refuse", "check"] = Field(
+        "refuse", description="what no backend enforces of a schema; 'check': it is left out, and the finished answer is checked"
+    )
+    check_retries: int = Field(3, ge=0, description="further answers that are asked for in place of one that fails its check")
+    check_deadline_s: float = Field(2.0, gt=0, description="wall clock of one check; over it the answer has failed")
     disable_additional_properties: bool = Field(True, description="for schemas that say nothing of them; false: as JSON Schema means")
     unknown_keywords: Literal["warn", "refuse"] = Field("warn", description="assert nothing, and the answer says so; or: 400")
     format: Format = Field("enforce", description="for schemas whose request does not choose; annotate: `format` asserts nothing")

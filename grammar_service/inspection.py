@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from grammar_service.backends import backend_named, select_backend, select_stopgap
 from grammar_service.errors import GrammarError
 from grammar_service.limits import Limits, check_limits
+from grammar_service.relaxation import relaxed
 from grammar_service.resolve import warnings_of
 from grammar_service.schema.fault import Fault
 from grammar_service.spec import GrammarSpec
@@ -26,7 +27,8 @@ class Opinion:
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """`served_by` is the chosen backend and `first_by` the one that stands in for it until it has compiled; `refusal` is why there is
-    none; `warnings` tell what asserts nothing. A constraint that is at fault itself has no opinions."""
+    none; `warnings` tell what asserts nothing; `left_out` are the pointers of what would be checked in the end where that is allowed. A
+    constraint that is at fault itself has no opinions."""
 
     spec: GrammarSpec
     opinions: tuple[Opinion, ...]
@@ -34,6 +36,7 @@ class Inspection:
     first_by: str | None = None
     refusal: GrammarError | None = None
     warnings: tuple[ConstraintWarning, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def inspect(spec: GrammarSpec) -> Inspection:
@@ -46,6 +49,13 @@ def inspect(spec: GrammarSpec) -> Inspection:
     try:
         backend = select_backend(spec)
     except GrammarError as error:
-        return Inspection(spec, opinions, refusal=error)
+        return Inspection(spec, opinions, refusal=error, left_out=_left_out(spec))
     first = select_stopgap(spec, backend)
     return Inspection(spec, opinions, backend.name, first.name if first else None, warnings=warnings_of(spec))
+
+
+def _left_out(spec: GrammarSpec) -> tuple[str, ...]:
+    try:
+        return relaxed(spec).left_out
+    except GrammarError:
+        return ()

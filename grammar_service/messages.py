@@ -93,7 +93,8 @@ class Prepared:
 @dataclass(frozen=True, slots=True)
 class ReadyGrammar:
     """A grammar for an engine, with the key and backend of its artifact. Whoever fetches a pinned one keeps it in memory. `artifact` is
-    the encoded artifact, where it is small enough to travel with every request. `warnings` are for the answer.
+    the encoded artifact, where it is small enough to travel with every request. `warnings` are for the answer. `left_out` are the JSON
+    pointers of what the user's schema has besides: the answer is still to be checked.
 
     Requests are routed by `routing_key`, which is the key, or for a stopgap the key of what it stands for: both are wanted on one
     replica."""
@@ -105,6 +106,24 @@ class ReadyGrammar:
     pinned: bool = False
     artifact: bytes | None = None
     warnings: tuple[ConstraintWarning, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCheck:
+    """Judge finished answers by the JSON Schema of a spec, within `deadline_s`."""
+
+    spec: GrammarSpec
+    answers: tuple[str, ...]
+    deadline_s: float
+    tenant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What is wrong with each answer of an `AnswerCheck`, None where nothing is."""
+
+    faults: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from grammar_service.backends import select_backend, select_stopgap
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.key import grammar_key
 from grammar_service.limits import Limits, check_limits
 from grammar_service.messages import CompileRequest, ReadyGrammar, Stopgap
+from grammar_service.relaxation import relaxed
 from grammar_service.schema.dialects.remarks import UNKNOWN_KEYWORD
 from grammar_service.schema.json_schema import parse_schema
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -21,7 +23,7 @@ from grammar_service.warning import ConstraintWarning, first
 class Resolution:
     """A spec within the limits, the backend that enforces all of it, and its key there; `stopgap` enforces all of it too, and is ready
     sooner. `library_source` is what the backend's library will be given, where that can be said (`Backend.library_source`). `warnings`
-    are for the answer."""
+    are for the answer. `left_out` are JSON pointers of what the user's schema has besides, so that the answer is still to be checked."""
 
     spec: GrammarSpec
     key: str
@@ -29,6 +31,7 @@ class Resolution:
     stopgap: Stopgap | None = None
     library_source: str | None = None
     warnings: tuple[ConstraintWarning, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def request(self, tenant: str = "", deadline_s: float | None = None, pinned: bool = False) -> CompileRequest:
         """What to ask the compile pool; a pinned grammar is compiled ahead, so that it needs no stopgap."""
@@ -76,3 +79,13 @@ def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:
     stopgap = Stopgap(grammar_key(spec, quick.name, quick.version, fingerprint), quick.name, quick.library_source(spec)) if quick else None
     key = grammar_key(spec, backend.name, backend.version, fingerprint)
     return Resolution(spec, key, backend.name, stopgap, backend.library_source(spec), warnings_of(spec))
+
+
+def resolve_relaxed(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:
+    """The same where no backend enforces all of a schema: the resolution of what is left of it. Takes as long as several: run it where a
+    deadline holds. Raises as `resolve`."""
+    check_limits(spec, limits)
+    refuse_unknown(spec)
+    less = relaxed(spec)
+    resolution = resolve(less.spec, limits, fingerprint)
+    return replace(resolution, warnings=first(chain(less.warnings(), warnings_of(spec))), left_out=less.left_out)

@@ -14,6 +14,7 @@ from ray.serve.handle import DeploymentHandle
 
 from deployments.api.api_keys import ApiKeys
 from deployments.api.call_facts import CallFacts
+from deployments.api.checking import AnswerChecker
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.ingress import HttpIngress, engine_error
@@ -26,7 +27,7 @@ from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registration import settings_grammars
 from deployments.grammars.registry import GrammarRegistry
 from deployments.names import COMPILER, MODEL
-from deployments.telemetry.metrics import GrammarMetrics, RequestMetrics
+from deployments.telemetry.metrics import CheckMetrics, GrammarMetrics, RequestMetrics
 from deployments.telemetry.page import MetricsPage
 from grammar_service.heap import settle_heap
 from grammar_service.registry import GrammarEntry, GrammarNames
@@ -42,7 +43,9 @@ class IngressDeployment:
         pool = CompilePool(compilers)
         grammars = PreparedGrammars(pool, limits(settings), await pool.fingerprint())
         self._registry = open_grammar_registry(settings, pool, grammars)
-        self._gateway = Gateway(request_reader(settings), grammars, self._registry, models, CallFacts(settings.model.max_model_len))
+        checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
+        facts = CallFacts(settings.model.max_model_len)
+        self._gateway = Gateway(request_reader(settings), grammars, self._registry, models, facts, checker)
         self.http = HttpIngress(
             self._gateway,
             self._registry,

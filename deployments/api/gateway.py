@@ -15,13 +15,14 @@ from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
 
 from deployments.api.call_facts import CallFacts
+from deployments.api.checking import AnswerChecker, Check
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
-from deployments.constraints.forms import NamedGrammar
+from deployments.constraints.forms import NamedGrammar, Requested
 from deployments.errors import ApiError, translated, unavailable
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registry import GrammarRegistry
-from grammar_service.errors import GrammarError, MaskcastError
+from grammar_service.errors import GrammarError, MaskcastError, UnsupportedGrammar
 from grammar_service.messages import ReadyGrammar, Refusal
 from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head
 
@@ -38,11 +39,13 @@ class Gateway:
         registry: GrammarRegistry,
         models: DeploymentHandle[Any],
         facts: CallFacts,
+        checker: AnswerChecker,
     ) -> None:
         self._reader = reader
         self._grammars = grammars
         self._registry = registry
         self._facts = facts
+        self._checker = checker
         self._models = models.options(stream=True, method_name="respond")
 
     async def answer(self, endpoint: Endpoint, body: Mapping[str, Any], tenant: str = "") -> AsyncGenerator[Head | str, None]:
@@ -53,13 +56,23 @@ class Gateway:
         """
         request = self._reader.read(endpoint, body)
         grammar = await self._ready(request, tenant)
-        warned = WarnedAnswer(chain(request.warnings, grammar.warnings if grammar else ()))
+        left_out = grammar.left_out if grammar else ()
+        warned = WarnedAnswer(chain(request.warnings, grammar.warnings if grammar else ()), unchecked=bool(left_out) and request.stream)
+        items = self._answered(request, grammar)
+        if left_out and isinstance(request.requested, Requested):
+            check = Check(request.requested.spec, tenant)
+            items = self._checker.answer(lambda asked: self._answered(asked, grammar), request, check)
+        async with aclosing(items):
+            async for item in items:
+                yield warned.item(item)
+
+    async def _answered(self, request: ParsedRequest, grammar: ReadyGrammar | None) -> AsyncGenerator[Head | str, None]:
         call = self._call(request, grammar)
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 async with aclosing(self._attempt(call, request)) as items:
                     async for item in items:
-                        yield warned.item(item)
+                        yield item
                 return
             except _ReplicaLost as lost:
                 # Nothing has been sent yet, so that another replica can answer the same request.
@@ -78,7 +91,10 @@ class Gateway:
         try:
             if isinstance(requested, NamedGrammar):
                 return await self._grammars.ready(await self._registry.spec(requested), tenant, pinned=True)
-            return await self._grammars.ready(requested.spec, tenant, requested.deadline_s)
+            return await self._grammars.ready(requested.spec, tenant, requested.deadline_s, relax=request.check and request.can_be_checked)
+        except UnsupportedGrammar as error:
+            advice = "" if not request.check or request.can_be_checked else "; 'check' is not for tools, tags and grammars with a name"
+            raise translated(UnsupportedGrammar(error.message + advice, error.pointer), requested.field) from None
         except GrammarError as error:
             raise translated(error, requested.field) from None
 

@@ -9,17 +9,21 @@ from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
+from deployments.api.conversation import check_messages
 from deployments.api.fields import unheard
-from deployments.constraints.defaults import ConstraintDefaults
+from deployments.constraints.defaults import CHECK, REFUSE, ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, bad_request
 from grammar_service.schema.json_text import json_nesting
+from grammar_service.spec import GrammarKind
 from grammar_service.warning import ConstraintWarning, first
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Endpoint
 
 MAX_BODY_NESTING = 160  # far above any sane request, far below what recursive readers behind us stand
 MARK_FORCED = "mark_forced"
 """The request field that asks for the spans of forced text."""
+UNENFORCEABLE = "unenforceable"
+"""The request field that says what to do with assertions that no backend enforces."""
 REFUSED_BY_ENDPOINT = {
     # Each would loosen or bypass the constraint, or reach into the engine.
     Endpoint.CHAT: ("chat_template", "kv_transfer_params", "ec_transfer_params"),
@@ -29,18 +33,27 @@ REFUSED_BY_ENDPOINT = {
 
 @dataclass(frozen=True)
 class ParsedRequest:
-    """`body` is what the engine gets: the client's, less its constraint."""
+    """`body` is what the engine gets: the client's, less its constraint. `check`: what no backend enforces of the constraint is to be
+    checked in the end, where that can be done."""
 
     endpoint: Endpoint
     request_id: str
     body: dict[str, Any]
     requested: Requested | NamedGrammar | None
     mark_forced: bool = False
+    check: bool = False
     warnings: tuple[ConstraintWarning, ...] = ()
 
     @property
     def stream(self) -> bool:
         return self.body.get("stream") is True
+
+    @property
+    def can_be_checked(self) -> bool:
+        """Only what is the whole answer: the arguments of tools come out of parsers, and named grammars are enforced since they have their
+        names."""
+        asked = self.requested
+        return isinstance(asked, Requested) and asked.spec.kind is GrammarKind.JSON_SCHEMA and asked.field != "tools"
 
 
 @dataclass(frozen=True)
@@ -55,6 +68,8 @@ class RequestReader:
         """Raises ApiError, which says which field to mend."""
         copied = dict(body)
         self._check_model(copied)
+        if endpoint is Endpoint.CHAT:
+            check_messages(copied.get("messages"))
         for name in REFUSED_BY_ENDPOINT[endpoint]:
             if copied.get(name) is not None:
                 raise bad_request(f"'{name}' is not supported.", name, "unsupported_parameter")
@@ -66,8 +81,9 @@ class RequestReader:
             if isinstance(extra, dict) and name in extra:
                 raise bad_request(f"'vllm_xargs.{name}' is reserved.", "vllm_xargs")
         mark_forced = _take_flag(copied, MARK_FORCED)
+        check = _take_check(copied, self.defaults.check)
         warnings = first(unheard(endpoint, copied))
-        return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested, mark_forced, warnings)
+        return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested, mark_forced, check, warnings)
 
     def _check_model(self, body: dict[str, Any]) -> None:
         model = body.setdefault("model", self.served_name)
@@ -87,8 +103,18 @@ def _take_flag(body: dict[str, Any], name: str) -> bool:
     return bool(value)
 
 
+def _take_check(body: dict[str, Any], default: bool) -> bool:
+    value = body.pop(UNENFORCEABLE, None)
+    if value not in (None, REFUSE, CHECK):
+        raise bad_request(f"'{UNENFORCEABLE}' must be '{REFUSE}' or '{CHECK}'.", UNENFORCEABLE)
+    if value == CHECK and body.get("echo"):
+        raise bad_request(f"'echo' cannot be combined with '{UNENFORCEABLE}': '{CHECK}'.", "echo", "conflicting_constraints")
+    return (default if value is None else value == CHECK) and not body.get("echo")
+
+
 def _check_compatible(body: dict[str, Any]) -> None:
-    for name in ("use_beam_search", "ignore_eos"):
+    # The last two may leave a constraint no token.
+    for name in ("use_beam_search", "ignore_eos", "allowed_token_ids", "bad_words"):
         if body.get(name):
             raise bad_request(f"'{name}' cannot be combined with a constraint.", name, "conflicting_constraints")
     if body.get("min_tokens"):

@@ -11,11 +11,12 @@ from model_service.messages import Head
 
 
 class WarnedAnswer:
-    """One answer, item by item. What is no answer, an error, is passed on as it is."""
+    """One answer, item by item. What is no answer, an error, is passed on as it is. `unchecked`: the answer's first event says so too."""
 
-    def __init__(self, warnings: Iterable[ConstraintWarning]) -> None:
+    def __init__(self, warnings: Iterable[ConstraintWarning], unchecked: bool = False) -> None:
         bodies = [warning.body() for warning in first(warnings)]
-        self._member = f'"maskcast":{json.dumps({"warnings": bodies}, ensure_ascii=False)},' if bodies else ""
+        told = {"warnings": bodies, **({"unchecked": True} if unchecked else {})}
+        self._member = f'"maskcast":{json.dumps(told, ensure_ascii=False)},' if bodies else ""
 
     def item(self, item: Head | str) -> Head | str:
         if not self._member:

@@ -40,6 +40,9 @@ def show_check(file: Path, inspection: Inspection, console: Console) -> None:
         instead = f" Did you mean `{warning.did_you_mean}`?" if warning.did_you_mean else ""
         _print(console, f"[yellow]warning[/]: [cyan]{escape(warning.pointer)}[/]  {escape(warning.message + instead)}")
     _print(console, _verdict(inspection))
+    if inspection.left_out:
+        places = ", ".join(f"[cyan]{escape(pointer) or 'the whole'}[/]" for pointer in inspection.left_out[:MOST_FAULTS])
+        _print(console, f"Served with [bold]unenforceable: check[/], which leaves out and checks in the end: {places}")
 
 
 def _print(console: Console, markup: str) -> None:

@@ -7,20 +7,27 @@ from dataclasses import dataclass
 from deployments.config import GrammarSettings
 from grammar_service.spec import STANDARD
 
-WARN, REFUSE = "warn", "refuse"
+WARN, REFUSE, CHECK = "warn", "refuse", "check"
 ENFORCE, ANNOTATE = "enforce", "annotate"
 
 
 @dataclass(frozen=True, slots=True)
 class ConstraintDefaults:
-    """`whitespace`, `closed`, `refuses_unknown` and `formats` as in `GrammarSpec`."""
+    """`whitespace`, `closed`, `refuses_unknown` and `formats` as in `GrammarSpec`; `check`: what no backend enforces is checked in the
+    end."""
 
     whitespace: str = STANDARD
     closed: bool = True
     refuses_unknown: bool = False
     formats: bool = True
+    check: bool = False
 
     @classmethod
     def of(cls, settings: GrammarSettings) -> ConstraintDefaults:
-        unknown, formats = settings.unknown_keywords == REFUSE, settings.format == ENFORCE
-        return cls(settings.whitespace, settings.disable_additional_properties, unknown, formats)
+        return cls(
+            settings.whitespace,
+            settings.disable_additional_properties,
+            settings.unknown_keywords == REFUSE,
+            settings.format == ENFORCE,
+            settings.unenforceable == CHECK,
+        )

@@ -234,7 +234,7 @@ def _plain(body: dict[str, Any], whitespace: str) -> list[Requested]:
 def _with_tools(
     body: dict[str, Any], tools: list[Tool], requested: Requested | NamedGrammar | None, whitespace: str, tool_parser: str
 ) -> Requested | NamedGrammar | None:
-    choice = body.get("tool_choice")
+    choice, single = body.get("tool_choice"), body.get("parallel_tool_calls") is False
     if not tools:
         if choice not in (None, "none", "auto"):
             raise bad_request("'tool_choice' needs 'tools'.", "tool_choice")
@@ -243,19 +243,16 @@ def _with_tools(
         case "none":
             return requested
         case None | "auto":
-            return _auto(tools, requested, tool_parser)
+            return _auto(tools, requested, tool_parser, single)
     if requested is not None:
         raise _conflict([requested.field, "tool_choice"])
-    if choice == "required":
-        schema = required_schema(tools, body.get("parallel_tool_calls") is not False)
-    else:
-        schema = json.dumps(chosen_tool(tools, choice).schema)
+    schema = required_schema(tools, not single) if choice == "required" else json.dumps(chosen_tool(tools, choice).schema)
     return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, schema, whitespace), "tools")
 
 
-def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_parser: str) -> Requested | None:
+def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_parser: str, single: bool) -> Requested | None:
     if requested is None:
-        return Requested(auto_tag(tools, None, tool_parser), "tools") if any(tool.strict for tool in tools) else None
+        return Requested(auto_tag(tools, None, tool_parser, single), "tools") if any(tool.strict for tool in tools) else None
     if isinstance(requested, NamedGrammar) or requested.spec.kind not in (GrammarKind.JSON_SCHEMA, GrammarKind.JSON_OBJECT):
         raise bad_request(
             f"'{requested.field}' with tools and tool_choice 'auto' is not supported; set tool_choice to 'none' or leave the tools out.",
@@ -266,4 +263,4 @@ def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_pa
         schema = json.loads(requested.spec.text) if requested.spec.kind is GrammarKind.JSON_SCHEMA else {"type": "object"}
     except ValueError as error:
         raise bad_request(f"'{requested.field}' is not JSON: {error}", requested.field) from None
-    return Requested(auto_tag(tools, schema, tool_parser), requested.field)
+    return Requested(auto_tag(tools, schema, tool_parser, single), requested.field)

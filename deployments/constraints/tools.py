@@ -1,7 +1,7 @@
 """Tool choices as grammars, in the formats that vLLM's parsers read back (vLLM 0.32: `parser/abstract_parser.py`).
 
 `required` is a JSON array of `{"name", "parameters"}` objects, a named tool is its bare arguments, and `auto` is free text
-with tool calls in the model's own format, of which Hermes' `<tool_call>` is known here.
+with tool calls in the model's own format (`tool_formats`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from deployments.constraints.tool_definitions import with_distinct_definitions
+from deployments.constraints.tool_formats import TOOL_FORMATS
 from deployments.errors import bad_request
+from grammar_service.schema.json_text import Json
 from grammar_service.spec import GrammarKind, GrammarSpec
-
-HERMES = "hermes"
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,13 @@ class Tool:
 
 
 def parse_tools(body: dict[str, Any]) -> list[Tool]:
-    """Raises ApiError (400) that names the tool at fault."""
+    """Raises ApiError (400) that names the tool at fault. Definitions that clash are renamed in the body."""
     tools = body.get("tools")
     if tools is None:
         return []
     if not isinstance(tools, list):
         raise bad_request("'tools' must be an array.", "tools")
+    body["tools"] = tools = with_distinct_definitions(tools)
     parsed = [_parse_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
     names = [tool.name for tool in parsed]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -110,29 +112,29 @@ def _refers(node: Any) -> bool:
     return isinstance(node, list) and any(map(_refers, node))
 
 
-def auto_tag(tools: list[Tool], answer_schema: Any | None, parser: str) -> GrammarSpec:
-    """Free text (or JSON of `answer_schema`) in which every tool call is one of the tools with valid arguments.
+def auto_tag(tools: list[Tool], answer_schema: Any | None, parser: str, single: bool = False) -> GrammarSpec:
+    """Free text (or JSON of `answer_schema`) in which every tool call is one of the tools with valid arguments; at most one call where it
+    is to be `single`.
 
     Raises:
         ApiError: the model's tool call format is not known here, so that strictness could not be enforced.
     """
-    if parser != HERMES:
+    tool_format = TOOL_FORMATS.get(parser)
+    if tool_format is None:
         raise bad_request(
-            f"Strict tools with tool_choice 'auto' are enforced for the '{HERMES}' tool call format; this model uses '{parser}'. "
-            "Use tool_choice 'required', or name the tool.",
+            f"Strict tools with tool_choice 'auto' are enforced for the tool call formats {', '.join(TOOL_FORMATS)}; this model uses "
+            f"'{parser}'. Use tool_choice 'required', or name the tool.",
             "tools",
         )
-    tags = [
-        {
-            "type": "tag",
-            "begin": f'<tool_call>\n{{"name": {json.dumps(tool.name)}, "arguments": ',
-            "content": {"type": "json_schema", "json_schema": tool.schema if tool.strict or answer_schema else {"type": "object"}},
-            "end": "}\n</tool_call>",
-        }
-        for tool in tools
+    unnamed = next((index for index, tool in enumerate(tools) if not tool_format.writes(tool.name)), None)
+    if unnamed is not None:
+        place = f"tools[{unnamed}].function.name"
+        raise bad_request("In this model's tool call format a name has letters, digits, '_', '-' and '.'.", place)
+    schemas: list[tuple[str, Json]] = [
+        (tool.name, tool.schema if tool.strict or answer_schema is not None else {"type": "object"}) for tool in tools
     ]
-    calls: dict[str, Any] = {"type": "triggered_tags", "triggers": ["<tool_call>"], "tags": tags}
-    if answer_schema is not None:
-        calls = {"type": "tags_with_separator", "tags": tags, "separator": "\n", "at_least_one": True}
-        calls = {"type": "or", "elements": [calls, {"type": "json_schema", "json_schema": answer_schema}]}
-    return GrammarSpec(GrammarKind.STRUCTURAL_TAG, json.dumps({"type": "structural_tag", "format": calls}))
+    if answer_schema is None:
+        answer = tool_format.text_with_calls(schemas, single)
+    else:
+        answer = {"type": "or", "elements": [tool_format.calls(schemas, single), {"type": "json_schema", "json_schema": answer_schema}]}
+    return GrammarSpec(GrammarKind.STRUCTURAL_TAG, json.dumps({"type": "structural_tag", "format": answer}))

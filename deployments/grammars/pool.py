@@ -11,7 +11,7 @@ from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 from ray.serve.handle import DeploymentHandle
 
 from grammar_service.errors import PoolBusy, PoolUnavailable
-from grammar_service.messages import Compiled, CompileRequest, Prepared, Refusal
+from grammar_service.messages import AnswerCheck, Compiled, CompileRequest, Prepared, Refusal, Verdicts
 from grammar_service.resolve import Resolution
 from grammar_service.spec import GrammarSpec
 
@@ -45,14 +45,21 @@ class CompilePool:
         assert isinstance(answer, Compiled | Refusal)
         return answer
 
-    async def resolve(self, spec: GrammarSpec, tenant: str) -> Resolution:
-        """The resolution of a long spec. Raises as `prepare` does."""
-        digest = sha256(spec.text.encode("utf-8", "surrogatepass")).hexdigest()
-        answer = await self._ask("resolve", digest, spec, tenant)
+    async def resolve(self, spec: GrammarSpec, tenant: str, relax: bool = False) -> Resolution:
+        """The resolution of a long spec, or of one of which something may be left out (`relax`). Raises as `prepare` does."""
+        answer = await self._ask("resolve", _digest(spec.text), spec, tenant, relax)
         if isinstance(answer, Refusal):
             raise answer.error()
         assert isinstance(answer, Resolution)
         return answer
+
+    async def judge(self, check: AnswerCheck) -> tuple[str | None, ...]:
+        """What is wrong with each answer, None where nothing is. Raises PoolBusy, PoolUnavailable."""
+        answer = await self._ask("judge", _digest(check.spec.text), check)
+        if isinstance(answer, Refusal):
+            raise answer.error()
+        assert isinstance(answer, Verdicts)
+        return answer.faults
 
     async def unpin(self, key: str) -> None:
         """Let the replica that owns the key evict its artifact again. Raises PoolBusy, PoolUnavailable."""
@@ -63,7 +70,7 @@ class CompilePool:
         answer: str = await self._handle.options(method_name="fingerprint").remote()
         return answer
 
-    async def _ask(self, method: str, key: str, *arguments: CompileRequest | GrammarSpec | str) -> object:
+    async def _ask(self, method: str, key: str, *arguments: CompileRequest | AnswerCheck | GrammarSpec | str | bool) -> object:
         handle = self._handle.options(session_id=key, method_name=method)
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -79,3 +86,7 @@ class CompilePool:
                 if attempt == ATTEMPTS:
                     raise PoolUnavailable("the compile replicas keep ending") from error
         raise AssertionError("unreachable")
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -7,7 +7,7 @@ from deployments.config import Settings
 from deployments.telemetry.metrics import GrammarMetrics
 from grammar_service.compiler.service import GrammarCompiler
 from grammar_service.heap import settle_heap
-from grammar_service.messages import Compiled, CompileRequest, Prepared, Refusal
+from grammar_service.messages import AnswerCheck, Compiled, CompileRequest, Prepared, Refusal, Verdicts
 from grammar_service.resolve import Resolution
 from grammar_service.spec import GrammarSpec
 
@@ -38,8 +38,11 @@ class CompilerDeployment:
         answer = await self.compile(request)
         return answer if isinstance(answer, Refusal) else Prepared.of(answer)
 
-    async def resolve(self, spec: GrammarSpec, tenant: str) -> Resolution | Refusal:
-        return await self._compiler.resolve(spec, tenant)
+    async def resolve(self, spec: GrammarSpec, tenant: str, relax: bool = False) -> Resolution | Refusal:
+        return await self._compiler.resolve(spec, tenant, relax)
+
+    async def judge(self, check: AnswerCheck) -> Verdicts | Refusal:
+        return await self._compiler.judge(check)
 
     async def compile(self, request: CompileRequest) -> Compiled | Refusal:
         answer = await self._compiler.compile(request)

@@ -6,7 +6,7 @@ Every process reports to the Ray agent of its node (Ray 2.60: `ray.util.metrics`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from ray.util.metrics import Counter, Gauge, Histogram
 
@@ -23,6 +23,17 @@ class RequestMetrics:
     def finished(self, endpoint: Endpoint, status: int, seconds: float) -> None:
         self._requests.inc(1, {"endpoint": endpoint, "status": str(int(status))})
         self._seconds.observe(seconds, {"endpoint": endpoint})
+
+
+class CheckMetrics:
+    """Counts what happens to answers that are checked when they are finished."""
+
+    def __init__(self) -> None:
+        self._counter = Counter("maskcast_answer_checks", "Answers that were checked, asked for again, and given up.", ("event",))
+
+    def count(self, event: Literal["checked", "retried", "failed"], number: int) -> None:
+        if number:
+            self._counter.inc(number, {"event": event})
 
 
 class _Growth:

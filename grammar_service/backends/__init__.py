@@ -1,6 +1,16 @@
 """The libraries behind one protocol, and which of them serves a spec."""
 
 from grammar_service.backends.protocol import Backend, CompiledGrammar, CompiledPayload, Fault, Matcher
-from grammar_service.backends.selection import backend_named, select_backend, select_stopgap
+from grammar_service.backends.selection import backend_named, faults_in_the_way, select_backend, select_stopgap
 
-__all__ = ["Backend", "CompiledGrammar", "CompiledPayload", "Fault", "Matcher", "backend_named", "select_backend", "select_stopgap"]
+__all__ = [
+    "Backend",
+    "CompiledGrammar",
+    "CompiledPayload",
+    "Fault",
+    "Matcher",
+    "backend_named",
+    "faults_in_the_way",
+    "select_backend",
+    "select_stopgap",
+]

@@ -28,6 +28,21 @@ def select_backend(spec: GrammarSpec) -> Backend:
         UnsupportedGrammar: no backend enforces all of it; pointer and message name the first keyword at fault.
         InvalidGrammar, GrammarTooLarge: the spec itself is at fault.
     """
+    found = _judged(spec)
+    if isinstance(found, list):
+        raise _refusal(found)
+    return found
+
+
+def faults_in_the_way(spec: GrammarSpec) -> list[Fault]:
+    """Why no backend enforces all of a spec, one fault a place and the weightiest first; [] where one does. Raises as `select_backend`,
+    where the spec itself is at fault."""
+    found = _judged(spec)
+    return found if isinstance(found, list) else []
+
+
+def _judged(spec: GrammarSpec) -> Backend | list[Fault]:
+    """The backend for a spec, or what is in the way."""
     refused: list[Fault] = []
     for backend in _candidates(spec):
         faults = backend.unsupported(spec)
@@ -35,15 +50,18 @@ def select_backend(spec: GrammarSpec) -> Backend:
             return backend
         # The last candidate's faults come first: it enforces the most, and so names the keyword that is really in the way.
         refused = [*faults, *refused]
-    raise _refusal(refused)
+    return _by_place(refused)
 
 
-def _refusal(faults: list[Fault]) -> UnsupportedGrammar:
+def _by_place(faults: list[Fault]) -> list[Fault]:
     """The first fault of each place; those with a reason before the others, which might have been rewritten."""
     places: dict[str, Fault] = {}
     for fault in sorted(faults, key=lambda fault: (fault.because is None, fault.pointer is None)):
         places.setdefault(fault.message if fault.pointer is None else fault.pointer, fault)
-    told = list(places.values())
+    return list(places.values())
+
+
+def _refusal(told: list[Fault]) -> UnsupportedGrammar:
     named = "; ".join(f"{fault.pointer or ''} {fault.text}".strip() for fault in told[:MOST_NAMED])
     return UnsupportedGrammar(f"no backend enforces the whole constraint: {named}", told[0].pointer)
 

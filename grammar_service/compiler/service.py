@@ -14,8 +14,8 @@ from grammar_service.backends import CompiledPayload
 from grammar_service.compiler.background import Resting
 from grammar_service.compiler.counters import CompilerCounters
 from grammar_service.compiler.lookup import HEAD_START_S, Lookup
-from grammar_service.errors import CompileTimeout, GrammarError, MaskcastError
-from grammar_service.messages import SMALL_BYTES, Compiled, CompileRequest, Refusal
+from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, MaskcastError
+from grammar_service.messages import SMALL_BYTES, AnswerCheck, Compiled, CompileRequest, Refusal, Verdicts
 from grammar_service.resolve import Resolution
 from grammar_service.sandbox import QUICK, Sandbox, SandboxSettings
 from grammar_service.spec import GrammarSpec
@@ -71,10 +71,20 @@ class GrammarCompiler:
         header = found.artifact.header
         return Compiled(header.key, found.artifact.blob, found.source, (time.perf_counter() - started) * 1000, header.backend)
 
-    async def resolve(self, spec: GrammarSpec, tenant: str) -> Resolution | Refusal:
-        """For specs that are too long to be resolved where other requests would wait. Raises nothing but cancellation."""
+    async def judge(self, check: AnswerCheck) -> Verdicts | Refusal:
+        """What is wrong with finished answers. Raises nothing but cancellation."""
         try:
-            return await self._sandbox.resolve(spec, self._deadline_s, tenant)
+            return Verdicts(await self._sandbox.judge(check))
+        except (CompileTimeout, CompileFailed):
+            return Verdicts((f"it could not be checked within {check.deadline_s:g} s and the memory of a compile",) * len(check.answers))
+        except MaskcastError as error:
+            return Refusal.of(error)
+
+    async def resolve(self, spec: GrammarSpec, tenant: str, relax: bool = False) -> Resolution | Refusal:
+        """For specs that are too long to be resolved where other requests would wait, and those of which something may be left out
+        (`relax`). Raises nothing but cancellation."""
+        try:
+            return await self._sandbox.resolve(spec, self._deadline_s, tenant, relax)
         except MaskcastError as error:
             self._counters.count(error)
             return Refusal.of(error)

@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 
 from grammar_service.errors import ArtifactError, MaskcastError
-from grammar_service.sandbox.wire import LENGTH_BYTES, Job, Result, body_length, frame
+from grammar_service.sandbox.wire import LENGTH_BYTES, Result, Task, body_length, frame
 
 _RESULT_SLACK = 64 * 1024
 """What a result holds besides its payload."""
@@ -43,10 +43,10 @@ class CompileChild:
         """No end of the connection has been seen, orderly or not. It may be dying all the same: a process closes its files last."""
         return not (self._reader.at_eof() or self._writer.is_closing())
 
-    async def run(self, job: Job) -> Result:
+    async def run(self, task: Task) -> Result:
         """The child's answer. Raises ChildDied. Once this is cancelled the child must be killed: its answer is still to come."""
         try:
-            self._writer.write(frame(job))
+            self._writer.write(frame(task))
             await self._writer.drain()
             length = body_length(await self._reader.readexactly(LENGTH_BYTES), self._frame_limit)
             answer: Result = msgspec.msgpack.decode(await self._reader.readexactly(length), type=Result)

@@ -11,12 +11,12 @@ from pathlib import Path
 from grammar_service.backends.protocol import CompiledPayload
 from grammar_service.errors import PoolUnavailable
 from grammar_service.limits import Limits, check_size
-from grammar_service.messages import CompileRequest
+from grammar_service.messages import AnswerCheck, CompileRequest
 from grammar_service.resolve import Resolution
 from grammar_service.sandbox.nursery import Nursery
 from grammar_service.sandbox.slot import Slot
 from grammar_service.sandbox.turns import FairTurns
-from grammar_service.sandbox.wire import Job, Payload, Refused, Resolved, Setup
+from grammar_service.sandbox.wire import Job, Judged, Judging, Payload, Refused, Resolved, Result, Setup, Task
 from grammar_service.spec import GrammarSpec
 
 QUICK = frozenset({"llguidance"})
@@ -91,15 +91,23 @@ class Sandbox:
             raise PoolUnavailable("the request's key is not its grammar's here: do all nodes run the same versions and model?")
         return result.payload
 
-    async def resolve(self, spec: GrammarSpec, deadline_s: float, tenant: str) -> Resolution:
-        """As `resolve` does, for specs so long that it takes a while. Raises as `compile` does."""
-        result = await self._run(Job(spec, None), tenant, deadline_s)
-        assert isinstance(result, Resolved)
-        return Resolution(spec, result.key, result.backend, result.stopgap, result.library_source, result.warnings)
+    async def resolve(self, spec: GrammarSpec, deadline_s: float, tenant: str, relax: bool = False) -> Resolution:
+        """As `resolve` does, for specs so long that it takes a while; or as `resolve_relaxed`. Raises as `compile` does."""
+        told = await self._run(Job(spec, None, relax=relax), tenant, deadline_s)
+        assert isinstance(told, Resolved)
+        spec = told.relaxed or spec
+        return Resolution(spec, told.key, told.backend, told.stopgap, told.library_source, told.warnings, told.left_out)
 
-    async def _run(self, job: Job, tenant: str, deadline_s: float) -> Payload | Resolved:
+    async def judge(self, check: AnswerCheck) -> tuple[str | None, ...]:
+        """What is wrong with each answer, None where nothing is. Raises as `compile` does: CompileTimeout, CompileFailed where the check
+        itself took too long, or too much."""
+        told = await self._run(Judging(check.spec, check.answers), check.tenant, check.deadline_s)
+        assert isinstance(told, Judged)
+        return told.faults
+
+    async def _run(self, job: Task, tenant: str, deadline_s: float) -> Result:
         check_size(job.spec, self._limits)
-        quick = job.backend in QUICK
+        quick = isinstance(job, Job) and job.backend in QUICK
         async with (self._quick_turns if quick else self._turns).turn(tenant) as slot:
             result = await slot.run(job, min(deadline_s, QUICK_DEADLINE_S) if quick else deadline_s)
         if isinstance(result, Refused):

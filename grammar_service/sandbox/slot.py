@@ -10,7 +10,7 @@ from contextlib import suppress
 from grammar_service.errors import CompileFailed, CompileTimeout, PoolUnavailable
 from grammar_service.sandbox.child import ChildDied, CompileChild
 from grammar_service.sandbox.nursery import Nursery
-from grammar_service.sandbox.wire import Job, Refused, Result
+from grammar_service.sandbox.wire import Refused, Result, Task
 
 _LOG = logging.getLogger(__name__)
 _TRIES = 2
@@ -36,7 +36,7 @@ class Slot:
         """Wait for a child. Raises PoolUnavailable."""
         await self._ready()
 
-    async def run(self, job: Job, deadline_s: float) -> Result:
+    async def run(self, job: Task, deadline_s: float) -> Result:
         """The child's answer; the deadline counts from when a child takes the job, and is not extended for a second one.
 
         A job whose child died is tried once more: a child that was killed from outside may have been dying when it got the job, and the
@@ -65,7 +65,7 @@ class Slot:
             self._child.cancel()
             await _put_down(self._child)
 
-    async def _attempt(self, child: CompileChild, job: Job, deadline_s: float) -> Result:
+    async def _attempt(self, child: CompileChild, job: Task, deadline_s: float) -> Result:
         """Raises TimeoutError, ChildDied. The child is replaced where it may not be asked again."""
         misbehaved = True
         try:

@@ -55,13 +55,25 @@ class Done(msgspec.Struct, frozen=True):
     pid: int
 
 
-class Job(msgspec.Struct, frozen=True):
-    """What to do with one spec: compile it on `backend`, whose name None means that it is only to be resolved. `library_source` is what
-    the backend's library is to be given for it; where somebody has written that, the spec has been checked and has its key."""
+class Job(msgspec.Struct, frozen=True, tag=True):
+    """What to do with one spec: compile it on `backend`, whose name None means that it is only to be resolved, and without what no backend
+    enforces where `relax` says so. `library_source` is what the backend's library is to be given for it; where somebody has written that,
+    the spec has been checked and has its key."""
 
     spec: GrammarSpec
     backend: str | None
     library_source: str | None = None
+    relax: bool = False
+
+
+class Judging(msgspec.Struct, frozen=True, tag=True):
+    """Judge answers by the JSON Schema of a spec."""
+
+    spec: GrammarSpec
+    answers: tuple[str, ...]
+
+
+Task = Job | Judging
 
 
 class Payload(msgspec.Struct, frozen=True, tag=True):
@@ -72,20 +84,28 @@ class Payload(msgspec.Struct, frozen=True, tag=True):
 
 
 class Resolved(msgspec.Struct, frozen=True, tag=True):
-    """A `Resolution` without its spec, which whoever asked has."""
+    """A `Resolution`; without its spec where that is the one that was asked about."""
 
     key: str
     backend: str
     stopgap: Stopgap | None
     library_source: str | None
     warnings: tuple[ConstraintWarning, ...]
+    relaxed: GrammarSpec | None = None
+    left_out: tuple[str, ...] = ()
+
+
+class Judged(msgspec.Struct, frozen=True, tag=True):
+    """What is wrong with each answer, None where nothing is."""
+
+    faults: tuple[str | None, ...]
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
     refusal: Refusal
 
 
-Result = Payload | Resolved | Refused
+Result = Payload | Resolved | Judged | Refused
 
 
 M = TypeVar("M")
@@ -104,12 +124,13 @@ def body_length(prefix: bytes, limit: int) -> int:
     return length
 
 
-def read_frame(stream: BinaryIO, kind: type[M]) -> M | None:
-    """The next message of a blocking stream, None at its end."""
+def read_task(stream: BinaryIO) -> Task | None:
+    """The next task of a blocking stream, None at its end."""
     prefix = stream.read(LENGTH_BYTES)
     if len(prefix) < LENGTH_BYTES:
         return None
-    return msgspec.msgpack.decode(stream.read(int.from_bytes(prefix, "little")), type=kind)
+    task: Task = msgspec.msgpack.decode(stream.read(int.from_bytes(prefix, "little")), type=Task)
+    return task
 
 
 def read_packet(channel: socket.socket, kind: type[M]) -> tuple[M, list[int]] | None:

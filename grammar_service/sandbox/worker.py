@@ -15,8 +15,9 @@ from grammar_service.errors import CompileFailed, GrammarError, GrammarTooLarge,
 from grammar_service.key import grammar_key
 from grammar_service.limits import check_limits
 from grammar_service.messages import Refusal
-from grammar_service.resolve import resolve
-from grammar_service.sandbox.wire import Job, Payload, Refused, Resolved, Result, Setup, frame, read_frame
+from grammar_service.relaxation.judging import judged
+from grammar_service.resolve import resolve, resolve_relaxed
+from grammar_service.sandbox.wire import Job, Judged, Judging, Payload, Refused, Resolved, Result, Setup, Task, frame, read_task
 from grammar_service.spec import GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
@@ -42,24 +43,27 @@ class Worker:
         _limit_memory(self._setup.memory_limit_bytes)
         try:
             with connection.makefile("rb") as jobs:
-                while (job := read_frame(jobs, Job)) is not None:
-                    connection.sendall(frame(self._answer(job)))
+                while (task := read_task(jobs)) is not None:
+                    connection.sendall(frame(self._answer(task)))
         except Exception:
             # The last frame of a forked process: its parent reads standard error when the connection breaks.
             traceback.print_exc()
             raise
 
-    def _answer(self, job: Job) -> Result:
+    def _answer(self, task: Task) -> Result:
         try:
-            return self._resolved(job.spec) if job.backend is None else self._compiled(job, self._backends[job.backend])
+            if isinstance(task, Judging):
+                return Judged(tuple(judged(task.spec, task.answers)))
+            return self._resolved(task) if task.backend is None else self._compiled(task, self._backends[task.backend])
         except GrammarError as error:
             return Refused(Refusal.of(error))
         except MemoryError:
             return Refused(Refusal.of(CompileFailed("compiling the grammar took more memory than it may")))
 
-    def _resolved(self, spec: GrammarSpec) -> Resolved:
-        resolution = resolve(spec, self._setup.limits, self.fingerprint)
-        return Resolved(resolution.key, resolution.backend, resolution.stopgap, resolution.library_source, resolution.warnings)
+    def _resolved(self, job: Job) -> Resolved:
+        found = (resolve_relaxed if job.relax else resolve)(job.spec, self._setup.limits, self.fingerprint)
+        relaxed = found.spec if found.left_out else None
+        return Resolved(found.key, found.backend, found.stopgap, found.library_source, found.warnings, relaxed, found.left_out)
 
     def _compiled(self, job: Job, backend: Backend) -> Payload:
         if job.library_source is None:

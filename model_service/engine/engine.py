@@ -22,6 +22,7 @@ from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import parse_arguments
 from model_service.engine.keyed import KeyedEngine
 from model_service.engine.output_watch import ForcedTotals
+from model_service.engine.refused_fields import refused_field, told
 from model_service.engine.workers.executors import executor_class
 from model_service.errors import EngineDead, EngineSettingsError
 from model_service.jump_forward.forced_usage import ForcedUsage
@@ -101,12 +102,16 @@ class Engine:
             answer = await self._serve(call)
         except EngineDeadError as error:
             raise EngineDead("the engine process has ended") from error
+        except ValidationError as error:
+            message, field = told(error, call.endpoint)
+            answer = create_error_response(message, param=field)
         except Exception as error:  # noqa: BLE001  # vLLM's front end raises whatever its web server's handlers map
             answer = create_error_response(error)
         finally:
             # Whoever keeps account of the call has found it by now.
             self._engine.forget(call.request_id)
         if isinstance(answer, ErrorResponse):
+            answer.error.param = refused_field(answer.error.param, answer.error.message, call.endpoint, call.body)
             return Head(answer.error.code or HTTPStatus.INTERNAL_SERVER_ERROR, stream=False), _whole(answer.model_dump_json())
         if isinstance(answer, AsyncGenerator):
             return Head(HTTPStatus.OK, stream=True), _events(answer, usage)

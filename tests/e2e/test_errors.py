@@ -40,15 +40,28 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"structured_outputs": {"regex": r"(a)\1"}}, "structured_outputs.regex"),
     ({"structured_outputs": {"grammar": "root ::= ("}}, "structured_outputs.grammar"),
     ({"structured_outputs": {"grammar": "start: nothing"}}, "structured_outputs.grammar"),
+    ({"structured_outputs": {"grammar": "root ::= root"}}, "structured_outputs.grammar"),
+    ({"structured_outputs": {"grammar": "start: start"}}, "structured_outputs.grammar"),
+    ({"structured_outputs": {"regex": "[0-9]{4}"}, "allowed_token_ids": [5]}, "allowed_token_ids"),
+    ({"structured_outputs": {"regex": "[0-9]{4}"}, "bad_words": list("0123456789")}, "bad_words"),
     ({"structured_outputs": {"structural_tag": {"type": "structural_tag"}}}, "structured_outputs.structural_tag"),
     ({"structured_outputs": {"regex": "a" * 600_000}}, "structured_outputs.regex"),
     ({"guided_json": {}, "guided_regex": "a"}, "guided_regex"),
     ({"max_tokens": "many"}, "max_tokens"),
+    ({"max_tokens": 100_000}, "max_tokens"),
+    ({"stop": 5}, "stop"),
+    ({"n": 0}, "n"),
+    ({"presence_penalty": 9}, "presence_penalty"),
+    ({"logprobs": True, "top_logprobs": 300}, "top_logprobs"),
+    ({"messages": [{"role": "user", "content": "word " * 5000}]}, "messages"),
+    ({"messages": [{"role": "user", "content": [{"type": "nothing"}]}]}, "messages"),
+    ({"messages": [{"role": "narrator", "content": "hello"}]}, "messages[0].role"),
+    ({"messages": []}, "messages"),
 ]
 
 
 def same_field(param: str | None, field: str) -> bool:
-    return param is not None and (param == field or param.startswith(f"{field}#") or field.startswith(f"{param}#"))
+    return param is not None and (param == field or param.startswith(f"{field}#"))
 
 
 @pytest.mark.parametrize(("fields", "field"), BAD, ids=[field for _, field in BAD])
@@ -59,10 +72,7 @@ def test_a_fault_is_a_400_that_names_its_field(service: Service, fields: dict[st
     assert error["type"] == "invalid_request_error"
     assert error["message"]
     assert error["code"]
-    if "#" in field:
-        assert error["param"] == field
-    elif field != "max_tokens":
-        assert same_field(error["param"], field), error
+    assert same_field(error["param"], field), error
 
 
 def test_a_grammar_over_its_deadline_is_a_400_and_the_pool_goes_on(service: Service) -> None:

@@ -8,14 +8,16 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("deployments", "grammar_service", "load_tests", "model_service", "router")
 EXPORTED = {
+    "deployments.api.checking": {"AnswerChecker", "Check"},
     "deployments.client": {"Generation", "StructuredClient"},
     "grammar_service.artifacts.cache": {"Found", "MemoryCache", "RedisCache", "TieredCache"},
     "grammar_service.backends": {
         *("Backend", "CompiledGrammar", "CompiledPayload", "Fault", "Matcher"),
-        *("backend_named", "select_backend", "select_stopgap"),
+        *("backend_named", "faults_in_the_way", "select_backend", "select_stopgap"),
     },
     "grammar_service.conformance": {"ConformanceReport", "Row", "run_conformance"},
     "grammar_service.registry": {"MAX_ID_LENGTH", "GrammarEntry", "GrammarNames", "RegistryStore", "is_valid_id"},
+    "grammar_service.relaxation": {"LEFT_OUT", "Relaxed", "relaxed"},
     "grammar_service.sandbox": {"QUICK", "Sandbox", "SandboxSettings"},
     "grammar_service.segments": {"Segment", "Segmenter"},
 }

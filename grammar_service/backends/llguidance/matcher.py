@@ -16,6 +16,8 @@ from grammar_service.backends.protocol import Matcher
 from grammar_service.guards.plan import Plan
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
+_NOTHING_FOLLOWS = "NoExtension"
+
 
 class LlguidancePayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What travels: the library's `grammar`; whether whitespace is flexible, so that its runs are `bounded` by the matcher; the guard's
@@ -53,11 +55,11 @@ class LlguidanceGrammar:
             token = self._allowed(trial)
             if token is not None:
                 if not trial.try_consume_tokens([token]):
-                    return str(trial.get_error() or "it forbids what it has allowed")
+                    return _told(trial) or "it forbids what it has allowed"
                 if (second := self._allowed(trial)) is not None:
                     # Refused without an error where it is an added token that has a text.
                     trial.try_consume_tokens([second])
-                return str(trial.get_error())
+            return _told(trial)
         return str(self._first.get_error())
 
     def _allowed(self, matcher: llguidance.LLMatcher) -> int | None:
@@ -71,6 +73,12 @@ class LlguidanceGrammar:
         plain: Matcher = LlguidanceMatcher(self._first.deep_copy(), stops, self._tokenizer)
         bounded = plain if self._spaces is None else BoundedWhitespace(plain, self._spaces)
         return bounded if self._plan is None else Guarded(bounded, self._plan.guard(self._tokenizer.names))
+
+
+def _told(matcher: llguidance.LLMatcher) -> str:
+    """The library's message. Where nothing can follow an unfinished text it says so in one word, and what the matcher held."""
+    message = str(matcher.get_error())
+    return "no text matches it" if message.startswith(_NOTHING_FOLLOWS) else message
 
 
 class LlguidanceMatcher:

@@ -14,13 +14,15 @@ from grammar_service.backends.xgrammar.learning import RuleLearning
 from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar.payload import XgrammarPayload, read_payload, write_payload
 from grammar_service.backends.xgrammar.recipe import JSON_OBJECT, Recipe, compiled, parsed, recipe_of
+from grammar_service.backends.xgrammar.rule_ends import endless_rule
 from grammar_service.backends.xgrammar.runs import forces_little
 from grammar_service.backends.xgrammar.tables import measured_rate, read_tables, shape_of
 from grammar_service.errors import ArtifactError, CompileFailed, GrammarError, InvalidGrammar
 from grammar_service.packing import unpack
-from grammar_service.spec import GrammarSpec
+from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
+WRITTEN_RULES = frozenset({GrammarKind.EBNF, GrammarKind.STRUCTURAL_TAG})
 _NATIVE_PREFIX = re.compile(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ")
 
 
@@ -60,6 +62,7 @@ class XgrammarLibrary:
     def _compile(self, recipe: Recipe, tokenizer: GrammarTokenizer) -> CompiledPayload:
         rate, compiler = self._rate(tokenizer), self._compiler(tokenizer)
         grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
+        _refuse_endless(recipe)
         shape, little = shape_of(grammar), _forces_little(recipe)
         compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
         load_ms = rate.load_ms(shape.size)
@@ -95,6 +98,12 @@ class XgrammarLibrary:
             compiler = xgrammar.GrammarCompiler(tokenizer.xgrammar, max_threads=self._threads, cache_limit_bytes=self._cache_bytes)
             self._compilers[tokenizer.fingerprint] = compiler
         return compiler
+
+
+def _refuse_endless(recipe: Recipe) -> None:
+    """Only users' own rules can be endless: schemas were asked before they became rules. Raises InvalidGrammar."""
+    if recipe.kind in WRITTEN_RULES and (rule := endless_rule(parsed(recipe))) is not None:
+        raise InvalidGrammar(f"the rule `{rule[:40]}` has no end: no text matches it")
 
 
 def _forces_little(recipe: Recipe) -> bool:

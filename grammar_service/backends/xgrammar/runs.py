@@ -26,7 +26,7 @@ _MOST_TAIL = 64
 """Bytes that one level of a recursion may leave to be forced when it ends. As many levels as there are tokens end at once."""
 
 
-class _Kind(IntEnum):
+class Kind(IntEnum):
     """Of an expression, as the library numbers them. What it has besides are single tokens, which a search for text does not see."""
 
     BYTES = 0
@@ -41,7 +41,7 @@ class _Kind(IntEnum):
     REGEX = 12
 
 
-_KINDS = frozenset(map(int, _Kind))
+_KINDS = frozenset(map(int, Kind))
 
 
 class _Run(NamedTuple):
@@ -57,13 +57,27 @@ _SEVERAL = _Run(False, 3)
 """Of different characters the first bytes may be the same."""
 
 
-class _SerializedGrammar(msgspec.Struct):
+class SerializedGrammar(msgspec.Struct):
     """A grammar as the library serializes it: `indptr[i]` is where expression i has its kind, its length and its content."""
 
     rules: list[tuple[Any, ...]]
     grammar_expr_data: list[int]
     grammar_expr_indptr: list[int]
     root_rule_id: int
+
+    @classmethod
+    def of(cls, grammar: xgrammar.Grammar) -> SerializedGrammar:
+        return msgspec.json.decode(grammar.serialize_json(), type=cls)
+
+    @property
+    def expressions(self) -> list[tuple[int, list[int]]]:
+        """The kind and the content of each."""
+        return [_expression(self.grammar_expr_data, start) for start in self.grammar_expr_indptr]
+
+    @property
+    def bodies(self) -> list[int]:
+        """The expression that each rule is."""
+        return [rule[1] for rule in self.rules]
 
 
 def forces_little(grammar: xgrammar.Grammar) -> bool:
@@ -81,16 +95,16 @@ class _Runs:
     """Any path through an expression bounds what is forced in it, since the others can only add choices. So the shortest alternative
     counts of those that end in a choice, or else of all."""
 
-    def __init__(self, grammar: _SerializedGrammar) -> None:
-        self._expressions = [_expression(grammar.grammar_expr_data, start) for start in grammar.grammar_expr_indptr]
-        self._bodies: list[int] = [rule[1] for rule in grammar.rules]
+    def __init__(self, grammar: SerializedGrammar) -> None:
+        self._expressions = grammar.expressions
+        self._bodies = grammar.bodies
         self._root = grammar.root_rule_id
         self._names = [set(self._named(body)) for body in self._bodies]
         self._rules = [_UNKNOWN] * len(self._bodies)
         self._regexes = {
             index: _runs(xgrammar.Grammar.from_regex(bytes(byte & 0xFF for byte in content[1:]).decode("utf-8")))
             for index, (kind, content) in enumerate(self._expressions)
-            if kind == _Kind.REGEX
+            if kind == Kind.REGEX
         }
 
     def most(self) -> float:
@@ -111,9 +125,9 @@ class _Runs:
 
     def _whole(self, kind: int, content: list[int]) -> float:
         match kind:
-            case _Kind.SEQUENCE:
+            case Kind.SEQUENCE:
                 return sum(self._run(part).bytes for part in content)
-            case _Kind.CHOICES:
+            case Kind.CHOICES:
                 return max((self._run(part).bytes for part in content), default=0)
             case _:
                 return 0
@@ -128,16 +142,16 @@ class _Runs:
         for at, part in enumerate(sequence):
             if recursive.isdisjoint(self._named(part)):
                 continue
-            again = _NOTHING if self._expressions[part][0] == _Kind.RULE else self._run(part)
+            again = _NOTHING if self._expressions[part][0] == Kind.RULE else self._run(part)
             tail = _in_turn([again, *map(self._run, sequence[at + 1 :])])
             if tail.passes:
                 yield tail.bytes
 
     def _sequences(self, index: int) -> Iterator[list[int]]:
         kind, content = self._expressions[index]
-        if kind == _Kind.SEQUENCE:
+        if kind == Kind.SEQUENCE:
             yield content
-        if kind in (_Kind.SEQUENCE, _Kind.CHOICES):
+        if kind in (Kind.SEQUENCE, Kind.CHOICES):
             for part in content:
                 yield from self._sequences(part)
 
@@ -157,40 +171,40 @@ class _Runs:
 
     def _size(self, index: int) -> int:
         kind, content = self._expressions[index]
-        return 1 + sum(map(self._size, content)) if kind in (_Kind.SEQUENCE, _Kind.CHOICES) else 1
+        return 1 + sum(map(self._size, content)) if kind in (Kind.SEQUENCE, Kind.CHOICES) else 1
 
     def _named(self, index: int) -> Iterator[int]:
         kind, content = self._expressions[index]
-        if kind in (_Kind.RULE, _Kind.REPEAT):
+        if kind in (Kind.RULE, Kind.REPEAT):
             yield content[0]
-        elif kind in (_Kind.SEQUENCE, _Kind.CHOICES):
+        elif kind in (Kind.SEQUENCE, Kind.CHOICES):
             for part in content:
                 yield from self._named(part)
 
     def _run(self, index: int) -> _Run:
         kind, content = self._expressions[index]
         match kind:
-            case _Kind.BYTES:
+            case Kind.BYTES:
                 return _Run(True, len(content))
-            case _Kind.CLASS | _Kind.STARRED_CLASS:
-                return _of_class(content, kind == _Kind.STARRED_CLASS)
-            case _Kind.RULE:
+            case Kind.CLASS | Kind.STARRED_CLASS:
+                return _of_class(content, kind == Kind.STARRED_CLASS)
+            case Kind.RULE:
                 return self._rules[content[0]]
-            case _Kind.REPEAT:
+            case Kind.REPEAT:
                 return _repeated(self._rules[content[0]], least=content[1], most=content[2])
-            case _Kind.REGEX:
+            case Kind.REGEX:
                 passes, length = self._regexes[index].root()
                 return _Run(passes, _MOST_ESCAPED * length)
-            case _Kind.SEQUENCE:
+            case Kind.SEQUENCE:
                 return _in_turn([self._run(part) for part in content])
-            case _Kind.CHOICES:
+            case Kind.CHOICES:
                 return min(map(self._run, content), default=_NOTHING)
             case _:
                 return _NOTHING
 
 
 def _runs(grammar: xgrammar.Grammar) -> _Runs:
-    return _Runs(msgspec.json.decode(grammar.serialize_json(), type=_SerializedGrammar))
+    return _Runs(SerializedGrammar.of(grammar))
 
 
 def _expression(data: list[int], start: int) -> tuple[int, list[int]]:

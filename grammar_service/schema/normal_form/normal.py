@@ -37,6 +37,11 @@ class Normaliser:
         self._narrows = closed and not negates(told)
         self._closes = self._narrows and not any(composes(schema) for schema in schemas)
 
+    @property
+    def closes(self) -> bool:
+        """Whether objects that say nothing of additional properties get none."""
+        return self._closes
+
     def normal(self, schema: Json, pointer: str = "") -> Json:
         """Raises InvalidGrammar with the pointer of a schema that nothing can match."""
         if not isinstance(schema, dict):

@@ -19,7 +19,7 @@ from grammar_service.backends import CompiledPayload, backend_named
 from grammar_service.errors import CompileFailed, CompileTimeout, GrammarTooLarge, InvalidGrammar, PoolUnavailable, UnsupportedGrammar
 from grammar_service.key import grammar_key
 from grammar_service.limits import Limits, check_size
-from grammar_service.messages import CompileRequest
+from grammar_service.messages import AnswerCheck, CompileRequest
 from grammar_service.sandbox import Sandbox, SandboxSettings
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -76,6 +76,31 @@ async def test_a_deadline_kills_the_compile_and_the_sandbox_goes_on(sandbox: San
     assert await compile_in(sandbox, SIMPLE, "xgrammar", DEADLINE_S)
     assert worker_of(sandbox) != pid
     assert not psutil.pid_exists(pid)
+
+
+async def test_answers_are_judged_in_a_child_and_a_pattern_without_end_ends_with_its_deadline(sandbox: Sandbox) -> None:
+    assert await sandbox.judge(AnswerCheck(schema_spec({"uniqueItems": True}), ("[1, 2]", "[1, 1]"), DEADLINE_S)) == (
+        None,
+        "[1, 1] has non-unique elements",
+    )
+    hostile = AnswerCheck(schema_spec({"pattern": "^(a+)+$"}), (f'"{"a" * 40}b"',), 0.5)
+    with pytest.raises(CompileTimeout):
+        await sandbox.judge(hostile)
+    assert await sandbox.judge(AnswerCheck(schema_spec(True), ("1",), DEADLINE_S)) == (None,)
+
+
+async def test_a_schema_is_relaxed_in_a_child(sandbox: Sandbox) -> None:
+    asked = schema_spec({"type": "string", "pattern": "^(a)\\1$"})
+    with pytest.raises(UnsupportedGrammar):
+        await sandbox.resolve(asked, DEADLINE_S, "")
+    found = await sandbox.resolve(asked, DEADLINE_S, "", relax=True)
+    assert (found.left_out, found.spec) == (("/pattern",), schema_spec_of('{"type":"string"}'))
+    exact = schema_spec({"type": "string"})
+    assert (await sandbox.resolve(exact, DEADLINE_S, "", relax=True)).spec == exact
+
+
+def schema_spec_of(text: str) -> GrammarSpec:
+    return GrammarSpec(GrammarKind.JSON_SCHEMA, text)
 
 
 async def test_a_job_that_a_dying_child_was_given_is_done_by_its_successor(sandbox: Sandbox) -> None:

@@ -16,6 +16,7 @@ from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
 from deployments.api.call_facts import CallFacts
+from deployments.api.checking import AnswerChecker
 from deployments.api.deployment import open_grammar_registry, request_reader
 from deployments.api.gateway import Gateway
 from deployments.app import SCHEMA, compile_pool
@@ -53,7 +54,8 @@ async def gateway(fates: Any, settings: Settings, compilers: DeploymentHandle[An
     models = await asyncio.to_thread(serve.run, deployment(LightModel).bind(fates), name="model", route_prefix=None)
     pool = CompilePool(compilers)
     grammars = PreparedGrammars(pool, Limits(), await pool.fingerprint())
-    yield Gateway(request_reader(settings), grammars, open_grammar_registry(settings, pool, grammars), models, CallFacts(2048))
+    registry, checker = open_grammar_registry(settings, pool, grammars), AnswerChecker(pool.judge, lambda event, number: None, 0, 2.0)
+    yield Gateway(request_reader(settings), grammars, registry, models, CallFacts(2048), checker)
     await asyncio.to_thread(serve.delete, "model")
 
 

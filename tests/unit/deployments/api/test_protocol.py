@@ -41,7 +41,7 @@ def test_the_clients_body_is_not_changed() -> None:
     assert body == {"messages": MESSAGES, "guided_regex": "a"}
 
 
-@pytest.mark.parametrize("field", ["use_beam_search", "ignore_eos", "min_tokens"])
+@pytest.mark.parametrize("field", ["use_beam_search", "ignore_eos", "min_tokens", "allowed_token_ids", "bad_words"])
 def test_what_would_loosen_a_constraint_is_refused_with_one(field: str) -> None:
     with pytest.raises(ApiError) as caught:
         READER.read(Endpoint.CHAT, {"messages": MESSAGES, "guided_regex": "a", field: 5})
@@ -73,3 +73,25 @@ def test_asking_for_forced_spans_is_taken_out_of_the_body() -> None:
     with pytest.raises(ApiError) as caught:
         READER.read(Endpoint.CHAT, {"messages": MESSAGES, "mark_forced": 1})
     assert caught.value.param == "mark_forced"
+
+
+def test_what_no_backend_enforces_is_checked_where_the_request_or_the_setting_says_so() -> None:
+    body: dict[str, Any] = {"messages": MESSAGES, "json_schema": {}}
+    asked = READER.read(Endpoint.CHAT, {**body, "unenforceable": "check"})
+    assert asked.check
+    assert asked.can_be_checked
+    assert "unenforceable" not in asked.body
+    assert not READER.read(Endpoint.CHAT, body).check
+    by_setting = RequestReader("tiny", "hermes", ConstraintDefaults(check=True))
+    assert by_setting.read(Endpoint.CHAT, body).check
+    assert not by_setting.read(Endpoint.CHAT, {**body, "unenforceable": "refuse"}).check
+    assert not READER.read(Endpoint.CHAT, {"messages": MESSAGES, "guided_regex": "a", "unenforceable": "check"}).can_be_checked
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"), [({"unenforceable": "maybe"}, "unenforceable"), ({"unenforceable": "check", "echo": True}, "echo")]
+)
+def test_a_check_of_what_is_no_answer_alone_is_refused(fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.COMPLETION, {"prompt": "x", "json_schema": {}, **fields})
+    assert caught.value.param == param

@@ -179,7 +179,8 @@ def test_definitions_of_tools_move_to_the_root_without_clashing() -> None:
     references = [call["properties"]["parameters"]["$ref"] for call in schema["items"]["anyOf"]]
     assert references == ["#/$defs/tool0", "#/$defs/tool1"]
     assert schema["$defs"]["tool0"]["properties"]["x"]["$ref"] == "#/$defs/tool0/$defs/X"
-    assert schema["$defs"]["tool1"]["$defs"]["X"] == {"type": "string"}
+    assert schema["$defs"]["tool1"]["properties"]["x"]["$ref"] == "#/$defs/tool1/$defs/X_2"
+    assert schema["$defs"]["tool1"]["$defs"]["X_2"] == {"type": "string"}
 
 
 def test_auto_tools_are_free_unless_strict() -> None:
@@ -296,12 +297,12 @@ def test_disabling_additional_properties_is_a_flag() -> None:
 )
 def test_formats_are_enforced_as_asked(asked: str | None, default: bool, formats: bool) -> None:
     options = {"json": {"type": "string"}} | ({} if asked is None else {"format": asked})
-    requested = take_constraint({"structured_outputs": options}, "standard", "hermes", formats=default)
+    requested = take_constraint({"structured_outputs": options}, ConstraintDefaults(formats=default), "hermes")
     assert isinstance(requested, Requested)
     assert requested.spec.formats is formats
 
 
 def test_another_way_to_read_formats_is_refused() -> None:
     with pytest.raises(ApiError) as caught:
-        take_constraint({"structured_outputs": {"json": {}, "format": True}}, "standard", "hermes")
+        take_constraint({"structured_outputs": {"json": {}, "format": True}}, ConstraintDefaults(), "hermes")
     assert caught.value.param == "structured_outputs.format"

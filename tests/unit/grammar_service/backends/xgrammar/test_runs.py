@@ -63,9 +63,6 @@ MUCH = {
     "a pattern": schema_spec({"type": "string", "pattern": "^[xy]((a{99}){99}){99}$"}),
     "doubling": ebnf(doubling(40)),
     "one text behind another": ebnf(tails(280, "z" * 250)),
-    "a text without end": ebnf(ENDLESS),
-    "no end, by a class of nothing": ebnf('root ::= "x" [a]* [^\\u0000-\\U0010ffff]'),
-    "no end, by a class of surrogates": ebnf('root ::= "x" [a]* [^\\u0000-\\ud7ff\\ue000-\\U0010ffff]'),
     "no end, by a token": ebnf('root ::= "x" [a]* Token(30)'),
     "or a class of nothing": ebnf(thrice("[^\\u0000-\\U0010ffff]", 60)),
     "or a choice that leads to nothing": ebnf(thrice("[ab] [^\\u0000-\\U0010ffff]", 60)),
@@ -73,6 +70,11 @@ MUCH = {
     "behind a class that is repeated not at all": regex("((([ab]{0}aaaaaaaaaa){60}){60}){60}"),
     "a recursion that leaves much": ebnf('root ::= "-" root z{300} | "y"\nz ::= "z"'),
     "a recursion over two rules that leaves much": ebnf(f'root ::= "-" other "{"z" * 50}" | "y"\nother ::= "+" root "{"w" * 80}" | "y"'),
+}
+WITHOUT_END = {
+    "a recursion": ebnf(ENDLESS),
+    "a class of nothing": ebnf('root ::= "x" [a]* [^\\u0000-\\U0010ffff]'),
+    "a class of surrogates": ebnf('root ::= "x" [a]* [^\\u0000-\\ud7ff\\ue000-\\U0010ffff]'),
 }
 LITTLE = {
     "a long text": regex("[a-z]{50000}"),
@@ -93,6 +95,11 @@ def test_what_might_be_long_is_not_looked_for(spec: GrammarSpec, tokenizer: Gram
     assert not forces_little(parsed(recipe_of(spec)))
     matcher = grammar_of(spec, tokenizer, "xgrammar").matcher(None, 0)
     assert matcher.forced_bytes() == b""
+
+
+@pytest.mark.parametrize("spec", WITHOUT_END.values(), ids=WITHOUT_END)
+def test_a_text_without_end_might_be_long(spec: GrammarSpec) -> None:
+    assert not forces_little(parsed(recipe_of(spec)))
 
 
 @pytest.mark.parametrize("spec", LITTLE.values(), ids=LITTLE)

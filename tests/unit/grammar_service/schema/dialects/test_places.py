@@ -13,22 +13,22 @@ from grammar_service.schema.json_text import Json
 from grammar_service.schema.pointer import resolve
 from tests.driving import schema_spec
 
-WEAK: Json = {"type": "array", "uniqueItems": True}
+WEAK: Json = {"type": "array", "contains": {"type": "null"}}
 EMPTY: Json = {"const": 1, "type": "string"}
 ENDLESS: Json = {"$ref": "#"}
 FAULTS: dict[str, tuple[Any, str]] = {
-    "items by place": ({"items": [True, WEAK]}, "/items/1/uniqueItems"),
-    "items behind those": ({"items": [True], "additionalItems": {"items": [WEAK]}}, "/additionalItems/items/0/uniqueItems"),
-    "a schema that depends": ({"dependencies": {"a/b": {"properties": {"c": WEAK}}}}, "/dependencies/a~1b/properties/c/uniqueItems"),
+    "items by place": ({"items": [True, WEAK]}, "/items/1/contains"),
+    "items behind those": ({"items": [True], "additionalItems": {"items": [WEAK]}}, "/additionalItems/items/0/contains"),
+    "a schema that depends": ({"dependencies": {"a/b": {"properties": {"c": WEAK}}}}, "/dependencies/a~1b/properties/c/contains"),
     "names that depend": ({"type": "object", "dependencies": {f"a{i}": [f"b{i}"] for i in range(30)}}, "/dependencies"),
     "names that depend in two words": (
         {"type": "object", "dependencies": {f"a{i}": [f"b{i}"] for i in range(30)}, "dependentRequired": {"c": ["d"]}},
         "/dependentRequired",
     ),
-    "an unknown keyword": ({"x-shapes": {"a": [WEAK]}, "items": {"$ref": "#/x-shapes/a/0"}}, "/x-shapes/a/0/uniqueItems"),
+    "an unknown keyword": ({"x-shapes": {"a": [WEAK]}, "items": {"$ref": "#/x-shapes/a/0"}}, "/x-shapes/a/0/contains"),
     "a schema inside one of those": (
         {"shapes": {"a": {"items": [WEAK]}}, "items": {"$ref": "#/shapes/a"}},
-        "/shapes/a/items/0/uniqueItems",
+        "/shapes/a/items/0/contains",
     ),
     "no type of such a schema": ({"shapes": {"a": {"type": "x"}}, "items": {"$ref": "#/shapes/a"}}, "/shapes/a/type"),
     "a value of no type": ({"dependencies": {"a": {"items": [EMPTY]}}}, "/dependencies/a/items/0/const"),

@@ -1,0 +1,39 @@
+"""Which field of a request vLLM's front end has refused (vLLM 0.32: `exceptions.py`, `entrypoints/openai/*/protocol.py`). Its own checks
+mostly name one, sometimes by another name than the request; those of pydantic tell a path, and some only a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import takewhile
+from typing import Any
+
+from pydantic import ValidationError
+
+from model_service.messages import Endpoint
+
+_PROMPT = {Endpoint.CHAT: "messages", Endpoint.COMPLETION: "prompt"}
+_OWN_NAMES = frozenset({"input_tokens", "input_text"})
+"""What vLLM calls the prompt."""
+_FIRST_WORD = re.compile(r"[`']?(\w+)")
+
+
+def refused_field(named: str | None, message: str, endpoint: Endpoint, body: Mapping[str, Any]) -> str | None:
+    """The field of `body` that an error is about: the `named` one in the request's terms, or the one that the message begins with."""
+    if named in _OWN_NAMES:
+        return _PROMPT[endpoint]
+    if named == "logprobs" and endpoint is Endpoint.CHAT:
+        return "top_logprobs"  # there `logprobs` is a flag
+    first = _FIRST_WORD.match(message)
+    return named or (first[1] if first and first[1] in body else None)
+
+
+def told(error: ValidationError, endpoint: Endpoint) -> tuple[str, str]:
+    """What the first fault of a request is, and its place, such as `messages[0]`."""
+    fault = error.errors()[0]
+    name, *path = fault["loc"] or (None,)
+    if not isinstance(name, str):
+        # The parts of a message are read later than the request, on their own.
+        name, path = _PROMPT[endpoint], []
+    place = name + "".join(f"[{index}]" for index in takewhile(lambda step: isinstance(step, int), path))
+    return f"'{place}': {fault['msg']}", place

@@ -1,0 +1,187 @@
+"""What the grammar of a tool call format allows, vLLM's parser of that name reads back: the same tool, arguments that its schema allows."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+from tokenizers import AddedToken
+from transformers import PreTrainedTokenizerFast
+from vllm.entrypoints.generate.base.protocol import DeltaMessage
+from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+from vllm.parser.engine.adapters import ParserEngineToolAdapter
+from vllm.tool_parsers import ToolParser, ToolParserManager
+
+from deployments.constraints.tool_formats import TOOL_FORMATS
+from deployments.constraints.tools import auto_tag, parse_tools
+from grammar_service.backends import CompiledGrammar, Matcher
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from tests.driving import allowed, grammar_of
+from tests.tiny_tokenizer import STOP_ID, tiny_tokenizer
+
+# What ends all calls stands before what begins another one.
+MARKS = (
+    *("<tool_call>", "</tool_call>", "<longcat_tool_call>", "</longcat_tool_call>", "<|python_tag|>"),
+    *("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁sep｜>"),
+    *("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+    *("<|tool_call_begin|>", "<|tool_call_end|>", "<|tool_call_argument_begin|>", "<think>", "</think>"),
+)
+LONGEST, MANY = 600, 100
+SCHEMAS = {
+    "get_weather": {
+        "type": "object",
+        "properties": {
+            "city": {"$ref": "#/$defs/City"},
+            "days": {"type": "integer", "minimum": 1, "maximum": 9},
+            "exact": {"type": "boolean"},
+        },
+        "required": ["city", "days"],
+        "additionalProperties": False,
+        "$defs": {"City": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}}, "required": ["name"]}},
+    },
+    "order-tea.v2": {
+        "type": "object",
+        "properties": {
+            "kinds": {"type": "array", "items": {"enum": ["green", "black", "{"]}, "minItems": 1, "maxItems": 3},
+            "note": {"type": "string"},
+        },
+        "required": ["kinds"],
+        "additionalProperties": False,
+    },
+}
+TOOLS = [{"type": "function", "function": {"name": name, "strict": True, "parameters": schema}} for name, schema in SCHEMAS.items()]
+EVERY_FORMAT = pytest.mark.parametrize("name", TOOL_FORMATS)
+
+
+@pytest.fixture(scope="module")
+def marked() -> PreTrainedTokenizerFast:
+    """A tokenizer with the marks of all formats, as models have them: tokens with a text."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.add_tokens([AddedToken(mark, special=False, normalized=False) for mark in MARKS])
+    return tokenizer
+
+
+@pytest.fixture(scope="module")
+def vocabulary(marked: PreTrainedTokenizerFast) -> GrammarTokenizer:
+    return GrammarTokenizer.from_huggingface(marked)
+
+
+def grammar(name: str, vocabulary: GrammarTokenizer, single: bool = False) -> CompiledGrammar:
+    return grammar_of(auto_tag(parse_tools({"tools": TOOLS}), None, name, single), vocabulary)
+
+
+def request() -> ChatCompletionRequest:
+    return ChatCompletionRequest.model_validate(
+        {"model": "any", "messages": [{"role": "user", "content": "hello"}], "tools": TOOLS, "tool_choice": "auto"}
+    )
+
+
+def parser(name: str, marked: PreTrainedTokenizerFast) -> ToolParser:
+    return ToolParserManager.get_tool_parser(name)(marked, request().tools)
+
+
+def walk(grammar: CompiledGrammar, vocabulary: GrammarTokenizer, start: str, seed: int) -> list[int]:
+    """The tokens of a random answer that begins with `start`. A mark is written as the one token that it is where the grammar wants it,
+    and nowhere else: inside of a string the parser would take it for the end of the call."""
+    choose, matcher = random.Random(seed), grammar.matcher(None, 0)
+    marks = {vocabulary.encode(mark)[0] for mark in MARKS}
+    tokens: list[int] = []
+    following = vocabulary.encode(start)
+    while len(tokens) < LONGEST:
+        token = following.pop(0) if following else step(matcher, vocabulary, marks, choose, len(tokens) > 60)
+        assert matcher.accept(token)
+        if token == STOP_ID:
+            return tokens
+        tokens.append(token)
+    raise AssertionError(f"the walk does not end: {b''.join(vocabulary.vocabulary[token] for token in tokens)!r}")
+
+
+def step(matcher: Matcher, vocabulary: GrammarTokenizer, marks: set[int], choose: random.Random, closes: bool) -> int:
+    options = allowed(matcher, vocabulary.vocab_size)
+    if STOP_ID in options and (options == {STOP_ID} or choose.random() < 0.7):
+        return STOP_ID
+    # Inside of a string nearly everything may come next.
+    if wanted := sorted(options & marks if len(options) < MANY else ()):
+        return wanted[0] if closes else choose.choice(wanted)
+    plain = sorted(option for option in options - marks - {STOP_ID} if vocabulary.vocabulary[option].isascii())
+    closing = [option for option in plain if vocabulary.vocabulary[option] in (b'"', b"}", b"]", b'"}')]
+    return choose.choice((closes and closing) or plain or sorted(options))
+
+
+def beginning(name: str) -> str:
+    """What leads into a call."""
+    known = TOOL_FORMATS[name]
+    return known.opening or known.trigger or '{"name": '
+
+
+def check(calls: list[tuple[str, str]]) -> None:
+    assert calls
+    for name, arguments in calls:
+        jsonschema.validate(json.loads(arguments), SCHEMAS[name])
+
+
+@EVERY_FORMAT
+def test_the_parser_reads_back_what_the_grammar_allows(name: str, marked: PreTrainedTokenizerFast, vocabulary: GrammarTokenizer) -> None:
+    compiled = grammar(name, vocabulary)
+    called = set()
+    for seed in range(40):
+        text = marked.decode(walk(compiled, vocabulary, beginning(name), seed))
+        told = parser(name, marked).extract_tool_calls(text, request())
+        assert told.tools_called, text
+        calls = [(call.function.name, call.function.arguments) for call in told.tool_calls]
+        check(calls)
+        called |= {called_name for called_name, _ in calls}
+    assert called == SCHEMAS.keys()
+
+
+@EVERY_FORMAT
+def test_the_parser_reads_a_stream_back(name: str, marked: PreTrainedTokenizerFast, vocabulary: GrammarTokenizer) -> None:
+    compiled = grammar(name, vocabulary)
+    for seed in range(10):
+        check(streamed(parser(name, marked), walk(compiled, vocabulary, beginning(name), seed), marked))
+
+
+def streamed(parser: ToolParser, tokens: list[int], marked: PreTrainedTokenizerFast) -> list[tuple[str, str]]:
+    """The calls of a stream of single tokens."""
+    names: dict[int, str] = {}
+    arguments: dict[int, str] = {}
+    for delta in deltas(parser, tokens, marked):
+        for call in delta.tool_calls if delta else ():
+            if call.function and call.function.name:
+                names[call.index] = call.function.name
+            arguments[call.index] = arguments.get(call.index, "") + ((call.function and call.function.arguments) or "")
+    return [(names[index], arguments[index]) for index in sorted(names)]
+
+
+def deltas(parser: ToolParser, tokens: list[int], marked: PreTrainedTokenizerFast) -> Iterator[DeltaMessage | None]:
+    asked, before = request(), ""
+    for end in range(1, len(tokens) + 1):
+        text = marked.decode(tokens[:end])
+        yield parser.extract_tool_calls_streaming(
+            before, text, text[len(before) :], tokens[: end - 1], tokens[:end], tokens[end - 1 : end], asked
+        )
+        before = text
+    if isinstance(parser, ParserEngineToolAdapter):
+        yield parser.finish_streaming()
+
+
+@EVERY_FORMAT
+def test_one_call_is_all_where_calls_are_not_parallel(name: str, marked: PreTrainedTokenizerFast, vocabulary: GrammarTokenizer) -> None:
+    compiled = grammar(name, vocabulary, single=True)
+    for seed in range(10):
+        text = marked.decode(walk(compiled, vocabulary, beginning(name), seed))
+        assert len(parser(name, marked).extract_tool_calls(text, request()).tool_calls) == 1
+
+
+@EVERY_FORMAT
+def test_an_answer_without_a_call_is_free_text(name: str, marked: PreTrainedTokenizerFast, vocabulary: GrammarTokenizer) -> None:
+    text = "Tea {is} fine: \n<b>1</b>."
+    matcher = grammar(name, vocabulary).matcher(None, 0)
+    assert all(matcher.accept(token) for token in [*vocabulary.encode(text), STOP_ID])
+    told: Any = parser(name, marked).extract_tool_calls(text, request())
+    assert not told.tools_called
+    assert told.content == text
