@@ -121,12 +121,14 @@ class Dispatcher:
         for name in release.requests:
             self.sent(self._waiting.pop(name), release.replica)
 
-    def _seats(self, replica: str) -> int:
+    def _seats(self, replica: str, together: int) -> int:
         """How many may go there at a time: our share of the seats that are free, as other routers are about to send theirs. What a replica
-        cannot admit waits here, where it finds others of its grammar."""
+        cannot admit waits here, where it finds others of its grammar. See `router.grouping.Seats`."""
         if math.isinf(self._parameters.seats):
             return UNLIMITED
         share = self._board.share()
         # What others have left is known from the next report on: until then, an engine's queue keeps its seats from standing empty.
-        free = self._parameters.seats * (2 - share) - self._board.taken(replica)
-        return math.ceil(free * share)
+        seats = self._parameters.seats * (2 - share)
+        free = seats - self._board.taken(replica)
+        # By what is free for all of us: a small share of it would never be enough.
+        return math.ceil(free * share) if free >= min(together, seats * self._parameters.kept_free) else 0

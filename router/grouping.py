@@ -36,8 +36,8 @@ class Places:
 
 PlacesOf = Callable[[Waiting, int, bool], Places]
 """Of a group, by its oldest request and its prefill tokens, and whether that request has waited for `patience_s`."""
-Seats = Callable[[str], int]
-"""How many requests a replica can take."""
+Seats = Callable[[str, int], int]
+"""How many requests a replica can take; none, where so many wait together and `kept_free` of its seats are not free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,13 @@ class Release:
 
 @dataclass(slots=True)
 class _Group:
-    """What waits for one grammar, oldest first; `tokens` of all of it. Until `retry_at` it waits for room at `ranks`, if there are any."""
+    """What waits for one grammar, oldest first; `tokens` of all of it. Until `retry_at` it waits for room at `ranks`, if there are any, and
+    is first in line there since `first_at`."""
 
     waiting: deque[Waiting] = field(default_factory=deque)
     tokens: int = 0
     retry_at: float = -math.inf
+    first_at: float = math.inf
     ranks: Sequence[str] = ()
 
     def append(self, waiting: Waiting) -> None:
@@ -146,7 +148,11 @@ class Grouping:
         tokens = group.tokens if len(group.waiting) > 1 else 0
         places = self._places(oldest, tokens, group.has_waited(numbers.patience_s, now))
         group.ranks = places.replicas
-        sent = self._fill(group, places, full)
+        group.first_at = math.inf if full.issuperset(group.ranks) else min(group.first_at, now)
+        held = now < group.first_at + numbers.hold_s
+        sent = self._fill(group, places, full, len(group.waiting) if held else 1)
+        if sent and held:
+            group.first_at = now
         while group.ranks and group.has_waited(numbers.longest_wait_s, now):
             sent.setdefault(group.ranks[0], []).append(group.take().request)
         group.retry_at = now + numbers.retry_s
@@ -157,9 +163,9 @@ class Grouping:
             self._released(release)
         return releases
 
-    def _fill(self, group: _Group, places: Places, full: set[str]) -> dict[str, list[str]]:
+    def _fill(self, group: _Group, places: Places, full: set[str], together: int) -> dict[str, list[str]]:
         """When each place has been given its tokens, whoever has been given least is next."""
-        free = {replica: seats for replica in places.replicas if replica not in full and (seats := self._seats(replica)) > 0}
+        free = {replica: seats for replica in places.replicas if replica not in full and (seats := self._seats(replica, together)) > 0}
         tokens, sent = dict.fromkeys(free, 0), dict[str, list[str]]()
         while free and group.waiting:
             replica = min(free, key=lambda one: tokens[one] if tokens[one] >= places.tokens else -1)

@@ -34,5 +34,10 @@ class Parameters:
     hangs until its health check fails. Leaving one that answers would cost mask rows on CPU engines."""
     longest_wait_s: float = 30.0
     """Then a request goes whatever is said of room, which is an estimate: the engine has a queue of its own."""
+    kept_free: float = 1 / 4
+    """Share of the seats: a group that is too large for those that are free takes none until so many are, so that its requests start in one
+    step and are in the same states of their grammar for a while (mask rows on real engines)."""
+    hold_s: float = 3.0
+    """At most so long, since it is first in line."""
     retry_s: float = 0.25
     """Who waits asks again where nothing has happened: the mean may have moved."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
+
+STEPS_SMOOTH_S = 20.0
+"""Step times are smoothed over so long: on a busy machine any engine is slow for seconds, and grammars would move for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +63,13 @@ class ReplicaLoad:
 
     def reported(self, report: LoadReport, taken_at: float) -> None:
         """`taken_at` is when, by our clock: what has moved since is not in it."""
+        self._learn_step(report.step_ms, taken_at)
         self.taken_at = taken_at
         self.forget(taken_at)
         self.own_then = self.own - sum(move.requests for move in self._moves)
         self.others = max(0, report.requests - self.own_then)
         self.backlog = report.prefill_tokens
         self.sent = sum(move.requests * move.sent.tokens for move in self._moves if move.sent.at > taken_at)
-        self.step_ms = report.step_ms or self.step_ms
 
     def forget(self, before: float) -> None:
         """What moved by then is of no use: no report is as old."""
@@ -82,6 +86,11 @@ class ReplicaLoad:
     def prefill_tokens(self, ratio: float) -> float:
         """Thought to be outstanding there."""
         return self.backlog + self.sent * (1 + ratio)
+
+    def _learn_step(self, step_ms: float, taken_at: float) -> None:
+        if step_ms > 0:
+            seconds = max(0.0, taken_at - self.taken_at) if self.taken_at is not None and self.step_ms else math.inf
+            self.step_ms += (step_ms - self.step_ms) * -math.expm1(-seconds / STEPS_SMOOTH_S)
 
     def _move(self, move: _Moved) -> None:
         self.own += move.requests

@@ -19,6 +19,7 @@ WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "patience": {"patience_s": math.inf},
     "a longest wait": {"longest_wait_s": math.inf},
     "waiting": {"longest_wait_s": 0.0},
+    "hold": {"hold_s": 0.0},
     "asking again": {"retry_s": 5.0},
 }
 """By the name of a heuristic, the parameters that take it out."""

@@ -23,11 +23,16 @@ class Replicas:
     ranks: dict[str | None, Sequence[str]] = field(default_factory=dict)
     seats: dict[str, int] = field(default_factory=dict)
     tokens: float = 1000.0
+    kept_free: dict[str, int] = field(default_factory=dict)
     asked: list[tuple[str, int, bool]] = field(default_factory=list)
     told: list[Release] = field(default_factory=list)
 
     def grouping(self, parameters: Parameters = LIMITS) -> Grouping:
-        return Grouping(self._places, lambda replica: self.seats.get(replica, 1 << 30), self._released, parameters)
+        return Grouping(self._places, self._seats, self._released, parameters)
+
+    def _seats(self, replica: str, together: int) -> int:
+        free = self.seats.get(replica, 1 << 30)
+        return free if free >= min(together, self.kept_free.get(replica, 0)) else 0
 
     def _places(self, oldest: Waiting, tokens: int, has_waited: bool) -> Places:
         self.asked.append((oldest.request, tokens, has_waited))
@@ -188,6 +193,21 @@ def test_who_has_waited_too_long_goes_to_the_first_rank_full_or_not_and_nobody_w
     assert grouping.tick(36.25) == [Release("a", ("two",))]
 
 
+def test_a_group_that_is_first_in_line_waits_for_more_seats_at_once_but_not_for_long() -> None:
+    replicas = Replicas({"key": A, "next": A}, {"a": 2}, kept_free={"a": 4})
+    grouping = arrive(replicas.grouping(), *(waiting(str(number)) for number in range(6)), waiting("behind", 5.5, "next"))
+    assert grouping.tick(5.5) == grouping.tick(8.4) == []
+    assert grouping.tick(5.5 + LIMITS.hold_s + LIMITS.retry_s) == [Release("a", ("0", "1"))]
+    replicas.seats["a"] = 4
+    assert grouping.tick(9.5) == [Release("a", ("2", "3", "4", "5"))]
+
+
+def test_a_group_for_which_there_is_room_waits_for_nobody() -> None:
+    replicas = Replicas({"key": A}, {"a": 2}, kept_free={"a": 4})
+    grouping = arrive(replicas.grouping(), waiting("one"), waiting("two"))
+    assert names(grouping.tick(5.0)) == ["one", "two"]
+
+
 def test_it_is_known_how_many_wait_for_each_replica() -> None:
     replicas = Replicas({"x": AB, "y": ("b",), "z": A}, {"a": 0, "b": 0})
     grouping = replicas.grouping()
@@ -204,7 +224,7 @@ def test_it_is_known_how_many_wait_for_each_replica() -> None:
 
 def test_a_release_is_told_before_the_next_group_is_ranked() -> None:
     told = list[Release]()
-    grouping = Grouping(lambda *_: Places(("b",) if told else A, 1000), lambda _: 9, told.append, LIMITS)
+    grouping = Grouping(lambda *_: Places(("b",) if told else A, 1000), lambda *_: 9, told.append, LIMITS)
     arrive(grouping, waiting("x", key="x"), waiting("y", key="y"))
     assert grouping.tick(5.0) == told == [Release("a", ("x",)), Release("b", ("y",))]
 

@@ -103,6 +103,17 @@ def test_an_engine_that_has_made_no_step_is_as_fast_as_it_was() -> None:
     assert replica.step_ms == 12.0
 
 
+def test_an_engine_that_is_slow_for_a_moment_is_not_thought_to_be_slow() -> None:
+    replica = ReplicaLoad()
+    for second in range(60):
+        replica.reported(report(1, step_ms=12.0), float(second))
+    replica.reported(report(1, step_ms=120.0), 60.0)
+    assert replica.step_ms < 18
+    for second in range(61, 160):
+        replica.reported(report(1, step_ms=120.0), float(second))
+    assert replica.step_ms > 115
+
+
 def test_what_moved_before_the_oldest_report_to_come_is_forgotten_and_counts_on() -> None:
     replica, ours = ReplicaLoad(), sent(1.0, 100)
     replica.came(ours)
