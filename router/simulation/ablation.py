@@ -23,6 +23,9 @@ WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "asking again": {"retry_s": 5.0},
 }
 """By the name of a heuristic, the parameters that take it out."""
+SHOWN_ELSEWHERE = frozenset({"floor", "hold", "waiting", "patience", "a longest wait"})
+"""Heuristics whose worth no promise of the simulation shows: real engines do (`python -m load_tests.routing`, `tests/integration/router`),
+or they bound a wait."""
 
 
 def ablated(parameters: Parameters, names: Iterable[str]) -> Parameters:
