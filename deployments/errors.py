@@ -7,6 +7,7 @@ MaskcastError (grammar_service.errors)
 ├── SimulationFailed   (commands.simulation) there is nothing to play, or nothing to draw with
 ├── ApiError           an answer that is an error, in OpenAI's form
 ├── OutputTruncated    (client) an answer ended before its grammar did
+├── AnswerLost         the connection that an answer comes by is lost
 └── _ReplicaLost       (api.gateway) a replica ended before the first byte: another one is asked
 """
 
@@ -62,6 +63,10 @@ class ApiError(MaskcastError):
 
     def headers(self) -> dict[str, str]:
         return {} if self.retry_after_s is None else {"Retry-After": str(self.retry_after_s)}
+
+
+class AnswerLost(MaskcastError):
+    """The connection that an answer comes by is lost; the message says at which end."""
 
 
 class OutputTruncated(MaskcastError):

@@ -16,7 +16,6 @@ from grammar_service.compiler.source import GrammarSource
 from grammar_service.errors import GrammarError, MaskcastError, PoolBusy, PoolUnavailable
 from grammar_service.messages import ReadyGrammar, Refusal
 from model_service.artifact_channel import ArtifactServer, PayloadView
-from model_service.coalesce import coalesced
 from model_service.engine.environment import prepare_environment
 from model_service.errors import EngineDead
 from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head, ReplicaStatus
@@ -85,8 +84,8 @@ class ModelReplica:
                     held.enter_context(self._artifacts.offered(call.constraint.key, await self._payload(call.constraint)))
                 head, pieces = await self._engine.respond(call)
                 yield head
-                async with aclosing(pieces), aclosing(coalesced(pieces)) as joined:
-                    async for piece in joined:
+                async with aclosing(pieces):
+                    async for piece in pieces:
                         yield piece
         except (GrammarError, PoolBusy, PoolUnavailable) as error:
             refusal = Refusal.of(error)

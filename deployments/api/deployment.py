@@ -10,11 +10,15 @@ from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any
 
+from ray import get_runtime_context
 from ray.serve.handle import DeploymentHandle
+from ray.util import get_node_ip_address
 
+from deployments.answers.receiver import AnswerReceiver
 from deployments.api.api_keys import ApiKeys
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
+from deployments.api.engine_calls import EngineCalls
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.ingress import HttpIngress, engine_error
@@ -45,7 +49,10 @@ class IngressDeployment:
         self._registry = open_grammar_registry(settings, pool, grammars)
         checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
         facts = CallFacts(settings.model.max_model_len)
-        self._gateway = Gateway(request_reader(settings), grammars, self._registry, models, facts, checker)
+        self._receiver = AnswerReceiver(get_runtime_context().get_node_id(), get_node_ip_address())
+        await self._receiver.start()
+        engines = EngineCalls(models, self._receiver)
+        self._gateway = Gateway(request_reader(settings), grammars, self._registry, engines, facts, checker)
         self.http = HttpIngress(
             self._gateway,
             self._registry,
@@ -101,6 +108,7 @@ class IngressDeployment:
             self._ahead.cancel()
             await asyncio.gather(self._ahead, return_exceptions=True)
             await self._registry.close()
+            await self._receiver.close()
 
 
 def health_reader(settings: Settings, application: str) -> HealthReader:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
-from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
 
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
+from deployments.api.engine_calls import EngineCalls
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
 from deployments.constraints.forms import NamedGrammar, Requested
-from deployments.errors import ApiError, translated, unavailable
+from deployments.errors import AnswerLost, ApiError, translated, unavailable
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registry import GrammarRegistry
 from grammar_service.errors import GrammarError, MaskcastError, UnsupportedGrammar
@@ -30,14 +29,14 @@ ATTEMPTS = 2
 
 
 class Gateway:
-    """`models` is the handle of the model replicas; `facts` tells their router what a call will take."""
+    """`engines` are asked for answers; `facts` tells their router what a call will take."""
 
     def __init__(
         self,
         reader: RequestReader,
         grammars: PreparedGrammars,
         registry: GrammarRegistry,
-        models: DeploymentHandle[Any],
+        engines: EngineCalls,
         facts: CallFacts,
         checker: AnswerChecker,
     ) -> None:
@@ -46,7 +45,7 @@ class Gateway:
         self._registry = registry
         self._facts = facts
         self._checker = checker
-        self._models = models.options(stream=True, method_name="respond")
+        self._engines = engines
 
     async def answer(self, endpoint: Endpoint, body: Mapping[str, Any], tenant: str = "") -> AsyncGenerator[Head | str, None]:
         """A head, then the body in pieces. Grammars of one tenant wait for their turn together.
@@ -101,27 +100,23 @@ class Gateway:
     async def _attempt(self, call: Call, request: ParsedRequest) -> AsyncGenerator[Head | str, None]:
         started = False
         key = call.constraint.routing_key if call.constraint else ""
-        handle = self._models.options(session_id=key)
-        response = cast(DeploymentResponseGenerator[Head | Failure | str], handle.remote(call))
         try:
-            async for item in response:
-                if isinstance(item, Failure):
-                    yield self._failed(item, request, started)
-                else:
-                    if key and isinstance(item, str):
-                        self._facts.answered(key, item)
-                    yield item
-                    started = True
+            async with aclosing(self._engines.ask(call, key)) as items:
+                async for item in items:
+                    if isinstance(item, Failure):
+                        yield self._failed(item, request, started)
+                    else:
+                        if key and isinstance(item, str):
+                            self._facts.answered(key, item)
+                        yield item
+                        started = True
         except BackPressureError:
             raise unavailable("All model replicas are busy; try again in a moment.", "model_busy") from None
-        except (RayActorError, DeploymentUnavailableError) as error:
+        except (RayActorError, DeploymentUnavailableError, AnswerLost) as error:
             if not started:
                 # Ray Serve asks a replica that has died no more, and one that does not answer only after it has answered a probe.
                 raise _ReplicaLost from error
             yield _error_event(unavailable("The model replica ended in the middle of the answer.", ENGINE_DEAD, 5))
-        except (GeneratorExit, asyncio.CancelledError):
-            response.cancel()  # the reader has left: free the sequence
-            raise
 
     def _failed(self, failure: Failure, request: ParsedRequest, started: bool) -> str:
         if failure.code == ENGINE_DEAD:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
 from typing import Any
 
-from ray import serve
+from ray import get_runtime_context, serve
 from ray.serve.handle import DeploymentHandle
 
+from deployments.answers.frames import ReplyTo
+from deployments.answers.sender import AnswerSender
 from deployments.builders import engine_settings, limits, open_cache, secret
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
@@ -16,7 +17,7 @@ from deployments.replicas.broadcasting import NodeMasks
 from deployments.telemetry.metrics import EngineMetrics, GrammarMetrics, JumpMetrics
 from grammar_service.compiler.source import GrammarSource
 from model_service.core_figures import CoreFigures
-from model_service.messages import Call, Failure, Head, ReplicaStatus
+from model_service.messages import Call, ReplicaStatus
 from model_service.replica import ModelReplica
 
 
@@ -36,6 +37,7 @@ class ModelDeployment:
                 settings.redis.head_start_ms / 1000,
             )
 
+        self._answers = AnswerSender(get_runtime_context().get_node_id())
         context = serve.get_replica_context()
         name = context.replica_id.unique_id
         self._masks = NodeMasks(context.app_name) if settings.model.masks == "broadcaster" else None
@@ -49,10 +51,9 @@ class ModelDeployment:
         self._told = CoreFigures()
         await self._replica.start()
 
-    async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
-        async for item in self._replica.respond(call):
-            yield item
-        self._publish(await self._replica.status())
+    async def respond(self, call: Call, reply_to: ReplyTo) -> None:
+        """Returns when the caller has all of the answer, which goes its own way."""
+        await self._answers.send(reply_to, self._replica.respond(call))
 
     async def status(self) -> ReplicaStatus:
         return await self._replica.status()
@@ -60,7 +61,6 @@ class ModelDeployment:
     async def record_routing_stats(self) -> dict[str, Any]:
         """What the router goes by (`router.replica_load.LoadReport`); Ray Serve asks for it every second."""
         status, earlier = await self._replica.status(), self._told
-        self._publish(status)
         self._told = status.core
         return {
             "taken_at": time.time(),
@@ -79,8 +79,10 @@ class ModelDeployment:
         if self._masks is not None:
             self._masks.keep()
         await self._replica.check_health()
+        self._publish(await self._replica.status())
 
     async def __del__(self) -> None:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
         if hasattr(self, "_replica"):
             await self._replica.close()
+            await self._answers.close()

@@ -18,8 +18,8 @@ from model_service.masks.broadcaster_counters import BroadcasterCounters, MaskTo
 from model_service.masks.messages import FromEngine
 from model_service.masks.session import EngineSession
 from model_service.masks.vocabularies import Vocabularies
-from model_service.masks.wire import Connection
 from model_service.peer import is_same_user
+from model_service.wire import Connection
 
 LEASE_S = 600.0
 SEND_S = 5.0

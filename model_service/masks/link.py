@@ -10,8 +10,8 @@ import msgspec
 from model_service.errors import InvalidMessage
 from model_service.masks.messages import FromBroadcaster, Welcome
 from model_service.masks.ring.ring import RingReader
-from model_service.masks.wire import Inbox, packed
 from model_service.peer import is_same_user
+from model_service.wire import Inbox, packed
 
 MOST_UNSENT = 16 << 20
 """Bytes that may wait for a broadcaster to take them in: requests with long answers are told to one that has just begun."""
@@ -56,7 +56,7 @@ class Link:
     def read(self) -> list[FromBroadcaster]:
         """What it has said since. A `Welcome` has been acted on: from then on there is a ring."""
         self._flush()
-        messages = self._inbox.feed(self._received())
+        messages = list(self._inbox.feed(self._received()))
         for message in messages:
             if isinstance(message, Welcome):
                 if self.ring is not None:

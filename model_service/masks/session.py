@@ -16,8 +16,8 @@ from model_service.masks.messages import VERSION, FromEngine, Hello, Welcome
 from model_service.masks.ring.ring import SLOT_BYTES, RingWriter
 from model_service.masks.step_loop import StepLoop
 from model_service.masks.vocabularies import Vocabularies, Vocabulary
-from model_service.masks.wire import Connection
 from model_service.shared_memory import MemoryAddress, mapped
+from model_service.wire import Connection
 
 _log = logging.getLogger(__name__)
 

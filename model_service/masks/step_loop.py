@@ -14,7 +14,7 @@ from model_service.masks.frames.header import FrameHeader
 from model_service.masks.loading import GrammarLoading
 from model_service.masks.messages import Failed, FromEngine, Published, Ready, Step
 from model_service.masks.ring.ring import RingWriter
-from model_service.masks.wire import Connection
+from model_service.wire import Connection
 
 _NO_FRAME = b""
 

@@ -8,8 +8,10 @@ import os
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from ray import serve
+from ray import get_runtime_context, serve
 
+from deployments.answers.frames import ReplyTo
+from deployments.answers.sender import AnswerSender
 from model_service.messages import ENGINE_DEAD, Call, Failure, Head
 
 ANSWERS, ENGINE_ENDS, ENDS_AT_ONCE, ENDS_LATER = "answers", "the engine ends", "ends at once", "ends later"
@@ -48,8 +50,12 @@ class LightModel:
     def __init__(self, fates: Any) -> None:
         self._fates = fates
         self._name = serve.get_replica_context().replica_id.unique_id
+        self._answers = AnswerSender(get_runtime_context().get_node_id())
 
-    async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
+    async def respond(self, call: Call, reply_to: ReplyTo) -> None:
+        await self._answers.send(reply_to, self._items(call))
+
+    async def _items(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
         fate = await self._fates.of.remote(self._name)
         if fate == ENGINE_ENDS:
             yield Failure(ENGINE_DEAD, "the engine process has ended", replica=self._name)

@@ -19,7 +19,7 @@ from model_service.artifact_channel import Payload
 from model_service.masks.broadcaster import MaskBroadcaster
 from model_service.masks.client import MOST_LATE, RETRY_S, MaskClient
 from model_service.masks.messages import Step
-from model_service.masks.wire import packed
+from model_service.wire import packed
 from tests.driving import ids_of, schema_spec
 from tests.integration.model_service.running_broadcaster import running_broadcaster
 from tests.offered_grammars import offered, payload_of

@@ -10,7 +10,7 @@ from model_service.errors import InvalidMessage
 from model_service.masks.engine_requests import EngineRequests
 from model_service.masks.messages import Begun, FromEngine, Step
 from model_service.masks.request_ledger import RequestLedger
-from model_service.masks.wire import Inbox, packed
+from model_service.wire import Inbox, packed
 from tests.driving import grammar_of, ids_of
 from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 

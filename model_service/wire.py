@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Generic, TypeVar
 
@@ -18,7 +19,7 @@ _LENGTH = struct.Struct("<I")
 Message = TypeVar("Message")
 
 
-def packed(message: msgspec.Struct) -> bytes:
+def packed(message: object) -> bytes:
     """Raises InvalidMessage: longer than messages may be."""
     body = msgspec.msgpack.encode(message)
     if len(body) > MOST_BYTES:
@@ -27,28 +28,37 @@ def packed(message: msgspec.Struct) -> bytes:
 
 
 class Inbox(Generic[Message]):
-    """Makes messages, of the given type or union, of the bytes that come."""
+    """Makes messages, of the given type or union, of the bytes that come; `longest` is the most bytes of one."""
 
-    def __init__(self, kind: object) -> None:
-        self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(kind)
+    def __init__(self, kind: object, longest: int = MOST_BYTES) -> None:
         self._unread = bytearray()
+        self._at = 0
+        self.expect(kind, longest)
 
-    def feed(self, data: bytes) -> list[Message]:
-        """The messages that are complete by now. Raises InvalidMessage."""
+    def expect(self, kind: object, longest: int = MOST_BYTES) -> None:
+        """What is decoded from now on is of this kind."""
+        self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(kind)
+        self._longest = longest
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that are complete by now, each decoded when it is asked for. Raises InvalidMessage."""
         self._unread += data
-        messages: list[Message] = []
-        at = 0
-        while len(self._unread) - at >= _LENGTH.size:
-            (length,) = _LENGTH.unpack_from(self._unread, at)
-            if length > MOST_BYTES:
-                raise InvalidMessage(f"a message has {length} bytes")
-            end = at + _LENGTH.size + length
-            if end > len(self._unread):
-                break
-            messages.append(self._decoded(bytes(self._unread[at + _LENGTH.size : end])))
-            at = end
-        del self._unread[:at]
-        return messages
+        while (body := self._next()) is not None:
+            yield self._decoded(body)
+        del self._unread[: self._at]
+        self._at = 0
+
+    def _next(self) -> bytes | None:
+        if len(self._unread) - self._at < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack_from(self._unread, self._at)
+        if length > self._longest:
+            raise InvalidMessage(f"a message has {length} bytes")
+        begin = self._at + _LENGTH.size
+        if begin + length > len(self._unread):
+            return None
+        self._at = begin + length
+        return bytes(self._unread[begin : self._at])
 
     def _decoded(self, body: bytes) -> Message:
         try:
@@ -76,7 +86,7 @@ class Connection(Generic[Message]):
         data = self._socket.recv(_READ_BYTES)
         if not data:
             raise ConnectionError("the other end is gone")
-        return self._inbox.feed(data)
+        return list(self._inbox.feed(data))
 
     def end(self) -> None:
         """Nothing comes or goes any more; also from another thread."""

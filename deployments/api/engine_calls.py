@@ -1,0 +1,54 @@
+"""Calls of the model replicas: Ray Serve finds the replica and carries the call, its faults and its end; the answer has its own way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from ray.serve.handle import DeploymentHandle, DeploymentResponse
+
+from deployments.answers.receiver import AnswerReceiver, IncomingAnswer
+from deployments.errors import AnswerLost
+from model_service.messages import Call, Failure, Head
+
+LAST_FRAME_S = 5.0
+"""For what a replica has said before its call ended, and has not come yet."""
+
+
+class EngineCalls:
+    """`models` is the handle of the model replicas; `receiver` takes their answers in."""
+
+    def __init__(self, models: DeploymentHandle[Any], receiver: AnswerReceiver) -> None:
+        self._models = models.options(method_name="respond")
+        self._receiver = receiver
+        self._calls: set[asyncio.Task[None]] = set()
+
+    async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
+        """What `ModelReplica.respond` answers. `key` is what the router groups by. Closed early, it frees the sequence.
+
+        Raises:
+            AnswerLost, or what Ray Serve raises of a call.
+        """
+        with self._receiver.expect() as answer:
+            response = self._models.options(session_id=key).remote(call, answer.reply_to)
+            task = asyncio.create_task(_follow(response, answer))
+            self._calls.add(task)  # the event loop alone would not keep it
+            task.add_done_callback(self._calls.discard)
+            try:
+                async for item in answer:
+                    yield item
+            finally:
+                if not answer.is_complete:
+                    response.cancel()
+
+
+async def _follow(response: DeploymentResponse[Any], answer: IncomingAnswer) -> None:
+    """Whatever ends the call without an answer ends the answer."""
+    try:
+        await response
+    except BaseException as error:  # noqa: BLE001  # whoever reads the answer is told
+        answer.fail(error)
+    else:
+        if not answer.is_complete:
+            asyncio.get_running_loop().call_later(LAST_FRAME_S, answer.fail, AnswerLost("the end of the answer is lost"))
