@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +10,7 @@ from ray import serve
 from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
-from deployments.api.routes import ingress_class
+from deployments.api.deployment import IngressDeployment
 from deployments.config import GrammarSettings, Settings, load_settings, parse_settings
 from deployments.grammars.registration import settings_grammars
 from deployments.names import APPLICATION, COMPILER, INGRESS, MODEL
@@ -115,7 +114,7 @@ def _ingress(settings: Settings, compilers: DeploymentHandle[Any], models: Deplo
         ray_actor_options={"num_cpus": 0},
         max_ongoing_requests=settings.http.max_ongoing_requests,
     )
-    return deployment(ingress_class(version("maskcast"))).bind(settings, APPLICATION, compilers, models)
+    return deployment(IngressDeployment).bind(settings, APPLICATION, compilers, models)
 
 
 def _handle(application: serve.Application) -> DeploymentHandle[Any]:

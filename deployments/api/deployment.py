@@ -1,4 +1,4 @@
-"""The ingress's deployment: the gateway in Ray Serve's clothes, with HTTP in front of it."""
+"""The ingress's deployment: the gateway, with HTTP in front of it, in Ray Serve's clothes."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.ingress import HttpIngress, engine_error
 from deployments.api.protocol import RequestReader
+from deployments.api.routes import http_application
+from deployments.api.server import HttpServer
 from deployments.builders import limits, open_redis, open_registry
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
@@ -39,7 +41,7 @@ from model_service.messages import Endpoint, Head
 
 
 class IngressDeployment:
-    """One ingress: `http` serves what comes over HTTP; other jobs of the cluster call the methods by handle."""
+    """One ingress: it listens for HTTP itself; other jobs of the cluster call the methods by handle."""
 
     async def __init__(  # type: ignore[misc]  # Ray Serve awaits constructors
         self, settings: Settings, application: str, compilers: DeploymentHandle[Any], models: DeploymentHandle[Any]
@@ -53,7 +55,7 @@ class IngressDeployment:
         await self._receiver.start()
         engines = EngineCalls(models, self._receiver)
         self._gateway = Gateway(request_reader(settings), grammars, self._registry, engines, facts, checker)
-        self.http = HttpIngress(
+        http = HttpIngress(
             self._gateway,
             self._registry,
             health_reader(settings, application),
@@ -64,6 +66,8 @@ class IngressDeployment:
             max_body_bytes=int(settings.http.max_body_mib * 2**20),
         )
         settle_heap()
+        self._server = HttpServer(http_application(http), settings.http.host, settings.http.port)
+        self._server.start()
         self._ahead = asyncio.create_task(self._registry.compile_ahead())
 
     async def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,6 +109,7 @@ class IngressDeployment:
     async def __del__(self) -> None:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
         if hasattr(self, "_ahead"):
+            await self._server.close()
             self._ahead.cancel()
             await asyncio.gather(self._ahead, return_exceptions=True)
             await self._registry.close()

@@ -9,8 +9,8 @@ from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from deployments.api.api_keys import ApiKeys
 from deployments.api.gateway import Gateway
@@ -78,34 +78,34 @@ class HttpIngress:
         grammar, is_new = await self._registry.register(parse_body(await self._read(request)), tenant)
         return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
-    async def list_grammars(self, request: Request) -> dict[str, Any]:
+    async def list_grammars(self, request: Request) -> Response:
         """All named grammars."""
         self._authorize(request)
-        return await self._registry.list_all()
+        return JSONResponse(await self._registry.list_all())
 
-    async def grammar(self, name: str, request: Request) -> dict[str, Any]:
+    async def grammar(self, request: Request) -> Response:
         self._authorize(request)
-        return await self._registry.get(name)
+        return JSONResponse(await self._registry.get(request.path_params["name"]))
 
-    async def delete_grammar(self, name: str, request: Request) -> dict[str, Any]:
+    async def delete_grammar(self, request: Request) -> Response:
         self._authorize(request)
-        return await self._registry.delete(name)
+        return JSONResponse(await self._registry.delete(request.path_params["name"]))
 
-    def models(self, request: Request) -> dict[str, Any]:
+    async def models(self, request: Request) -> Response:
         self._authorize(request)
-        return {"object": "list", "data": [self._model()]}
+        return JSONResponse({"object": "list", "data": [self._model()]})
 
-    def model(self, name: str, request: Request) -> dict[str, Any]:
+    async def model(self, request: Request) -> Response:
         self._authorize(request)
-        if name != self._served_name:
+        if (name := request.path_params["name"]) != self._served_name:
             raise ApiError(HTTPStatus.NOT_FOUND, f"The model {name!r} does not exist.", code="model_not_found", param="model")
-        return self._model()
+        return JSONResponse(self._model())
 
-    async def ready(self) -> Response:
+    async def ready(self, _: Request) -> Response:
         health = await self._health.read()
         return JSONResponse(health.body(), HTTPStatus.OK if health.ready else HTTPStatus.SERVICE_UNAVAILABLE)
 
-    async def metrics(self) -> Response:
+    async def metrics(self, _: Request) -> Response:
         return Response(await self._page.read(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     def _model(self) -> dict[str, Any]:
@@ -143,8 +143,8 @@ class HttpIngress:
                 self._metrics.finished(endpoint, status, time.monotonic() - started)
 
 
-def error_response(error: ApiError) -> Response:
-    return JSONResponse(error.body(), error.status, headers=error.headers())
+def error_response(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
+    return JSONResponse(error.body(), error.status, headers={**error.headers(), **(headers or {})})
 
 
 def engine_error(status: int, answer: Mapping[str, Any]) -> ApiError:

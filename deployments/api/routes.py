@@ -1,82 +1,57 @@
-"""The HTTP paths, and the class behind them that Ray Serve deploys."""
+"""The HTTP paths, and what answers at each."""
 
 from __future__ import annotations
 
-from typing import Any
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, Response
-from ray import serve
-
-from deployments.api.deployment import IngressDeployment
-from deployments.api.ingress import error_response
+from deployments.api.ingress import HttpIngress, error_response
 from deployments.errors import ApiError
 from model_service.messages import Endpoint
 
 
-def ingress_class(version: str) -> type[Any]:
-    """A class for `serve.deployment`: the ingress with its HTTP paths (Ray Serve 2.60 binds the methods of one class)."""
-    api = _api(version)
-
-    @serve.ingress(api)
-    class Ingress(IngressDeployment):
-        @api.post("/v1/chat/completions")
-        async def post_chat(self, request: Request) -> Response:
-            return await self.http.answer(Endpoint.CHAT, request)
-
-        @api.post("/v1/completions")
-        async def post_completion(self, request: Request) -> Response:
-            return await self.http.answer(Endpoint.COMPLETION, request)
-
-        @api.get("/v1/models")
-        async def get_models(self, request: Request) -> dict[str, Any]:
-            return self.http.models(request)
-
-        @api.get("/v1/models/{name:path}")
-        async def get_model(self, name: str, request: Request) -> dict[str, Any]:
-            return self.http.model(name, request)
-
-        @api.post("/v1/grammars")
-        async def post_grammar(self, request: Request) -> Response:
-            return await self.http.register_grammar(request)
-
-        @api.get("/v1/grammars")
-        async def get_grammars(self, request: Request) -> dict[str, Any]:
-            return await self.http.list_grammars(request)
-
-        @api.get("/v1/grammars/{name}")
-        async def get_grammar(self, name: str, request: Request) -> dict[str, Any]:
-            return await self.http.grammar(name, request)
-
-        @api.delete("/v1/grammars/{name}")
-        async def remove_grammar(self, name: str, request: Request) -> dict[str, Any]:
-            return await self.http.delete_grammar(name, request)
-
-        @api.get("/healthz")
-        async def get_liveness(self) -> Response:
-            return JSONResponse({"status": "ok"})
-
-        @api.get("/readyz")
-        async def get_readiness(self) -> Response:
-            return await self.http.ready()
-
-        @api.get("/metrics")
-        async def get_metrics(self) -> Response:
-            return await self.http.metrics()
-
-    return Ingress
-
-
-def _api(version: str) -> FastAPI:
+def http_application(http: HttpIngress) -> Starlette:
     """An application whose own errors are OpenAI's in form."""
-    api = FastAPI(title="Maskcast", version=version, docs_url=None, redoc_url=None)
 
-    @api.exception_handler(ApiError)
-    async def answer_error(_: Request, error: ApiError) -> Response:
-        return error_response(error)
+    async def post_chat(request: Request) -> Response:
+        return await http.answer(Endpoint.CHAT, request)
 
-    @api.exception_handler(404)
-    async def answer_unknown_path(request: Request, _: Exception) -> Response:
-        return error_response(ApiError(404, f"There is no {request.method} {request.url.path} here.", code="not_found"))
+    async def post_completion(request: Request) -> Response:
+        return await http.answer(Endpoint.COMPLETION, request)
 
-    return api
+    return Starlette(
+        routes=[
+            Route("/v1/chat/completions", post_chat, methods=["POST"]),
+            Route("/v1/completions", post_completion, methods=["POST"]),
+            Route("/v1/models", http.models),
+            Route("/v1/models/{name:path}", http.model),
+            Route("/v1/grammars", http.register_grammar, methods=["POST"]),
+            Route("/v1/grammars", http.list_grammars),
+            Route("/v1/grammars/{name}", http.grammar),
+            Route("/v1/grammars/{name}", http.delete_grammar, methods=["DELETE"]),
+            Route("/healthz", _alive),
+            Route("/-/healthz", _alive),  # KubeRay asks for it where Ray Serve's proxies would listen
+            Route("/readyz", http.ready),
+            Route("/metrics", http.metrics),
+        ],
+        exception_handlers={ApiError: _error, HTTPException: _unknown},
+    )
+
+
+async def _alive(_: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def _error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)
+    return error_response(error)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    """No such path, or not with this method."""
+    assert isinstance(error, HTTPException)
+    message = f"There is no {request.method} {request.url.path} here."
+    return error_response(ApiError(error.status_code, message, code="not_found"), error.headers)

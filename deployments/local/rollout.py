@@ -9,7 +9,6 @@ from typing import Any
 
 from ray import serve
 from ray.exceptions import RayError
-from ray.serve.config import HTTPOptions
 from ray.serve.exceptions import RayServeException
 
 from deployments.app import build
@@ -29,9 +28,9 @@ def roll_out(settings: Settings, progress: Progress, logs: Path | None) -> None:
     logging.getLogger("ray.serve").setLevel(logging.ERROR)  # it reports on stderr what the progress line shows
     application = build(settings)
     with progress.step("starting the application", deployments_in_words):
-        serve.start(http_options=HTTPOptions(host=settings.http.host, port=settings.http.port, request_timeout_s=None))
+        serve.start(proxy_location="Disabled")  # the ingresses listen themselves
         try:
-            serve.run(application, name=APPLICATION, route_prefix="/")
+            serve.run(application, name=APPLICATION, route_prefix=None)
         except RuntimeError as error:
             raise StartError(_explain(error, progress, logs)) from error
 

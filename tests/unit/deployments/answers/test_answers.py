@@ -66,9 +66,8 @@ async def test_many_answers_share_a_connection() -> None:
 
         async def asked(number: int) -> str:
             with receiver.expect() as answer:
-                sent = asyncio.create_task(sender.send(answer.reply_to, saying(*[f"{number}," for _ in range(50)])))
-                text = await text_of(answer)
-                await sent
+                sending = sender.send(answer.reply_to, saying(*[f"{number}," for _ in range(50)]))
+                text, _ = await asyncio.gather(text_of(answer), sending)
                 return text
 
         assert await asyncio.gather(*map(asked, range(64))) == [f"{number}," * 50 for number in range(64)]
@@ -168,7 +167,7 @@ async def test_nobody_listens() -> None:
 async def test_whoever_does_not_know_the_token_is_shown_out() -> None:
     async with both_ends(ELSEWHERE) as (receiver, sender):
         with receiver.expect() as answer:
-            stranger = ReplyTo(replace(answer.reply_to.address, token="guessed"), answer.reply_to.answer)  # noqa: S106  # a wrong one
+            stranger = ReplyTo(replace(answer.reply_to.address, token="guessed"), answer.reply_to.answer)  # a wrong one
             with pytest.raises(AnswerLost):
                 await sender.send(stranger, _slowly("forged"))
             answer.fail(TimeoutError())

@@ -1,0 +1,70 @@
+"""The HTTP server of an ingress, on its own event loop (uvicorn 0.54).
+
+Ray Serve's proxy would take each piece of each answer through two more processes; see `docs/decisions.md`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import nullcontext
+
+import uvicorn
+from starlette.types import ASGIApp
+
+BACKLOG = 2048
+KEEP_ALIVE_S = 75
+"""Longer than load balancers and clients keep a connection that is idle, so that it is never they who find it closed."""
+DRAIN_S = 20
+"""For the answers that are under way when the ingress ends."""
+
+
+class HttpServer:
+    """Several servers of one user may listen at one address: the kernel spreads the connections, and an ingress takes over from the one
+    before it without a gap."""
+
+    def __init__(self, application: ASGIApp, host: str, port: int) -> None:
+        self._socket = _listening(host, port)
+        self._server = _Server(
+            uvicorn.Config(
+                application,
+                lifespan="off",
+                ws="none",
+                access_log=False,
+                server_header=False,
+                log_level="warning",
+                timeout_keep_alive=KEEP_ALIVE_S,
+                timeout_graceful_shutdown=DRAIN_S,
+            )
+        )
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+
+    async def close(self) -> None:
+        """No new connections; returns when what is under way has been answered, or its time is over."""
+        self._server.should_exit = True
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._socket.close()
+
+
+class _Server(uvicorn.Server):
+    # The process is Ray's, and so are its signals.
+    capture_signals = nullcontext  # type: ignore[assignment]
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Raises OSError."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    server = socket.socket(family, kind, protocol)
+    try:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        server.bind(address)
+        server.listen(BACKLOG)
+    except OSError:
+        server.close()
+        raise
+    return server
