@@ -1,0 +1,69 @@
+"""The clients' process: what it takes of the processors is told apart from what the servers take."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+
+from load_tests.errors import Stuck
+from load_tests.front_door.closed_loop import run_course
+from load_tests.front_door.messages import Answer, Answered, Course, Report, WindowBegan, WindowEnded
+
+PATIENCE_S = 180.0
+
+
+class ClientProcess:
+    """One course at a time."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def run(self, course: Course, began: Callable[[], None], ended: Callable[[WindowEnded], None]) -> Sequence[Answer]:
+        """`began` and `ended` are called when the window's time begins and ends.
+
+        Raises:
+            Stuck: nothing is heard for too long.
+        """
+        self._connection.send(course)
+        while not isinstance(report := self._next(), Answered):
+            if isinstance(report, WindowBegan):
+                began()
+            else:
+                ended(report)
+        return report.answers
+
+    def _next(self) -> Report:
+        try:
+            if self._connection.poll(PATIENCE_S):
+                report: Report = self._connection.recv()
+                return report
+        except EOFError:
+            raise Stuck("the clients' process has ended") from None
+        raise Stuck(f"the clients' process says nothing for {PATIENCE_S:g} s")
+
+
+@contextmanager
+def client_process() -> Iterator[ClientProcess]:
+    """It ends with the block."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_main, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        yield ClientProcess(ours)
+    finally:
+        ours.close()
+        process.join(PATIENCE_S)
+
+
+def _main(connection: Connection) -> None:
+    while True:
+        try:
+            course: Course = connection.recv()
+        except EOFError:
+            return
+        asyncio.run(run_course(course, connection.send))
