@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
-from load_tests.front_door.connection import Connection, Reply
+from load_tests.front_door.connection import Connection, Reply, request
 from load_tests.front_door.events import read_answer
 from load_tests.front_door.messages import Answer, Answered, Course, Report, WindowBegan, WindowEnded
 
@@ -36,7 +36,7 @@ async def run_course(course: Course, tell: Callable[[Report], None]) -> None:
 class _Run:
     def __init__(self, course: Course) -> None:
         self._course = course
-        self._requests = [_request(course, body) for body in course.bodies]
+        self._requests = [request(course.host, course.port, body) for body in course.bodies]
         self._asked: list[_Asked] = []
         self._waiting = course.clients
         self.all_answered = asyncio.Event()
@@ -58,8 +58,8 @@ class _Run:
         for number in numbers:
             if loop and self.over:
                 break
-            sent = time.perf_counter()
-            reply = await connection.ask(self._requests[number])
+            sent, reply = time.perf_counter(), Reply()
+            await connection.ask(self._requests[number], reply)
             self._asked.append((number, sent, time.perf_counter(), reply))
             if first:
                 first = False
@@ -75,11 +75,3 @@ class _Run:
         """Of the requests that ended in between."""
         within = (one for one in self._asked if began <= one[2] <= ended)
         return [read_answer(number, reply.status, self._course.stream, reply.parts, sent) for number, sent, _, reply in within]
-
-
-def _request(course: Course, body: bytes) -> bytes:
-    head = (
-        f"POST /v1/chat/completions HTTP/1.1\r\nHost: {course.host}:{course.port}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode("ascii") + body

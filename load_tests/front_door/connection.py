@@ -29,16 +29,15 @@ class Connection(asyncio.Protocol):
         self._reply = Reply()
         self._ended: asyncio.Future[None] | None = None
 
-    async def ask(self, request: bytes) -> Reply:
-        """Raises OSError: nobody answers there."""
+    async def ask(self, request: bytes, reply: Reply) -> None:
+        """Returns when the answer has ended. Raises OSError: nobody answers there."""
         loop = asyncio.get_running_loop()
         if self._transport is None:
             await loop.create_connection(lambda: self, *self._address)
         assert self._transport is not None
-        self._reply, self._ended = Reply(), loop.create_future()
+        self._reply, self._ended = reply, loop.create_future()
         self._transport.write(request)
         await self._ended
-        return self._reply
 
     def close(self) -> None:
         if self._transport is not None:
@@ -69,3 +68,12 @@ class Connection(asyncio.Protocol):
     def _end(self) -> None:
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(None)
+
+
+def request(host: str, port: int, body: bytes) -> bytes:
+    """A chat, as it goes over the wire."""
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}:{port}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode("ascii") + body

@@ -27,7 +27,7 @@ def read_answer(body: int, status: int, stream: bool, parts: Sequence[Part], sen
     if status != OK:
         text = b"".join(part.content for part in parts).decode(errors="replace")
         return Answer(body, status, text, "", 0, None, ended_s - sent_s)
-    pieces, finish = (_streamed if stream else _whole)(parts)
+    pieces, finish = (read_pieces if stream else _whole)(parts)
     first_s = pieces[0][0] - sent_s if stream and pieces else None
     return Answer(body, status, "".join(text for _, text in pieces), finish, len(pieces), first_s, ended_s - sent_s)
 
@@ -46,7 +46,7 @@ def events(parts: Iterable[Part]) -> Iterator[tuple[float, bytes]]:
 Pieces = list[tuple[float, str]]
 
 
-def _streamed(parts: Sequence[Part]) -> tuple[Pieces, str]:
+def read_pieces(parts: Sequence[Part]) -> tuple[Pieces, str]:
     """The pieces of text with their times, and the reason of the end; an event that is an error ends the answer as `error`."""
     pieces: Pieces = []
     finish = ""

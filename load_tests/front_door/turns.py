@@ -9,8 +9,8 @@ from typing import Any
 
 from load_tests.front_door.client_process import ClientProcess
 from load_tests.front_door.figures import OK, STREAM, Cell
-from load_tests.front_door.messages import Answer, Course, WindowEnded
-from load_tests.front_door.processor_time import between
+from load_tests.front_door.messages import Answer, Course
+from load_tests.front_door.meter import Meter
 from load_tests.front_door.servers import HOST, Server, running
 from load_tests.front_door.workloads import Workload
 
@@ -44,40 +44,23 @@ def measured(plan: Plan, client: ClientProcess, said: Callable[[str], None]) -> 
             with running(side, plan.settings) as server:
                 _warm_up(plan, side, server, client)
                 for workload, clients, way in product(plan.workloads, plan.clients, plan.ways):
-                    yield _Measure(server, client).run(turn, side, workload, clients, way, plan.seconds)
+                    yield _cell(server, client, turn, side, workload, clients, way, plan.seconds)
 
 
 def _warm_up(plan: Plan, side: str, server: Server, client: ClientProcess) -> None:
     """Every question once, so that every grammar is compiled and every kernel has run."""
     for workload in plan.workloads:
         course = Course(HOST, server.port, workload.encoded(side, stream=True), WARMING, stream=True, seconds=None)
-        client.run(course, lambda: None, lambda _: None)
+        client.answers(course, lambda: None, lambda _: None)
 
 
-class _Measure:
-    """One cell."""
-
-    def __init__(self, server: Server, client: ClientProcess) -> None:
-        self._server = server
-        self._client = client
-        self._before: dict[str, float] = {}
-        self._after: dict[str, float] = {}
-        self._window = WindowEnded(0.0, 0.0)
-
-    def run(self, turn: int, side: str, workload: Workload, clients: int, way: str, seconds: float) -> Cell:
-        stream = way == STREAM
-        course = Course(HOST, self._server.port, workload.encoded(side, stream=stream), clients, stream, seconds)
-        answers = self._client.run(course, self._began, self._ended)
-        used = between(self._before, self._after)
-        wrong = sum(not _is_right(workload, answer) for answer in answers)
-        return Cell(turn, side, workload.name, clients, way, self._window.seconds, answers, used, self._window.client_s, wrong)
-
-    def _began(self) -> None:
-        self._before = self._server.processor_time.read()
-
-    def _ended(self, window: WindowEnded) -> None:
-        self._after = self._server.processor_time.read()
-        self._window = window
+def _cell(server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, clients: int, way: str, seconds: float) -> Cell:
+    stream, meter = way == STREAM, Meter(server.processor_time)
+    course = Course(HOST, server.port, workload.encoded(side, stream=stream), clients, stream, seconds)
+    answers = client.answers(course, meter.began, meter.ended)
+    wrong = sum(not _is_right(workload, answer) for answer in answers)
+    window = meter.window
+    return Cell(turn, side, workload.name, clients, way, window.seconds, answers, meter.used, window.client_s, wrong)
 
 
 def _is_right(workload: Workload, answer: Answer) -> bool:
