@@ -27,9 +27,9 @@ HEALTH_PERIOD_S = 2.0
 HEALTH_TIMEOUT_S = 30.0
 
 
-def build(args: Mapping[str, Any] | Settings) -> serve.Application:
+def build(args: Mapping[str, Any] | Settings, model: type[ModelDeployment] = ModelDeployment) -> serve.Application:
     """The application for settings that are given whole, as a mapping (`args` in a Serve configuration file), or in a file that
-    `{"config": PATH}` names.
+    `{"config": PATH}` names. `model` is the class of the model replicas.
 
     Raises:
         SettingsError: a setting is unknown or wrong, or a grammar in the settings is enforced by no backend.
@@ -37,7 +37,7 @@ def build(args: Mapping[str, Any] | Settings) -> serve.Application:
     settings = _settings(args)
     settings_grammars(settings)
     compilers = _handle(compile_pool(settings))
-    return _ingress(settings, compilers, _models(settings, compilers))
+    return _ingress(settings, compilers, _models(settings, compilers, model))
 
 
 def _settings(args: Mapping[str, Any] | Settings) -> Settings:
@@ -73,7 +73,7 @@ def _scale(grammar: GrammarSettings) -> dict[str, Any]:
     return {"autoscaling_config": {"min_replicas": least, "max_replicas": most, "target_ongoing_requests": 2 * grammar.compile_workers}}
 
 
-def _models(settings: Settings, compilers: DeploymentHandle[Any]) -> DeploymentHandle[Any]:
+def _models(settings: Settings, compilers: DeploymentHandle[Any], replica: type[ModelDeployment]) -> DeploymentHandle[Any]:
     model = settings.model
     placement = place(model)
     deployment = serve.deployment(
@@ -89,7 +89,7 @@ def _models(settings: Settings, compilers: DeploymentHandle[Any]) -> DeploymentH
         health_check_timeout_s=HEALTH_TIMEOUT_S,
         graceful_shutdown_timeout_s=30,
     )
-    return _handle(deployment(ModelDeployment).bind(settings, compilers))
+    return _handle(deployment(replica).bind(settings, compilers))
 
 
 def _router(settings: Settings) -> RequestRouterConfig:

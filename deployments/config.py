@@ -110,6 +110,9 @@ class HttpSettings(_Section):
     max_body_mib: float = Field(4.0, gt=0)
     max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time")
     num_replicas: int = Field(1, ge=1)
+    metrics: Literal["own", "all"] = Field(
+        "own", description="what /metrics shows: what the service counts; or vLLM's and Ray Serve's too, with addresses and process ids"
+    )
 
 
 class Settings(_Section):

@@ -59,7 +59,7 @@ class IngressDeployment:
             self._gateway,
             self._registry,
             health_reader(settings, application),
-            MetricsPage(),
+            MetricsPage(everything=settings.http.metrics == "all"),
             RequestMetrics(),
             served_name=settings.model.served_name,
             api_keys=ApiKeys(key.get_secret_value() for key in settings.http.api_keys),

@@ -25,6 +25,7 @@ from deployments.local.redis_server import RedisServer
 
 if TYPE_CHECKING:
     from deployments.local.own_ray import OwnRay
+    from deployments.local.rollout import Builder
 
 # Ray opens UNIX sockets below its folder, and their paths must stay under 108 bytes.
 LONGEST_TEMPORARY_FOLDER = 24
@@ -39,8 +40,12 @@ class LocalCluster:
     Signals must not raise while it stops. Use it in the main thread: Ray and Redis die with the thread that started them.
     """
 
-    def __init__(self, settings: Settings, progress: Progress, after_ray: Callable[[], None] = lambda: None) -> None:
-        """`after_ray` is called once Ray is up, to take signal handlers back from it."""
+    def __init__(
+        self, settings: Settings, progress: Progress, after_ray: Callable[[], None] = lambda: None, builder: Builder | None = None
+    ) -> None:
+        """`after_ray` is called once Ray is up, to take signal handlers back from it. `builder` makes another application of the settings
+        than `deployments.app.build`."""
+        self._builder = builder
         self._settings = settings
         self._progress = progress
         self._after_ray = after_ray
@@ -67,6 +72,7 @@ class LocalCluster:
         if own_redis:
             self._start_redis(folder)
         # Ray reads the environment when it is imported.
+        from deployments.app import build
         from deployments.local.own_ray import OwnRay
         from deployments.local.rollout import roll_out
 
@@ -76,7 +82,7 @@ class LocalCluster:
         with self._progress.step("starting Ray"):
             ray.start()
             self._after_ray()
-        roll_out(self._settings, self._progress, ray.logs)
+        roll_out(self._settings, self._progress, ray.logs, self._builder or build)
 
     def stop(self) -> None:
         """Returns when no process, port, shared memory or folder of the service is left."""

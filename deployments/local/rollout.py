@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,17 @@ from deployments.local.progress import Progress
 from deployments.local.replica_logs import last_lines
 from deployments.names import APPLICATION
 
+Builder = Callable[[Settings], serve.Application]
 
-def roll_out(settings: Settings, progress: Progress, logs: Path | None) -> None:
+
+def roll_out(settings: Settings, progress: Progress, logs: Path | None, builder: Builder = build) -> None:
     """Returns when every replica is ready. `logs` is Ray's log folder where it is on this machine.
 
     Raises:
         StartError: a deployment failed; the last lines of its log have been shown.
     """
     logging.getLogger("ray.serve").setLevel(logging.ERROR)  # it reports on stderr what the progress line shows
-    application = build(settings)
+    application = builder(settings)
     with progress.step("starting the application", deployments_in_words):
         serve.start(proxy_location="Disabled")  # the ingresses listen themselves
         try:

@@ -1,12 +1,14 @@
 """One Prometheus page for the whole cluster.
 
 The Ray agents of the nodes (Ray 2.60) are what a Prometheus server scrapes on a cluster; this page merges theirs and keeps what is
-about serving.
+about serving. Anybody who reaches the service can read it, so that by default it tells of nothing but what the service counts itself, and
+not on which nodes and in which processes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Iterable
 
 import httpx
@@ -15,21 +17,27 @@ from prometheus_client.core import Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 
-KEPT = ("ray_maskcast_", "ray_vllm_", "ray_serve_")
+OWN = ("ray_maskcast_",)
+ALL = (*OWN, "ray_vllm_", "ray_serve_")
+PROCESS = "process"
+"""The label that tells processes apart where they are not named."""
 
 
 class MetricsPage:
-    """Reads the agents' pages anew each time; a node that does not answer within `timeout_s` is left out."""
+    """Reads the agents' pages anew each time; a node that does not answer within `timeout_s` is left out. `everything`: vLLM's and Ray
+    Serve's metrics as well, and all labels."""
 
-    def __init__(self, timeout_s: float = 2.0) -> None:
+    def __init__(self, *, everything: bool = False, timeout_s: float = 2.0) -> None:
+        self._everything = everything
         self._timeout_s = timeout_s
 
     async def read(self) -> bytes:
         addresses = await asyncio.to_thread(_agents)
         async with httpx.AsyncClient(timeout=self._timeout_s, trust_env=False) as client:
             pages = await asyncio.gather(*(_page(client, address) for address in addresses))
-        return generate_latest(_Fixed(merged(pages)))
+        return generate_latest(_Fixed(merged(pages, everything=self._everything)))
 
 
 class _Fixed(Collector):
@@ -40,17 +48,27 @@ class _Fixed(Collector):
         return self._families
 
 
-def merged(pages: Iterable[str]) -> list[Metric]:
+def merged(pages: Iterable[str], *, everything: bool) -> list[Metric]:
     """The kept families of all pages, each once, without Ray's prefix on our own names."""
     families: dict[str, Metric] = {}
     for page in pages:
         for family in text_string_to_metric_families(page):
-            if not family.name.startswith(KEPT):
+            if not family.name.startswith(ALL if everything else OWN):
                 continue
             name = family.name.removeprefix("ray_")
             kept = families.setdefault(name, Metric(name, family.documentation, family.type))
-            kept.samples += [sample._replace(name=sample.name.removeprefix("ray_")) for sample in family.samples]
+            named = (sample._replace(name=sample.name.removeprefix("ray_")) for sample in family.samples)
+            kept.samples += named if everything else map(_unplaced, named)
     return list(families.values())
+
+
+def _unplaced(sample: Sample) -> Sample:
+    """With one label in place of Ray's, which are written like `WorkerId` and name addresses and processes. Processes stay apart: summed,
+    counters would fall when one of them ends."""
+    ours = {name: value for name, value in sample.labels.items() if name.islower()}
+    rays = sorted((name, value) for name, value in sample.labels.items() if name not in ours)
+    digest = hashlib.blake2b(repr(rays).encode(), digest_size=6).hexdigest()
+    return sample._replace(labels={**ours, PROCESS: digest})
 
 
 def _agents() -> list[str]:

@@ -42,6 +42,14 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """One request as a user puts it: what the user says, and the constraint of the answer."""
+
+    content: str
+    spec: GrammarSpec
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """As many asks as the largest batch that it is for; an answer ends after `max_tokens` at the latest."""
 
@@ -50,11 +58,16 @@ class Task:
     max_tokens: int
 
 
+def make_questions(name: str, count: int, tokenizer: PreTrainedTokenizerBase) -> tuple[list[Question], int]:
+    """`count` questions of one of TASKS without tools, those of `make_task`, and its most tokens of an answer. Raises UnknownTask."""
+    maker = _maker(name)
+    pairs = islice(maker.make(tokenizer), min(count, maker.largest))
+    return [Question(str(messages["content"]), spec) for messages, spec in pairs], maker.max_tokens
+
+
 def make_task(name: str, count: int, tokenizer: PreTrainedTokenizerBase) -> Task:
     """`count` asks of one of TASKS, the same ones at every call. Raises UnknownTask."""
-    if name not in _MAKERS:
-        raise UnknownTask(f"there is no task {name!r}; there are {', '.join(_MAKERS)}")
-    maker = _MAKERS[name]
+    maker = _maker(name)
     pairs = islice(maker.make(tokenizer), min(count, maker.largest))
     return Task(name, tuple(Ask(tuple(_encoded(messages, tokenizer)), spec) for messages, spec in pairs), maker.max_tokens)
 
@@ -185,3 +198,9 @@ _MAKERS = {
     TOOLS: _Maker(_tool_calls, 128),
     FREE: _Maker(_free, FREE_TOKENS),
 }
+
+
+def _maker(name: str) -> _Maker:
+    if name not in _MAKERS:
+        raise UnknownTask(f"there is no task {name!r}; there are {', '.join(_MAKERS)}")
+    return _MAKERS[name]

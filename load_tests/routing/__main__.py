@@ -22,7 +22,7 @@ from load_tests.reporting.running_service import ONE_THREAD, PACKAGES, running_s
 from load_tests.routing import traffic
 from load_tests.routing.clients import ask_all, compile_all
 from load_tests.routing.figures import HOT, POLICIES, POPULAR, row, targets
-from load_tests.routing.page import settled_page
+from load_tests.routing.page import ALL_METRICS, settled_page
 
 SEATS = 64
 """Fewer than requests at a time: only what waits can be put together."""
@@ -57,7 +57,7 @@ def _turn(
     turn: int, policy: str, replicas: int, clients: int, phases: dict[str, list[traffic.Body]], heard: Callable[[Row], None]
 ) -> Iterator[Row]:
     model = {"num_replicas": replicas, "max_num_seqs": SEATS, "count_mask_rows": True, "cpu_kv_cache_gib": 0.25}
-    settings: dict[str, Any] = {"model": model, "router": {"policy": policy}}
+    settings: dict[str, Any] = {"model": model, "router": {"policy": policy}, "http": ALL_METRICS}
     with environment({}, ONE_THREAD), running_service(settings) as url:
         warm_up: traffic.Body = {"messages": [{"role": "user", "content": "Say something."}], "max_tokens": 8}
         asyncio.run(ask_all(url, [warm_up] * WARM_UP, WARM_UP // 4))

@@ -28,7 +28,7 @@ from load_tests.reporting.running_service import ONE_THREAD, PACKAGES, running_s
 from load_tests.routing import traffic
 from load_tests.routing.callers import Call, back_s, calling
 from load_tests.routing.clients import compile_all
-from load_tests.routing.page import Page, ReplicaFigures, page_of, settled_page
+from load_tests.routing.page import ALL_METRICS, Page, ReplicaFigures, page_of, settled_page
 
 REPLICA = f"ServeReplica:{APPLICATION}:{MODEL}"
 GRAMMARS, MAX_TOKENS = 24, 24
@@ -94,7 +94,7 @@ def row(event: str, clients: int, calls: Sequence[Call], back: float | None, bef
 def _events(replicas: int) -> Iterator[Row]:
     model: dict[str, Any] = {"num_replicas": replicas, "cpu_kv_cache_gib": 0.25}
     bodies = traffic.each(GRAMMARS, MAX_TOKENS)
-    with environment({}, ONE_THREAD), running_service({"model": model}) as url:
+    with environment({}, ONE_THREAD), running_service({"model": model, "http": ALL_METRICS}) as url:
         asyncio.run(compile_all(url, traffic.schemas()[:GRAMMARS]))
         with calling(url, bodies, FEW) as calls:
             _round_s(calls)

@@ -12,6 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from load_tests.errors import NeverSteady
 
 LOOK_S, STEADY_S, PATIENCE_S = 1.0, 12.0, 90.0
+ALL_METRICS = {"metrics": "all"}
+"""The settings of HTTP with which the page tells of vLLM too."""
 _ENGINE = "maskcast_engine_"
 _ANSWERED, _SECONDS = "vllm_e2e_request_latency_seconds_count", "vllm_e2e_request_latency_seconds_sum"
 

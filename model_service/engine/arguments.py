@@ -30,12 +30,17 @@ def parse_arguments(settings: EngineSettings, channel: str, figures: MemoryAddre
     return arguments
 
 
+def stock_flags(settings: EngineSettings) -> list[str]:
+    """The command line of vLLM's own server that makes the same engine but for what Maskcast plugs into it."""
+    return _flags(_shared(settings))
+
+
 class _Parser(FlexibleArgumentParser):
     def error(self, message: str) -> Any:
         raise ValueError(message)
 
 
-def _values(settings: EngineSettings, channel: str, figures: MemoryAddress | None) -> dict[str, Any]:
+def _shared(settings: EngineSettings) -> dict[str, Any]:
     named = {
         "model": settings.model,
         "served_model_name": [settings.served_name],
@@ -51,6 +56,10 @@ def _values(settings: EngineSettings, channel: str, figures: MemoryAddress | Non
         "structured_outputs_config": {"backend": "xgrammar"},
     }
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
+    return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args}
+
+
+def _values(settings: EngineSettings, channel: str, figures: MemoryAddress | None) -> dict[str, Any]:
     scheduler = MaskcastScheduler if settings.jumps or not settings.on_gpu else MaskcastAsyncScheduler
     options = _options(settings, channel, figures)
     ours: dict[str, Any] = {"scheduler_cls": _path(scheduler), "additional_config": options.additional_config()}
@@ -58,7 +67,7 @@ def _values(settings: EngineSettings, channel: str, figures: MemoryAddress | Non
         ours["worker_cls"] = _path(MaskcastWorker if settings.on_gpu else MaskcastCPUWorker)
     if settings.jumps:
         ours["async_scheduling"] = False
-    return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args, **ours}
+    return {**_shared(settings), **ours}
 
 
 def _options(settings: EngineSettings, channel: str, figures: MemoryAddress | None) -> CoreOptions:

@@ -27,6 +27,7 @@ def test_metrics_tell_of_requests_grammars_and_the_engine(service: Service) -> N
         return httpx.get(f"{service.url}/metrics", timeout=30).text
 
     # Processes report every ten seconds.
-    wanted = ("maskcast_requests_total", "maskcast_grammar_events_total", "vllm")
+    wanted = ("maskcast_requests_total", "maskcast_grammar_events_total", "maskcast_engine_steps_total")
     wait_for(lambda: all(name in page() for name in wanted), 60, "the metrics")
+    assert not [label for label in ("NodeAddress", "WorkerId", "vllm", "127.0.0.1") if label in page()]
     wait_for(lambda: service.events("compiler").get("compiled", 0) >= 1, 60, "the compile to be counted")

@@ -1,0 +1,77 @@
+"""Clients in a closed loop: each asks, reads the answer to its end, and asks again, on a connection of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+
+from load_tests.front_door.connection import Connection, Reply, request
+from load_tests.front_door.events import read_answer
+from load_tests.front_door.messages import Answer, Answered, Course, Report, WindowBegan, WindowEnded
+
+_Asked = tuple[int, float, float, Reply]
+"""The body's number, when it was sent, when its answer had come, and the answer."""
+
+
+async def run_course(course: Course, tell: Callable[[Report], None]) -> None:
+    """Tells the window's begin and end, and then the answers; what is not over at the window's end is awaited and does not count."""
+    run = _Run(course)
+    if course.seconds is None:
+        await run.once()
+        return tell(Answered(run.answers(0.0, time.perf_counter())))
+    clients = [asyncio.create_task(run.client()) for _ in range(course.clients)]
+    await asyncio.wait([asyncio.create_task(run.all_answered.wait()), *clients], return_when=asyncio.FIRST_COMPLETED)
+    tell(WindowBegan())
+    began, used = time.perf_counter(), time.process_time()
+    await asyncio.sleep(course.seconds)
+    ended = time.perf_counter()
+    tell(WindowEnded(ended - began, time.process_time() - used))
+    run.over = True
+    await asyncio.gather(*clients)
+    return tell(Answered(run.answers(began, ended)))
+
+
+class _Run:
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._requests = [request(course.host, course.port, body) for body in course.bodies]
+        self._asked: list[_Asked] = []
+        self._waiting = course.clients
+        self.all_answered = asyncio.Event()
+        self.over = False
+        self._numbers = count()
+
+    async def client(self) -> None:
+        """Until it is over."""
+        await self._ask_all((number % len(self._requests) for number in self._numbers), loop=True)
+
+    async def once(self) -> None:
+        """Each body."""
+        left = iter(range(len(self._requests)))
+        await asyncio.gather(*(self._ask_all(left, loop=False) for _ in range(self._course.clients)))
+
+    async def _ask_all(self, numbers: Iterator[int], *, loop: bool) -> None:
+        connection = Connection(self._course.host, self._course.port)
+        first = True
+        for number in numbers:
+            if loop and self.over:
+                break
+            sent, reply = time.perf_counter(), Reply()
+            await connection.ask(self._requests[number], reply)
+            self._asked.append((number, sent, time.perf_counter(), reply))
+            if first:
+                first = False
+                self._answered_once()
+        connection.close()
+
+    def _answered_once(self) -> None:
+        self._waiting -= 1
+        if not self._waiting:
+            self.all_answered.set()
+
+    def answers(self, began: float, ended: float) -> Sequence[Answer]:
+        """Of the requests that ended in between."""
+        within = (one for one in self._asked if began <= one[2] <= ended)
+        return [read_answer(number, reply.status, self._course.stream, reply.parts, sent) for number, sent, _, reply in within]

@@ -1,0 +1,29 @@
+"""The application with model replicas whose engines have no model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ray import serve
+from ray.serve.handle import DeploymentHandle
+
+from deployments.app import build
+from deployments.builders import engine_settings
+from deployments.config import Settings
+from deployments.replicas.modelling import ModelDeployment
+from model_service.engine.environment import prepare_environment
+
+
+class EnginelessModel(ModelDeployment):
+    """A model replica of ours in all else."""
+
+    async def __init__(self, settings: Settings, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]  # Ray Serve awaits it
+        prepare_environment(engine_settings(settings))
+        from load_tests.front_door.core_stand_in import stand_in  # vLLM reads the environment when it is imported
+
+        stand_in()
+        await super().__init__(settings, compilers)  # type: ignore[misc]
+
+
+def engineless(settings: Settings) -> serve.Application:
+    return build(settings, EnginelessModel)
