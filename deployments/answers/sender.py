@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any
@@ -56,11 +57,23 @@ class AnswerSender:
         caller, loop = _Caller(), asyncio.get_running_loop()
         async with asyncio.timeout(CONNECT_S):
             if address.node == self._node:
-                await loop.create_unix_connection(lambda: caller.connection, f"\0{address.socket}")
+                await loop.create_unix_connection(lambda: caller.connection, sock=await _on_node(address.socket))
             else:
                 await loop.create_connection(lambda: caller.connection, address.host, address.port)
         caller.connection.say(Hello(address.token))
         return caller
+
+
+async def _on_node(name: str) -> socket.socket:
+    """A socket that is connected to an abstract name, which uvloop does not take for a path. Raises OSError."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(connection, f"\0{name}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _is_over(task: asyncio.Task[_Caller]) -> bool:
@@ -90,9 +103,9 @@ class _Caller:
         try:
             yield answer
         except asyncio.CancelledError:
-            if not self.is_lost or task.uncancel() > 0:
-                raise  # somebody else wants it to end
-            raise AnswerLost("the caller is gone") from None
+            if answer.is_lost and task.uncancel() == 0:
+                raise AnswerLost("the caller is gone") from None
+            raise  # somebody else has cancelled it
         finally:
             del self._answers[number]
 
@@ -104,12 +117,13 @@ class _Caller:
     def _lost(self) -> None:
         self.is_lost = True
         for answer in self._answers.values():
-            answer.task.cancel()
+            answer.lose()
 
 
 class _OutgoingAnswer:
     def __init__(self, number: int, connection: Connection[list[Read]], task: asyncio.Task[Any]) -> None:
-        self.task = task
+        self.is_lost = False
+        self._task = task
         self._number = number
         self._connection = connection
         self._on_the_way = 0
@@ -127,6 +141,11 @@ class _OutgoingAnswer:
 
     def end(self) -> None:
         self._connection.say(Ended(self._number))
+
+    def lose(self) -> None:
+        """Ends whatever waits to say something."""
+        self.is_lost = True
+        self._task.cancel()
 
     def read(self, characters: int) -> None:
         self._on_the_way -= characters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, cast
 
 from ray.serve.handle import DeploymentHandle, DeploymentResponse
 
@@ -31,7 +31,7 @@ class EngineCalls:
             AnswerLost, or what Ray Serve raises of a call.
         """
         with self._receiver.expect() as answer:
-            response = self._models.options(session_id=key).remote(call, answer.reply_to)
+            response = cast(DeploymentResponse[Any], self._models.options(session_id=key).remote(call, answer.reply_to))
             task = asyncio.create_task(_follow(response, answer))
             self._calls.add(task)  # the event loop alone would not keep it
             task.add_done_callback(self._calls.discard)
