@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from deployments.api.api_keys import ApiKeys
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
+from deployments.api.leaving import ClientLeft, while_connected
 from deployments.api.protocol import parse_body
 from deployments.errors import ApiError, translated
 from deployments.grammars.registry import GrammarRegistry
@@ -25,6 +26,8 @@ from model_service.messages import Endpoint, Head
 
 EVENT_STREAM = "text/event-stream"
 JSON = "application/json"
+CLIENT_CLOSED_REQUEST = 499
+"""Nobody sees it but the metrics."""
 
 
 class HttpIngress:
@@ -58,12 +61,17 @@ class HttpIngress:
         try:
             tenant = self._authorize(request)
             body = parse_body(await self._read(request))
-            items = self._gateway.answer(endpoint, body, tenant)
-            head = await anext(items)
+            async with while_connected(request):
+                return await self._answered(self._gateway.answer(endpoint, body, tenant), endpoint, started)
+        except ClientLeft:
+            response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
-            api_error = translated(error)
-            self._metrics.finished(endpoint, api_error.status, time.monotonic() - started)
-            return error_response(api_error)
+            response = error_response(translated(error))
+        self._metrics.finished(endpoint, response.status_code, time.monotonic() - started)
+        return response
+
+    async def _answered(self, items: AsyncGenerator[Head | str, None], endpoint: Endpoint, started: float) -> Response:
+        head = await anext(items)
         assert isinstance(head, Head)
         if head.stream:
             return StreamingResponse(self._counted(items, endpoint, head.status, started), media_type=EVENT_STREAM)

@@ -15,9 +15,11 @@ from ray import serve
 from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
+from deployments.answers.receiver import AnswerReceiver
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
 from deployments.api.deployment import open_grammar_registry, request_reader
+from deployments.api.engine_calls import EngineCalls
 from deployments.api.gateway import Gateway
 from deployments.app import SCHEMA, compile_pool
 from deployments.config import Settings, parse_settings
@@ -55,7 +57,10 @@ async def gateway(fates: Any, settings: Settings, compilers: DeploymentHandle[An
     pool = CompilePool(compilers)
     grammars = PreparedGrammars(pool, Limits(), await pool.fingerprint())
     registry, checker = open_grammar_registry(settings, pool, grammars), AnswerChecker(pool.judge, lambda event, number: None, 0, 2.0)
-    yield Gateway(request_reader(settings), grammars, registry, models, CallFacts(2048), checker)
+    receiver = AnswerReceiver(ray.get_runtime_context().get_node_id(), "127.0.0.1")
+    await receiver.start()
+    yield Gateway(request_reader(settings), grammars, registry, EngineCalls(models, receiver), CallFacts(2048), checker)
+    await receiver.close()
     await asyncio.to_thread(serve.delete, "model")
 
 

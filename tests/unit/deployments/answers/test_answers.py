@@ -18,7 +18,6 @@ from deployments.errors import AnswerLost
 from model_service.messages import Failure, Head
 from model_service.wire import packed
 
-
 HERE, ELSEWHERE = "this node", "another node"
 
 
