@@ -23,6 +23,13 @@ SCHEMA = "router.request_router.SchemaRouter"
 REPORT_PERIOD_S = 1.0
 STEP_TOKENS = 2048
 """What an engine of vLLM 0.32 computes in one step where nothing else is set."""
+# Of the processes on a request's way: Ray Serve on the same event loop as what it serves, and gRPC between them. Measured at the port, a
+# tenth more requests a second.
+LEAN = {
+    "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
+    "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
+    "RAY_SERVE_USE_GRPC_BY_DEFAULT": "1",
+}
 HEALTH_PERIOD_S = 2.0
 HEALTH_TIMEOUT_S = 30.0
 
@@ -79,7 +86,7 @@ def _models(settings: Settings, compilers: DeploymentHandle[Any], replica: type[
     deployment = serve.deployment(
         name=MODEL,
         num_replicas=model.num_replicas,
-        ray_actor_options=placement.actor,
+        ray_actor_options={**placement.actor, "runtime_env": {"env_vars": LEAN}},
         request_router_config=_router(settings),
         placement_group_bundles=placement.bundles,
         placement_group_strategy="PACK",
@@ -111,7 +118,7 @@ def _ingress(settings: Settings, compilers: DeploymentHandle[Any], models: Deplo
     deployment = serve.deployment(
         name=INGRESS,
         num_replicas=settings.http.num_replicas,
-        ray_actor_options={"num_cpus": 0},
+        ray_actor_options={"num_cpus": 0, "runtime_env": {"env_vars": LEAN}},
         max_ongoing_requests=settings.http.max_ongoing_requests,
     )
     return deployment(IngressDeployment).bind(settings, APPLICATION, compilers, models)

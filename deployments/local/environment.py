@@ -20,9 +20,6 @@ def defaults(settings: Settings, home: Path) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_DEDUP_LOGS": "1",
-        # gRPC between deployments, and no threads of Serve's own beside the event loops of the replicas.
-        "RAY_SERVE_THROUGHPUT_OPTIMIZED": "1",
-        "RAY_SERVE_ENABLE_DIRECT_INGRESS": "0",  # which that would turn on: the ingresses listen themselves
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # Ray's future default; without it every start warns about the change
         "TOKENIZERS_PARALLELISM": "false",
         "VLLM_NO_USAGE_STATS": "1",

@@ -28,16 +28,28 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
         # no masks but whole rows.
         wanted["VLLM_USE_V2_MODEL_RUNNER"] = "0"
     if not settings.on_gpu:
-        # vLLM's own choice is one NUMA node a worker, which small machines do not have.
         if settings.eager:
             # A few helpers are compiled all the same, at the first request that needs them: half a minute for nothing.
             wanted["TORCHDYNAMO_DISABLE"] = "1"
-        wanted["VLLM_CPU_OMP_THREADS_BIND"] = bind_threads(sorted(os.sched_getaffinity(0)), settings.tensor_parallel_size)
+        wanted.update(_threads(sorted(os.sched_getaffinity(0)), settings.tensor_parallel_size, settings.is_alone))
     return wanted
 
 
+def _threads(cpus: Sequence[int], workers: int, is_alone: bool) -> dict[str, str]:
+    """vLLM's own choice is one NUMA node a worker, which small machines do not have."""
+    if is_alone:
+        return {"VLLM_CPU_OMP_THREADS_BIND": bind_threads(cpus, workers)}
+    # Engines that are bound to the same CPUs wait for each other.
+    return {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(max(1, (len(cpus) - 1) // workers))}
+
+
 def bind_threads(cpus: Sequence[int], workers: int) -> str:
-    """vLLM's notation for a fair split of the CPUs: `0,1|2,3`; with fewer CPUs than workers some share one."""
+    """vLLM's notation for a fair split of the CPUs: `1|2,3`; with fewer CPUs than workers some share one.
+
+    The first CPU is left to all other processes, where there are more than workers: threads spin while they wait for each other, and one
+    that shares its CPU keeps the others waiting. Measured at the port on two cores, one thread instead of two is 1.8 times as fast.
+    """
+    cpus = cpus[1:] if len(cpus) > workers else cpus
     if len(cpus) < workers:
         return "|".join(str(cpus[rank % len(cpus)]) for rank in range(workers))
     share, extra = divmod(len(cpus), workers)

@@ -8,9 +8,9 @@ from model_service.settings import EngineSettings
 
 @pytest.mark.parametrize(
     ("cpus", "workers", "expected"),
-    [([0, 1], 1, "0,1"), ([0, 1], 2, "0|1"), ([0, 1, 2], 2, "0,1|2"), ([5], 2, "5|5"), ([0, 1, 2, 3], 4, "0|1|2|3")],
+    [([0, 1], 1, "1"), ([0, 1], 2, "0|1"), ([0, 1, 2], 2, "1|2"), ([0, 1, 2, 3], 2, "1,2|3"), ([5], 2, "5|5"), ([0, 1, 2], 3, "0|1|2")],
 )
-def test_cpus_are_split_fairly(cpus: list[int], workers: int, expected: str) -> None:
+def test_cpus_are_split_fairly_and_one_is_left_free_where_it_can_be(cpus: list[int], workers: int, expected: str) -> None:
     assert bind_threads(cpus, workers) == expected
 
 
@@ -25,6 +25,13 @@ def test_threads_are_bound_on_a_cpu_only() -> None:
     environment: dict[str, str] = {}
     prepare_environment(EngineSettings("m", "m", on_gpu=True), environment)
     assert "VLLM_CPU_OMP_THREADS_BIND" not in environment
+
+
+def test_engines_that_share_a_machine_are_not_bound_to_the_same_cpus() -> None:
+    environment: dict[str, str] = {}
+    prepare_environment(EngineSettings("m", "m", is_alone=False), environment)
+    assert environment["VLLM_CPU_OMP_THREADS_BIND"] == "nobind"
+    assert int(environment["OMP_NUM_THREADS"]) >= 1
 
 
 def test_an_engine_that_jumps_runs_on_the_first_model_runner() -> None:
