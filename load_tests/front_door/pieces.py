@@ -46,8 +46,8 @@ def targets(rows: Sequence[Row]) -> list[Target]:
     ]
 
 
-def row(run: int, came: PiecesCame, window: WindowEnded, used: Mapping[str, float]) -> Row:
-    """`processor_share` of one processor, by part."""
+def row(run: int, came: PiecesCame, window: WindowEnded, used: Mapping[str, float], foreign_s: float) -> Row:
+    """Shares are those of one processor, `processor_share` by part."""
     return {
         "run": run,
         "seconds": round(window.seconds, 3),
@@ -57,6 +57,7 @@ def row(run: int, came: PiecesCame, window: WindowEnded, used: Mapping[str, floa
         "gap_p99_ms": None if came.gap_p99_s is None else round(came.gap_p99_s * 1000, 1),
         "processor_share": {part: round(seconds / window.seconds, 3) for part, seconds in sorted(used.items())},
         "client_share": round(window.client_s / window.seconds, 3),
+        "foreign_share": round(foreign_s / window.seconds, 3),
     }
 
 
@@ -83,7 +84,7 @@ def main(
             for run in range(runs):
                 meter = Meter(processor_time)
                 came = client.pieces(course, meter.began, meter.ended)
-                rows.append(row(run, came, meter.window, meter.used))
+                rows.append(row(run, came, meter.window, meter.used, meter.foreign_s))
                 progress.say(str(rows[-1]))
                 progress.show("runs", run + 1, runs)
     report = BenchReport.here(

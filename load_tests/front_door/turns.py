@@ -60,7 +60,7 @@ def _cell(server: Server, client: ClientProcess, turn: int, side: str, workload:
     answers = client.answers(course, meter.began, meter.ended)
     wrong = sum(not _is_right(workload, answer) for answer in answers)
     window = meter.window
-    return Cell(turn, side, workload.name, clients, way, window.seconds, answers, meter.used, window.client_s, wrong)
+    return Cell(turn, side, workload.name, clients, way, window.seconds, answers, meter.used, window.client_s, meter.foreign_s, wrong)
 
 
 def _is_right(workload: Workload, answer: Answer) -> bool:

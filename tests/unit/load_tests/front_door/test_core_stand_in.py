@@ -8,12 +8,12 @@ from vllm.v1.engine import EngineCoreRequest, FinishReason
 from load_tests.front_door.core_stand_in import CoreStandIn
 
 
-def request(name: str, tokens: int) -> EngineCoreRequest:
+def request(name: str, tokens: int, logprobs: int | None = None) -> EngineCoreRequest:
     return EngineCoreRequest(
         request_id=name,
         prompt_token_ids=[1],
         mm_features=None,
-        sampling_params=SamplingParams(max_tokens=tokens),
+        sampling_params=SamplingParams(max_tokens=tokens, logprobs=logprobs),
         pooling_params=None,
         arrival_time=0.0,
         lora_request=None,
@@ -40,3 +40,11 @@ async def test_a_request_that_is_gone_gets_none() -> None:
     await core.add_request_async(request("here", 9))
     await core.abort_requests_async(["gone", "never there"])
     assert [one.request_id for one in (await core.get_output_async()).outputs] == ["here"]
+
+
+async def test_probabilities_are_told_to_who_asks() -> None:
+    core = CoreStandIn(token=7, steps_per_s=1000)
+    await core.add_request_async(request("told", 9, logprobs=1))
+    (output,) = (await core.get_output_async()).outputs
+    assert output.new_logprobs is not None
+    assert output.new_logprobs.logprob_token_ids.tolist() == [[7, 7]]

@@ -28,13 +28,13 @@ def test_an_answer_that_is_a_refusal_has_failed() -> None:
 
 
 def test_a_row_says_what_each_second_had() -> None:
-    found = row(0, PiecesCame(100, 150, 0, 0.02), WindowEnded(2.0, 0.5), {"ingress": 1.0})
+    found = row(0, PiecesCame(100, 150, 0, 0.02), WindowEnded(2.0, 0.5), {"ingress": 1.0}, 0.5)
     assert (found["pieces_per_s"], found["tokens_per_s"], found["gap_p99_ms"]) == (50, 75, 20)
     assert (found["processor_share"], found["client_share"]) == ({"ingress": 0.5}, 0.25)
 
 
 def test_the_median_of_the_runs_is_held_against_what_was_before() -> None:
-    rows = [row(run, PiecesCame(pieces, pieces, 0, None), WindowEnded(1.0, 0.0), {}) for run, pieces in enumerate((1, 90_000, 80_000))]
+    rows = [row(run, PiecesCame(pieces, pieces, 0, None), WindowEnded(1.0, 0.0), {}, 0.5) for run, pieces in enumerate((1, 90_000, 80_000))]
     first, second = targets(rows)
     assert (first.value, first.target, first.holds) == (80_000, f"at least {TIMES * BEFORE:g}", True)
     assert second.holds
