@@ -22,7 +22,7 @@ class EnginelessModel(ModelDeployment):
         from load_tests.front_door.core_stand_in import stand_in  # vLLM reads the environment when it is imported
 
         stand_in()
-        await super().__init__(settings, compilers)  # type: ignore[misc]
+        await super().__init__(settings, compilers)
 
 
 def engineless(settings: Settings) -> serve.Application:

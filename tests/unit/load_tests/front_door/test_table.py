@@ -11,8 +11,6 @@ def test_a_line_has_both_sides() -> None:
     cells = [
         Cell(0, side, NONE, 8, STREAM, seconds, answers, {"ingress": 0.1}, 0.1, 0.5, 0) for side, seconds in ((STOCK, 1.0), (OURS, 2.0))
     ]
-        Cell(0, side, NONE, 8, STREAM, seconds, answers, {"ingress": 0.1}, 0.1, 0.5, 0) for side, seconds in ((STOCK, 1.0), (OURS, 2.0))
-    ]
     (line,) = lines([cell.row() for cell in cells])
     assert line == ["none", "stream", "8", "4.0 : 2.0", "0.50 ×", "250 : 250", "500 : 500", "500 : 500", "25.0 : 25.0"]
     assert len(line) == len(HEADINGS)
