@@ -20,7 +20,7 @@ from deployments.commands.progress import CaseProgress
 from deployments.config import parse_settings
 from deployments.reporting.report import BenchReport, Row
 from load_tests.errors import UnknownTask
-from load_tests.front_door.client_process import client_process
+from load_tests.front_door.clients.process import client_process
 from load_tests.front_door.figures import SIDES, WAYS, WORKLOADS, targets
 from load_tests.front_door.turns import Plan, measured
 from load_tests.front_door.workloads import make_workload

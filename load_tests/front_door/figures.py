@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from deployments.reporting.quantiles import median, quantile, ratio
 from deployments.reporting.report import Row, Target
-from load_tests.front_door.messages import Answer
+from load_tests.front_door.clients.messages import Answer
 from load_tests.front_door.processor_time import in_front
 from load_tests.jump_forward.figures import CHARACTER, EXTRACTION, FREE
 

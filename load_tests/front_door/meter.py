@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from load_tests.front_door.messages import WindowEnded
+from load_tests.front_door.clients.messages import WindowEnded
 from load_tests.front_door.processor_time import ProcessorTime, between, machine_s
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from load_tests.front_door.client_process import ClientProcess
+from load_tests.front_door.clients.messages import Answer, Course
+from load_tests.front_door.clients.process import ClientProcess
 from load_tests.front_door.figures import OK, STREAM, Cell
-from load_tests.front_door.messages import Answer, Course
 from load_tests.front_door.meter import Meter
 from load_tests.front_door.servers import HOST, Server, running
 from load_tests.front_door.workloads import Workload

@@ -33,21 +33,6 @@ class Figure:
 
 
 HEADLINE = (
-    Figure(
-        "front_door",
-        "extraction, 32 streaming clients: requests a second, ours / stock",
-        "at the HTTP port, short fields from a text, 32 clients: requests per second, ours / vLLM's own server",
-    ),
-    Figure(
-        "front_door",
-        "character, 32 streaming clients: requests a second, ours / stock",
-        "at the HTTP port, character sheet, 32 clients: requests per second, ours / vLLM's own server",
-    ),
-    Figure(
-        "front_door",
-        "none, 32 streaming clients: requests a second, ours / stock",
-        "at the HTTP port, no constraint, 32 clients: requests per second, ours / vLLM's own server",
-    ),
     Figure("jump_forward", "character, 1 request, latency, stock / ours", "character sheet as JSON, 1 request: latency, stock vLLM / ours"),
     Figure(
         "jump_forward",

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from load_tests.front_door.clients.messages import Answer, PiecesCame, WindowEnded
 from load_tests.front_door.figures import NONE, OURS, STOCK, STREAM, Cell
-from load_tests.front_door.messages import Answer, PiecesCame, WindowEnded
-from load_tests.front_door.pieces import row
+from load_tests.front_door.pieces.figures import row
 from load_tests.front_door.table import HEADINGS, lines, piece_lines
 
 

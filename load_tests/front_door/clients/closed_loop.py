@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from load_tests.front_door.connection import Connection, Reply, request
-from load_tests.front_door.events import read_answer
-from load_tests.front_door.messages import Answer, Answered, Course, Report, WindowBegan, WindowEnded
+from load_tests.front_door.clients.connection import Connection, Reply, request
+from load_tests.front_door.clients.events import read_answer
+from load_tests.front_door.clients.messages import Answer, Answered, Course, Report, WindowBegan, WindowEnded
 
 _Asked = tuple[int, float, float, Reply]
 """The body's number, when it was sent, when its answer had come, and the answer."""

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from load_tests.front_door.events import Part, events, read_answer
+from load_tests.front_door.clients.events import Part, events, read_answer
 
 
 def chunk(text: str | None = None, finish: str | None = None) -> bytes:

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from load_tests.front_door.connection import Reply
-from load_tests.front_door.events import Part
-from load_tests.front_door.messages import PiecesCame, WindowEnded
-from load_tests.front_door.piece_loop import counted
-from load_tests.front_door.pieces import BEFORE, TIMES, row, targets
+from load_tests.front_door.clients.connection import Reply
+from load_tests.front_door.clients.events import Part
+from load_tests.front_door.clients.messages import PiecesCame, WindowEnded
+from load_tests.front_door.clients.piece_loop import counted
+from load_tests.front_door.pieces.figures import BEFORE, TIMES, row, targets
 
 
 def piece(at_s: float, text: str = "a") -> Part:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vllm.sampling_params import SamplingParams
 from vllm.v1.engine import EngineCoreRequest, FinishReason
 
-from load_tests.front_door.core_stand_in import CoreStandIn
+from load_tests.front_door.pieces.core_stand_in import CoreStandIn
 
 
 def request(name: str, tokens: int, logprobs: int | None = None) -> EngineCoreRequest:

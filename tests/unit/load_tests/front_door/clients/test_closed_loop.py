@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from load_tests.front_door.closed_loop import overlap, run_course
-from load_tests.front_door.messages import Answered, Course, Report, WindowBegan, WindowEnded
+from load_tests.front_door.clients.closed_loop import overlap, run_course
+from load_tests.front_door.clients.messages import Answered, Course, Report, WindowBegan, WindowEnded
 
 
 class Door:
