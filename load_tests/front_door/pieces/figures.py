@@ -8,8 +8,8 @@ from deployments.reporting.quantiles import median
 from deployments.reporting.report import Row, Target
 from load_tests.front_door.clients.messages import PiecesCame, WindowEnded
 
-BEFORE = 1000.0
-"""Pieces a second through Ray's core, item by item, on two cores."""
+BEFORE = 560.0
+"""Pieces a second when each of them was an object of Ray's core: the better of two runs by this benchmark on two cores."""
 TIMES = 8
 
 
