@@ -20,7 +20,7 @@ from deployments.commands.progress import CaseProgress
 from deployments.config import parse_settings
 from deployments.reporting.report import BenchReport, Row
 from load_tests.errors import UnknownTask
-from load_tests.front_door.client_process import client_process
+from load_tests.front_door.clients.process import client_process
 from load_tests.front_door.figures import SIDES, WAYS, WORKLOADS, targets
 from load_tests.front_door.turns import Plan, measured
 from load_tests.front_door.workloads import make_workload
@@ -85,7 +85,7 @@ def _line(row: Row) -> str:
         f"{row['side']:9}{row['workload']:15}{row['clients']:3} {row['answers']:6}{row['requests']:5} requests"
         f" ({row['failed']} failed, {row['wrong']} wrong, {row['cut']} cut) {row['requests_per_s']:7.2f}/s"
         f"  first {row['first_text_p50_ms']}/{row['first_text_p99_ms']} ms  latency {row['latency_p50_ms']}/{row['latency_p99_ms']} ms"
-        f"  front {row['front_ms']} client {row['client_ms']} ms a request  ({parts})"
+        f"  front {row['front_ms']} client {row['client_ms']} ms a request  ({parts}; others {row['foreign_share']:.0%} of a processor)"
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from deployments.reporting.quantiles import median, quantile, ratio
 from deployments.reporting.report import Row, Target
-from load_tests.front_door.messages import Answer
+from load_tests.front_door.clients.messages import Answer
 from load_tests.front_door.processor_time import in_front
 from load_tests.jump_forward.figures import CHARACTER, EXTRACTION, FREE
 
@@ -25,7 +25,7 @@ OK = 200
 @dataclass(frozen=True, slots=True)
 class Cell:
     """What one side did for `clients` at a time in a window of `seconds`; `used` are seconds of processor time by part, `client_s` those of
-    the clients themselves."""
+    the clients themselves, `foreign_s` those of everything else on the machine."""
 
     turn: int
     side: str
@@ -36,13 +36,18 @@ class Cell:
     answers: Sequence[Answer]
     used: Mapping[str, float]
     client_s: float
+    foreign_s: float
     wrong: int
 
     def row(self) -> Row:
-        """`cut`: answers that ended at their most tokens; `processor_ms` a request, by part; `front_ms`: of all but the engine."""
+        """`requests` ended within the window. How many there were a second, and what they cost, is reckoned with those at its ends in
+        proportion: clients in step with one another would else be counted by the round. `cut`: answers that ended at their most tokens;
+        `processor_ms` a request, by part; `front_ms`: of all but the engine; `foreign_share` of a processor."""
         good = [answer for answer in self.answers if answer.status == OK and answer.finish not in ("", "error")]
-        first = [answer.first_s for answer in good if answer.first_s is not None]
-        whole = [answer.latency_s for answer in good]
+        ended = [answer for answer in good if answer.ended]
+        done = sum(answer.share for answer in good)
+        first = [answer.first_s for answer in ended if answer.first_s is not None]
+        whole = [answer.latency_s for answer in ended]
         return {
             "turn": self.turn,
             "side": self.side,
@@ -50,19 +55,20 @@ class Cell:
             "clients": self.clients,
             "answers": self.way,
             "seconds": round(self.seconds, 3),
-            "requests": len(good),
+            "requests": len(ended),
             "failed": len(self.answers) - len(good),
             "wrong": self.wrong,
-            "cut": sum(answer.finish == "length" for answer in good),
-            "requests_per_s": round(len(good) / self.seconds, 2),
-            "pieces_per_request": _per(sum(answer.pieces for answer in good), good, 1),
+            "cut": sum(answer.finish == "length" for answer in ended),
+            "requests_per_s": round(done / self.seconds, 2),
+            "pieces_per_request": _per(sum(answer.pieces for answer in good), len(good), 1),
             "first_text_p50_ms": _ms(first, 0.5),
             "first_text_p99_ms": _ms(first, 0.99),
             "latency_p50_ms": _ms(whole, 0.5),
             "latency_p99_ms": _ms(whole, 0.99),
-            "front_ms": _per(in_front(self.used) * 1000, good, 2),
-            "client_ms": _per(self.client_s * 1000, good, 2),
-            "processor_ms": {part: _per(seconds * 1000, good, 2) for part, seconds in sorted(self.used.items())},
+            "front_ms": _per(in_front(self.used) * 1000, done, 2),
+            "client_ms": _per(self.client_s * 1000, done, 2),
+            "processor_ms": {part: _per(seconds * 1000, done, 2) for part, seconds in sorted(self.used.items())},
+            "foreign_share": round(self.foreign_s / self.seconds, 3),
         }
 
 
@@ -141,8 +147,8 @@ def _largest(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def _per(total: float, of: Sequence[Answer], digits: int) -> float | None:
-    return round(total / len(of), digits) if of else None
+def _per(total: float, of: float, digits: int) -> float | None:
+    return round(total / of, digits) if of else None
 
 
 def _ms(seconds: Sequence[float], share: float) -> float | None:

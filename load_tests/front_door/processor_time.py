@@ -58,6 +58,12 @@ class ProcessorTime:
         return seconds
 
 
+def machine_s() -> float:
+    """Processor seconds that were used on the whole machine so far, the kernel's among them."""
+    times = psutil.cpu_times()
+    return float(times.user + times.nice + times.system + times.irq + times.softirq)
+
+
 def between(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
     """What each part has used meanwhile; a part that has lost a process, nothing rather than less."""
     return {part: max(0.0, seconds - before.get(part, 0.0)) for part, seconds in after.items()}

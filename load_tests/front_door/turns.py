@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from load_tests.front_door.client_process import ClientProcess
+from load_tests.front_door.clients.messages import Answer, Course
+from load_tests.front_door.clients.process import ClientProcess
 from load_tests.front_door.figures import OK, STREAM, Cell
-from load_tests.front_door.messages import Answer, Course
 from load_tests.front_door.meter import Meter
 from load_tests.front_door.servers import HOST, Server, running
 from load_tests.front_door.workloads import Workload
@@ -60,7 +60,7 @@ def _cell(server: Server, client: ClientProcess, turn: int, side: str, workload:
     answers = client.answers(course, meter.began, meter.ended)
     wrong = sum(not _is_right(workload, answer) for answer in answers)
     window = meter.window
-    return Cell(turn, side, workload.name, clients, way, window.seconds, answers, meter.used, window.client_s, wrong)
+    return Cell(turn, side, workload.name, clients, way, window.seconds, answers, meter.used, window.client_s, meter.foreign_s, wrong)
 
 
 def _is_right(workload: Workload, answer: Answer) -> bool:

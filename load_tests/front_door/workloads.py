@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 from transformers import PreTrainedTokenizerBase
 
 from grammar_service.spec import GrammarKind, GrammarSpec
+from load_tests.front_door.clients.messages import Answer
 from load_tests.front_door.figures import NONE, OURS, STOCK
-from load_tests.front_door.messages import Answer
 from load_tests.jump_forward.figures import FREE
 from load_tests.jump_forward.stock_constraint import stock_constraint
 from load_tests.jump_forward.tasks import Question, make_questions

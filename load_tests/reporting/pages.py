@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from deployments.commands import simulation
 from deployments.reporting.report import BenchReport
+from load_tests.front_door import table as front_door
 from load_tests.masks import figures as mask_figures
 from load_tests.masks import sizes as mask_bytes
 from load_tests.reporting.markdown import kept, machine, ran, table, target_table
@@ -104,10 +105,20 @@ def _mask_path(report: BenchReport) -> list[str]:
     return ["", *table(mask_figures.HEADINGS, [mask_figures.cells(*pair) for pair in mask_figures.pairs(report.rows)])]
 
 
+def _front_door(report: BenchReport) -> list[str]:
+    return ["", *table(front_door.HEADINGS, front_door.lines(report.rows))]
+
+
+def _front_door_pieces(report: BenchReport) -> list[str]:
+    return ["", *table(front_door.PIECE_HEADINGS, front_door.piece_lines(report.rows))]
+
+
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "conformance": _conformance,
     "conformance_schemastore": _collection,
     "simulation": _simulation,
+    "front_door": _front_door,
+    "front_door_pieces": _front_door_pieces,
     "mask_bytes": _mask_bytes,
     "mask_path": _mask_path,
 }

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from deployments.reporting.quantiles import quantile
-from load_tests.front_door.connection import Connection, Reply, request
-from load_tests.front_door.events import OK, read_pieces
-from load_tests.front_door.messages import PieceCourse, PiecesCame, Report, WindowBegan, WindowEnded
+from load_tests.front_door.clients.connection import Connection, Reply, request
+from load_tests.front_door.clients.events import OK, read_pieces
+from load_tests.front_door.clients.messages import PieceCourse, PiecesCame, Report, WindowBegan, WindowEnded
 
 
 async def run_pieces(course: PieceCourse, tell: Callable[[Report], None]) -> None:

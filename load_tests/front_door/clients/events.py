@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from load_tests.front_door.messages import Answer
+from load_tests.front_door.clients.messages import Answer
 
 OK = 200
 DONE = b"[DONE]"

@@ -7,7 +7,6 @@ or as often as the replica comes to it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,11 +16,11 @@ from rich.console import Console
 
 from deployments.commands.progress import CaseProgress
 from deployments.config import Settings, parse_settings
-from deployments.reporting.quantiles import median
-from deployments.reporting.report import BenchReport, Row, Target
-from load_tests.front_door.client_process import client_process
-from load_tests.front_door.messages import PieceCourse, PiecesCame, WindowEnded
+from deployments.reporting.report import BenchReport, Row
+from load_tests.front_door.clients.messages import PieceCourse
+from load_tests.front_door.clients.process import client_process
 from load_tests.front_door.meter import Meter
+from load_tests.front_door.pieces.figures import row, targets
 from load_tests.front_door.processor_time import ProcessorTime
 from load_tests.front_door.servers import HOST
 from load_tests.reporting.running_service import PACKAGES, running_service
@@ -32,32 +31,6 @@ if TYPE_CHECKING:
 TOKENS = 1500
 """Of one answer, half a minute at full speed."""
 RAMP_S = 8.0
-BEFORE = 1000.0
-"""Pieces a second through Ray's core, item by item, on two cores."""
-TIMES = 8
-
-
-def targets(rows: Sequence[Row]) -> list[Target]:
-    """Of medians over runs."""
-    pieces = median(row["pieces_per_s"] for row in rows)
-    return [
-        Target.at_least("pieces a second through the whole door", pieces, TIMES * BEFORE, ""),
-        Target.at_most("answers that failed", float(sum(row["failed"] for row in rows)), 0, ""),
-    ]
-
-
-def row(run: int, came: PiecesCame, window: WindowEnded, used: Mapping[str, float]) -> Row:
-    """`processor_share` of one processor, by part."""
-    return {
-        "run": run,
-        "seconds": round(window.seconds, 3),
-        "pieces_per_s": round(came.pieces / window.seconds, 1),
-        "tokens_per_s": round(came.characters / window.seconds, 1),
-        "failed": came.failed,
-        "gap_p99_ms": None if came.gap_p99_s is None else round(came.gap_p99_s * 1000, 1),
-        "processor_share": {part: round(seconds / window.seconds, 3) for part, seconds in sorted(used.items())},
-        "client_share": round(window.client_s / window.seconds, 3),
-    }
 
 
 def main(
@@ -83,7 +56,7 @@ def main(
             for run in range(runs):
                 meter = Meter(processor_time)
                 came = client.pieces(course, meter.began, meter.ended)
-                rows.append(row(run, came, meter.window, meter.used))
+                rows.append(row(run, came, meter.window, meter.used, meter.foreign_s))
                 progress.say(str(rows[-1]))
                 progress.show("runs", run + 1, runs)
     report = BenchReport.here(
@@ -97,7 +70,7 @@ def main(
 
 def _engineless(settings: Settings) -> serve.Application:
     # Ray reads the environment when it is imported.
-    from load_tests.front_door.engineless import engineless
+    from load_tests.front_door.pieces.engineless import engineless
 
     return engineless(settings)
 

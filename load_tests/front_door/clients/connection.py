@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import httptools
 
-from load_tests.front_door.events import Part
+from load_tests.front_door.clients.events import Part
 
 
 @dataclass(slots=True)

@@ -19,10 +19,10 @@ class EnginelessModel(ModelDeployment):
 
     async def __init__(self, settings: Settings, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]  # Ray Serve awaits it
         prepare_environment(engine_settings(settings))
-        from load_tests.front_door.core_stand_in import stand_in  # vLLM reads the environment when it is imported
+        from load_tests.front_door.pieces.core_stand_in import stand_in  # vLLM reads the environment when it is imported
 
         stand_in()
-        await super().__init__(settings, compilers)  # type: ignore[misc]
+        await super().__init__(settings, compilers)
 
 
 def engineless(settings: Settings) -> serve.Application:

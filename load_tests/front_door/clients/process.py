@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 from load_tests.errors import Stuck
-from load_tests.front_door.closed_loop import run_course
-from load_tests.front_door.messages import Answer, Answered, Course, PieceCourse, PiecesCame, Report, WindowBegan, WindowEnded
-from load_tests.front_door.piece_loop import run_pieces
+from load_tests.front_door.clients.closed_loop import run_course
+from load_tests.front_door.clients.messages import Answer, Answered, Course, PieceCourse, PiecesCame, Report, WindowBegan, WindowEnded
+from load_tests.front_door.clients.piece_loop import run_pieces
 
 PATIENCE_S = 180.0
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 
-from load_tests.front_door.connection import Connection, Reply, request
-from load_tests.front_door.events import read_answer
-from load_tests.front_door.messages import Answer, Answered, Course, Report, WindowBegan, WindowEnded
+from load_tests.front_door.clients.connection import Connection, Reply, request
+from load_tests.front_door.clients.events import read_answer
+from load_tests.front_door.clients.messages import Answer, Answered, Course, Report, WindowBegan, WindowEnded
 
 _Asked = tuple[int, float, float, Reply]
 """The body's number, when it was sent, when its answer had come, and the answer."""
 
 
 async def run_course(course: Course, tell: Callable[[Report], None]) -> None:
-    """Tells the window's begin and end, and then the answers; what is not over at the window's end is awaited and does not count."""
+    """Tells the window's begin and end, and then the answers; what is not over at the window's end is awaited."""
     run = _Run(course)
     if course.seconds is None:
         await run.once()
-        return tell(Answered(run.answers(0.0, time.perf_counter())))
+        return tell(Answered(run.answers(-math.inf, math.inf)))
     clients = [asyncio.create_task(run.client()) for _ in range(course.clients)]
     await asyncio.wait([asyncio.create_task(run.all_answered.wait()), *clients], return_when=asyncio.FIRST_COMPLETED)
     tell(WindowBegan())
@@ -72,6 +74,20 @@ class _Run:
             self.all_answered.set()
 
     def answers(self, began: float, ended: float) -> Sequence[Answer]:
-        """Of the requests that ended in between."""
-        within = (one for one in self._asked if began <= one[2] <= ended)
-        return [read_answer(number, reply.status, self._course.stream, reply.parts, sent) for number, sent, _, reply in within]
+        """Of the requests that were on their way in between."""
+        return [
+            replace(
+                read_answer(number, reply.status, self._course.stream, reply.parts, sent),
+                share=overlap(sent, came, began, ended),
+                ended=began <= came <= ended,
+            )
+            for number, sent, came, reply in self._asked
+            if came >= began and sent <= ended
+        ]
+
+
+def overlap(start: float, end: float, began: float, ended: float) -> float:
+    """What share of the time from start to end lies within the window."""
+    if end <= start:
+        return 1.0
+    return max(0.0, min(end, ended) - max(start, began)) / (end - start)

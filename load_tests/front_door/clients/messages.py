@@ -47,7 +47,8 @@ class WindowEnded:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """`body` is the number of the question's body; seconds from its sending. `first_s`: until the first text of a stream; None: there was
-    none, or it was a whole answer. `pieces`: of text. `finish`: why the answer ended, as the server says. `status` 0: no answer."""
+    none, or it was a whole answer. `pieces`: of text. `finish`: why the answer ended, as the server says. `status` 0: no answer. `share`:
+    of its time that lies within the window; `ended`: whether its end does."""
 
     body: int
     status: int
@@ -56,11 +57,13 @@ class Answer:
     pieces: int
     first_s: float | None
     latency_s: float
+    share: float = 1.0
+    ended: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answers that ended within the window, or all where there was none."""
+    """The answers that were on their way within the window, or all where there was none."""
 
     answers: Sequence[Answer]
 

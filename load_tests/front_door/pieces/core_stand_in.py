@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from transformers import AutoTokenizer
 from vllm.v1.engine import EngineCoreOutput, EngineCoreOutputs, EngineCoreRequest, FinishReason
 from vllm.v1.engine.core_client import EngineCoreClient
+from vllm.v1.outputs import LogprobsLists
 
 STEPS_PER_S = 50
 TEXT = "a"
@@ -20,7 +22,10 @@ TEXT = "a"
 
 @dataclass(slots=True)
 class Running:
+    """`logprobs` of so many further tokens are asked for; None: of none."""
+
     tokens_left: int
+    logprobs: int | None
 
 
 class CoreStandIn:
@@ -40,7 +45,7 @@ class CoreStandIn:
         return ("generate",)
 
     async def add_request_async(self, request: EngineCoreRequest) -> None:
-        self._running[request.request_id] = Running(request.sampling_params.max_tokens or 1)
+        self._running[request.request_id] = Running(request.sampling_params.max_tokens or 1, request.sampling_params.logprobs)
         self._some.set()
 
     async def abort_requests_async(self, request_ids: Sequence[str]) -> None:
@@ -68,7 +73,14 @@ class CoreStandIn:
             ended = running.tokens_left <= 0
             if ended:
                 del self._running[request_id]
-            yield EngineCoreOutput(request_id, [self._token], finish_reason=FinishReason.LENGTH if ended else None)
+            told = None if running.logprobs is None else _certain(self._token, running.logprobs)
+            yield EngineCoreOutput(request_id, [self._token], told, finish_reason=FinishReason.LENGTH if ended else None)
+
+
+def _certain(token: int, more: int) -> LogprobsLists:
+    """The token itself, and as many more beside it."""
+    ids = np.full((1, 1 + more), token, dtype=np.int32)
+    return LogprobsLists(ids, np.zeros((1, 1 + more), dtype=np.float32), np.ones(1, dtype=np.int32))
 
 
 def stand_in() -> None:

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from load_tests.front_door.closed_loop import run_course
-from load_tests.front_door.messages import Answered, Course, Report, WindowBegan, WindowEnded
+from load_tests.front_door.clients.closed_loop import overlap, run_course
+from load_tests.front_door.clients.messages import Answered, Course, Report, WindowBegan, WindowEnded
 
 
 class Door:
@@ -68,7 +68,8 @@ async def test_what_ends_within_the_window_counts(door: tuple[Door, int]) -> Non
     assert isinstance(ended, WindowEnded)
     assert isinstance(answered, Answered)
     assert ended.seconds >= 0.05
-    assert 0 < len(answered.answers) <= len(door[0].bodies) - 3
+    assert 0 < len(answered.answers) <= len(door[0].bodies)
+    assert sum(answer.ended for answer in answered.answers) >= len(answered.answers) - 3
     assert door[0].connections == 3
 
 
@@ -79,3 +80,8 @@ async def test_a_connection_that_the_server_closes_is_opened_again(door: tuple[D
     assert isinstance(told[0], Answered)
     assert [answer.text for answer in told[0].answers] == ["ab"] * 3
     assert door[0].connections == 3
+
+
+@pytest.mark.parametrize(("start", "end", "share"), [(1, 3, 1.0), (-1, 1, 0.5), (3, 5, 0.5), (-2, 8, 0.4), (5, 6, 0.0), (2, 2, 1.0)])
+def test_a_request_is_within_the_window_by_its_time(start: float, end: float, share: float) -> None:
+    assert overlap(start, end, 0, 4) == share

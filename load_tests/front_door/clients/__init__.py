@@ -1,0 +1,1 @@
+"""The clients, in a process of their own."""

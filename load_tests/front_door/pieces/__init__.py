@@ -1,0 +1,1 @@
+"""Pieces of answers through the whole door, without a model."""
