@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -15,6 +16,7 @@ from grammar_service.schema.json_text import Json, shared_json
 from grammar_service.schema.normal_form.normal import Normaliser
 from grammar_service.schema.references import References
 from grammar_service.schema.rewrite import rewrite
+from grammar_service.schema.writing.narrowing import narrowed
 from grammar_service.warning import ConstraintWarning
 
 REMEMBERED = 4
@@ -58,10 +60,17 @@ class JsonSchema:
         if faults is not None and all(fault.lasting for fault in faults):
             return Form(self.normal, faults)
         rewritten = self._rewrite
-        if not isinstance(rewritten, Reason) and not any(True for _ in faults_of(rewritten, True)):
-            return Form(rewritten, [])
+        for candidate in () if isinstance(rewritten, Reason) else self._candidates(rewritten):
+            if not any(True for _ in faults_of(candidate, True)):
+                return Form(candidate, [])
         faults = list(faults_of(self.normal, False)) if faults is None else faults
         return Form(self.normal, explained(faults, rewritten) if isinstance(rewritten, Reason) else faults)
+
+    def _candidates(self, rewritten: dict[str, Json]) -> Iterator[dict[str, Json]]:
+        """The rewrite, and what a backend may enforce of it in its place."""
+        yield rewritten
+        if isinstance(narrow := narrowed(rewritten), dict) and narrow != rewritten:
+            yield narrow
 
     @cached_property
     def _rewrite(self) -> dict[str, Json] | Reason:

@@ -93,7 +93,9 @@ class Writer:
         match shape:
             case Symbols(allowed):
                 return [{"enum": list(allowed)}]
-            case Numbers() | Strings():
+            case Numbers():
+                return shape.to_schemas()
+            case Strings():
                 return [shape.to_schema()]
             case Arrays():
                 return ArrayWriter(self._reader, self.inner).to_schemas(shape)

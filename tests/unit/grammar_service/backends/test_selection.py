@@ -14,8 +14,7 @@ from tests.driving import schema_spec
 ARRAY = {"type": "array"}
 TREE = {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}, "required": ["kids"]}
 REFUSALS: list[tuple[Any, str, str]] = [
-    ({"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 2}]}, "/oneOf", "the numbers that are not whole, or not multiples"),
-    ({"type": "number", "not": {"multipleOf": 3}}, "/not", "the numbers that are not whole, or not multiples"),
+    ({"type": "number", "not": {"multipleOf": 3}}, "/not", "numbers that are no multiples are enforced only between near bounds"),
     (
         {"allOf": [{"minimum": -1, "multipleOf": step} for step in (0.3, 0.7000000000000001)]},
         "/allOf",

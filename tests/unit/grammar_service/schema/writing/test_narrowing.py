@@ -1,0 +1,50 @@
+"""What no backend writes of a rewrite is left out, and nothing is added."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from grammar_service.schema.json_text import text_of
+from grammar_service.schema.writing.narrowing import narrowed
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from tests.driving import accepts, grammar_of, schema_spec
+
+INT64 = 2**63
+
+
+@pytest.mark.parametrize(
+    ("schema", "narrow"),
+    [
+        ({"minimum": -INT64, "maximum": INT64 - 1}, {"minimum": 1024 - INT64, "maximum": INT64 - 1024}),
+        ({"minimum": 2**53 + 1}, {"minimum": 2**53 + 2}),
+        ({"exclusiveMaximum": 2**53 + 1}, {"exclusiveMaximum": 2**53}),
+        ({"minimum": -5, "maximum": 7.5}, {"minimum": -5, "maximum": 7.5}),
+        ({"minimum": 2**53 + 1, "maximum": 2**53 + 1}, {"minimum": 2**53 + 1, "maximum": 2**53 + 1}),
+        ({"minimum": 2**64}, {"minimum": 2**64}),
+        ({"multipleOf": 2}, {"multipleOf": 2, "minimum": 0}),
+        ({"multipleOf": 2, "exclusiveMinimum": -3, "maximum": 0}, {"multipleOf": 2, "minimum": 0, "maximum": 0}),
+        ({"multipleOf": 2, "exclusiveMaximum": 0}, {"multipleOf": 2, "exclusiveMaximum": 0}),
+        ({"multipleOf": 2, "minimum": 3}, {"multipleOf": 2, "minimum": 3}),
+    ],
+)
+def test_bounds_move_inwards_if_at_all(schema: Any, narrow: Any) -> None:
+    assert narrowed({"items": {"type": "number", **schema}}) == {"items": {"type": "number", **narrow}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "valid", "invalid"),
+    [
+        ({"type": "integer", "minimum": -INT64, "maximum": INT64 - 1}, [0, -1, 1024 - INT64, INT64 - 1024], [-INT64 - 1, INT64]),
+        ({"multipleOf": 0.01}, [0, 4.02, "a", None], [0.005, 35.001, -0.001]),
+        ({"not": {"type": ["integer", "boolean"]}}, ["a", [], 1.5, -0.25, 15.75], [1, -1, 0, 1.0, -2.0, True]),
+        ({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, -7], [3, 1.5, 2.0, -0.5]),
+        ({"type": "integer", "minimum": 0, "maximum": 9, "not": {"multipleOf": 3}}, [1, 2, 8], [0, 3, 6, 9, 10]),
+    ],
+)
+def test_schemas_are_served_by_what_can_be_written(schema: Any, valid: list[Any], invalid: list[Any], tokenizer: GrammarTokenizer) -> None:
+    grammar = grammar_of(replace(schema_spec(schema), closed=False), tokenizer)
+    assert [value for value in valid if not accepts(grammar, text_of(value))] == []
+    assert [value for value in invalid if accepts(grammar, text_of(value))] == []
