@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 
 from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.json_text import Json
@@ -13,6 +14,8 @@ from grammar_service.schema.json_text import Json
 Number = int | float
 MAX_GAPS = 32
 """Gaps between avoided multiples that are written one by one."""
+MAX_LISTED = 200
+"""Negative multiples that are written one by one."""
 
 
 def exact(number: Number) -> Fraction:
@@ -93,9 +96,17 @@ class Numbers:
     def to_schemas(self) -> list[Json]:
         """Schemas whose union is the set, or of the numbers that are not whole those next to zero: no backend has words for the others.
         Raises Inexact: numbers are no multiples, and too many."""
-        if not self.avoided:
+        parts = self._between_avoided() if self.avoided else [self]
+        return [schema for part in parts for schema in part._with_negatives_listed()]
+
+    def _with_negatives_listed(self) -> list[Json]:
+        """Backends find no multiples below zero; where there are few, they need not."""
+        least = None if self.low is None else exact(self.low.value)
+        if self.step is None or least is None or least >= 0 or -least / self.step > MAX_LISTED:
             return [self._to_schema()]
-        return [part._to_schema() for part in self._between_avoided()]
+        listed: list[Json] = [number for multiple in _multiples(self.step, least, Fraction(0)) if self.holds(number := _number(multiple))]
+        others = self.meet(Numbers(low=Bound(0, True)))
+        return [*([{"enum": listed}] if listed else []), *([] if others is None else [others._to_schema()])]
 
     def _between_avoided(self) -> list[Numbers]:
         """From each multiple that is avoided to the next."""
@@ -107,12 +118,9 @@ class Numbers:
             first = max(first, math.floor(exact(self.low.value) / width * MAX_GAPS) * width / MAX_GAPS)
         if self.avoided != (1,) and (self.low is None or self.high is None or exact(self.high.value) > first + width):
             raise Inexact("numbers that are no multiples are enforced only between near bounds")
-        multiples = {
-            step * count for step in self.avoided for count in range(math.ceil(first / step), math.floor((first + width) / step) + 1)
-        }
-        cuts = sorted(multiples)
+        cuts = sorted({multiple for step in self.avoided for multiple in _multiples(step, first, first + width)})
         plain = replace(self, avoided=())
-        gaps = [Numbers(Bound(_number(low), True), Bound(_number(high), True)) for low, high in zip(cuts, cuts[1:], strict=False)]
+        gaps = [Numbers(Bound(_number(low), True), Bound(_number(high), True)) for low, high in pairwise(cuts)]
         return [part for gap in gaps if (part := plain.meet(gap)) is not None]
 
     def _to_schema(self) -> Json:
@@ -149,6 +157,10 @@ def _common(left: Fraction, right: Fraction) -> Fraction:
 
 def _divides(step: Fraction, number: Fraction) -> bool:
     return (number / step).denominator == 1
+
+
+def _multiples(step: Fraction, low: Fraction, high: Fraction) -> list[Fraction]:
+    return [step * count for count in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def _fewest(avoided: tuple[Fraction, ...]) -> tuple[Fraction, ...]:

@@ -30,18 +30,11 @@ def narrowed(schema: Json) -> Json:
 
 
 def _bound_multiples(schema: Schema) -> None:
-    if "multipleOf" not in schema or any(_reaches(schema, keyword, 1) for keyword in _LOWER):
+    if "multipleOf" not in schema or any(keyword in schema for keyword in _LOWER):
         return
     most = schema.get("maximum", schema.get("exclusiveMaximum"))
     if most is None or (isinstance(most, (int, float)) and (most > 0 or (most == 0 and "maximum" in schema))):
-        for keyword in _LOWER:
-            schema.pop(keyword, None)
         schema["minimum"] = 0
-
-
-def _reaches(schema: Schema, keyword: str, sign: int) -> bool:
-    bound = schema.get(keyword)
-    return isinstance(bound, (int, float)) and sign * bound >= 0
 
 
 def _round_bounds(schema: Schema) -> None:

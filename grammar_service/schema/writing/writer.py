@@ -29,6 +29,7 @@ class Writer:
         self._reader = reader
         self._left = most_schemas
         self._names: dict[_Key, str] = {}
+        self._texts: dict[Strings, Json] = {}
         self._waiting: list[tuple[str, Cases, str]] = []
         self._place = ""
 
@@ -96,7 +97,9 @@ class Writer:
             case Numbers():
                 return shape.to_schemas()
             case Strings():
-                return [shape.to_schema()]
+                if shape not in self._texts:
+                    self._texts[shape] = shape.to_schema()
+                return [self._texts[shape]]
             case Arrays():
                 return ArrayWriter(self._reader, self.inner).to_schemas(shape)
             case Objects():

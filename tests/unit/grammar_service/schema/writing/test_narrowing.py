@@ -25,7 +25,8 @@ INT64 = 2**63
         ({"minimum": 2**53 + 1, "maximum": 2**53 + 1}, {"minimum": 2**53 + 1, "maximum": 2**53 + 1}),
         ({"minimum": 2**64}, {"minimum": 2**64}),
         ({"multipleOf": 2}, {"multipleOf": 2, "minimum": 0}),
-        ({"multipleOf": 2, "exclusiveMinimum": -3, "maximum": 0}, {"multipleOf": 2, "minimum": 0, "maximum": 0}),
+        ({"multipleOf": 2, "maximum": 0}, {"multipleOf": 2, "minimum": 0, "maximum": 0}),
+        ({"multipleOf": 2, "exclusiveMinimum": -3}, {"multipleOf": 2, "exclusiveMinimum": -3}),
         ({"multipleOf": 2, "exclusiveMaximum": 0}, {"multipleOf": 2, "exclusiveMaximum": 0}),
         ({"multipleOf": 2, "minimum": 3}, {"multipleOf": 2, "minimum": 3}),
     ],
@@ -39,6 +40,8 @@ def test_bounds_move_inwards_if_at_all(schema: Any, narrow: Any) -> None:
     [
         ({"type": "integer", "minimum": -INT64, "maximum": INT64 - 1}, [0, -1, 1024 - INT64, INT64 - 1024], [-INT64 - 1, INT64]),
         ({"multipleOf": 0.01}, [0, 4.02, "a", None], [0.005, 35.001, -0.001]),
+        ({"multipleOf": 0.5, "minimum": -2, "maximum": 2}, [-2, -1.5, 0, 2], [-2.5, -0.25, 2.5]),
+        ({"multipleOf": 16, "minimum": -2032, "maximum": 2031}, [-2032, -16, 0, 2016], [-2048, -1, 2032]),
         ({"not": {"type": ["integer", "boolean"]}}, ["a", [], 1.5, -0.25, 15.75], [1, -1, 0, 1.0, -2.0, True]),
         ({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, -7], [3, 1.5, 2.0, -0.5]),
         ({"type": "integer", "minimum": 0, "maximum": 9, "not": {"multipleOf": 3}}, [1, 2, 8], [0, 3, 6, 9, 10]),
