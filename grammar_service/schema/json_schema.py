@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Literal
 
-from grammar_service.errors import GrammarError, InvalidGrammar, UnsupportedGrammar
+from grammar_service.errors import GrammarError, InvalidGrammar, NothingMatches, UnsupportedGrammar
 from grammar_service.schema.algebra.inexact import Reason
 from grammar_service.schema.dialects.places import Places
 from grammar_service.schema.dialects.translation import Translation, translated
 from grammar_service.schema.endless import endless_schema
 from grammar_service.schema.fault import AllowList, Fault, explained
 from grammar_service.schema.json_text import Json, shared_json
+from grammar_service.schema.keywords import Schema
 from grammar_service.schema.normal_form.normal import Normaliser
 from grammar_service.schema.references import References
 from grammar_service.schema.rewrite import rewrite
@@ -49,6 +51,8 @@ class JsonSchema:
 
         A closed schema is rewritten only where its normal form would not do, and a rewrite may. An open one is rewritten where that is
         possible, since a rewrite admits all spellings of a number.
+
+        Raises NothingMatches, where reading what is not served as it is shows that no value is left.
         """
         if faults_of not in self._forms:
             form = self._form_for(faults_of)
@@ -60,6 +64,8 @@ class JsonSchema:
         if faults is not None and all(fault.lasting for fault in faults):
             return Form(self.normal, faults)
         rewritten = self._rewrite
+        if rewritten is False:
+            raise NothingMatches("no value matches the schema", "")
         for candidate in () if isinstance(rewritten, Reason) else self._candidates(rewritten):
             if not any(True for _ in faults_of(candidate, True)):
                 return Form(candidate, [])
@@ -73,7 +79,7 @@ class JsonSchema:
             yield narrow
 
     @cached_property
-    def _rewrite(self) -> dict[str, Json] | Reason:
+    def _rewrite(self) -> Schema | Reason | Literal[False]:
         return rewrite(self.normal)
 
 
@@ -117,5 +123,5 @@ def _in_normal_form(read: Translation, closed: bool) -> JsonSchema:
         raise InvalidGrammar("no value that ends matches this schema", endless)
     normal = Normaliser(references, closed).normal(read.document)
     if normal is False:
-        raise InvalidGrammar("the schema `false` matches nothing", "")
+        raise NothingMatches("the schema `false` matches nothing", "")
     return JsonSchema(normal if isinstance(normal, dict) else {}, references, closed, read.warnings, read.places)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from grammar_service.schema.algebra.arrays import Arrays
 from grammar_service.schema.algebra.cases import FULL, Alternatives, Cases, Shape, Symbols
 from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, At, Expression
@@ -33,16 +35,16 @@ class Writer:
         self._waiting: list[tuple[str, Cases, str]] = []
         self._place = ""
 
-    def document(self) -> dict[str, Json]:
+    def document(self) -> dict[str, Json] | Literal[False]:
         try:
             return self._document()
         except Inexact as error:
             raise error if error.pointer is not None else Inexact(error.message, self._place) from None
 
-    def _document(self) -> dict[str, Json]:
+    def _document(self) -> dict[str, Json] | Literal[False]:
         root = self._schema(self.possible(At("")))
         if root is False:
-            raise Inexact("no value matches the schema")
+            return False
         definitions: dict[str, Json] = {}
         while self._waiting:
             name, cases, self._place = self._waiting.pop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
 from grammar_service.backends import select_backend
-from grammar_service.errors import GrammarError, GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
+from grammar_service.errors import GrammarError, GrammarTooLarge, InvalidGrammar, NothingMatches, UnsupportedGrammar
 from grammar_service.schema.json_schema import parse_schema, schema_of
 from grammar_service.schema.json_text import Json
 from tests.driving import schema_spec
@@ -218,3 +219,21 @@ def test_a_dialect_of_ones_own_is_refused_where_keywords_count() -> None:
     assert schema_of(schema).normal == {"type": "integer"}
     with pytest.raises(UnsupportedGrammar):
         schema_of(schema, closed=False)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        False,
+        {"not": {}},
+        {"not": True},
+        {"type": "string", "not": {"type": "string"}},
+        {"oneOf": [True, True]},
+        {"allOf": [{"type": "string"}, {"type": "null"}]},
+        {"$ref": "#/$defs/no"},
+    ],
+)
+def test_a_schema_that_leaves_no_value_is_invalid(schema: Any) -> None:
+    whole = {**schema, "$defs": {"no": False}} if isinstance(schema, dict) else schema
+    with pytest.raises(NothingMatches, match="matches"):
+        select_backend(replace(schema_spec(whole), closed=False))
