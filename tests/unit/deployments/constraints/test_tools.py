@@ -35,8 +35,8 @@ NAMED = "https://example.org/tool"
     ],
 )
 def test_references_of_a_tool_lead_where_they_led(schema: dict[str, Any]) -> None:
-    other = Tool("other", {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": WHOLE}}, None)
-    read = parse_schema(required_schema([Tool("one", {"type": "object", **schema}, None), other], False), closed=False)
+    other = Tool("other", {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": WHOLE}}, True)
+    read = parse_schema(required_schema([Tool("one", {"type": "object", **schema}, True), other], False), closed=False)
     validator = Draft202012Validator(read.normal)
     answers = [[{"name": name, "parameters": {"a": value}}] for name in ("one", "other") for value in ("text", 1)]
     assert [validator.is_valid(answer) for answer in answers] == [True, False, False, True]
