@@ -106,7 +106,8 @@ class Numbers:
             return [self._to_schema()]
         listed: list[Json] = [number for multiple in _multiples(self.step, least, Fraction(0)) if self.holds(number := _number(multiple))]
         others = self.meet(Numbers(low=Bound(0, True)))
-        return [*([{"enum": listed}] if listed else []), *([] if others is None else [others._to_schema()])]
+        found: list[Json] = [{"enum": listed}] if listed else []
+        return found if others is None else [*found, others._to_schema()]
 
     def _between_avoided(self) -> list[Numbers]:
         """From each multiple that is avoided to the next."""
@@ -116,7 +117,7 @@ class Numbers:
             first = min(first, math.ceil(exact(self.high.value) / width * MAX_GAPS) * width / MAX_GAPS - width)
         if self.low is not None:
             first = max(first, math.floor(exact(self.low.value) / width * MAX_GAPS) * width / MAX_GAPS)
-        if self.avoided != (1,) and (self.low is None or self.high is None or exact(self.high.value) > first + width):
+        if self.avoided != (Fraction(1),) and (self.low is None or self.high is None or exact(self.high.value) > first + width):
             raise Inexact("numbers that are no multiples are enforced only between near bounds")
         cuts = sorted({multiple for step in self.avoided for multiple in _multiples(step, first, first + width)})
         plain = replace(self, avoided=())
