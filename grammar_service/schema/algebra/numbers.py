@@ -61,6 +61,10 @@ class Numbers:
             gap = exact(high.value) - exact(low.value)
             if gap < 0 or (gap == 0 and (low.open or high.open)):
                 return None
+            if gap == 0 and any(_divides(avoided, exact(low.value)) for avoided in self.avoided):
+                return None
+            if step is not None and not _has_multiple(step, low, high):
+                return None
         counted = step if step is not None else Fraction(1) if whole else None
         if counted is not None and any(_divides(avoided, counted) for avoided in self.avoided):
             return None
@@ -158,6 +162,12 @@ def _common(left: Fraction, right: Fraction) -> Fraction:
 
 def _divides(step: Fraction, number: Fraction) -> bool:
     return (number / step).denominator == 1
+
+
+def _has_multiple(step: Fraction, low: Bound, high: Bound) -> bool:
+    first = math.ceil(exact(low.value) / step) * step
+    first += step if low.open and first == exact(low.value) else 0
+    return first < exact(high.value) or (first == exact(high.value) and not high.open)
 
 
 def _multiples(step: Fraction, low: Fraction, high: Fraction) -> list[Fraction]:

@@ -91,6 +91,19 @@ def test_numbers_that_are_not_whole_are_written_next_to_zero_or_to_a_bound() -> 
     assert far.to_schemas()[0] == {"type": "number", "minimum": 99.5, "exclusiveMaximum": 100}
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Numbers(Bound(2, False), Bound(2, False), avoided=(Fraction(1),)),
+        Numbers(Bound(1, False), Bound(2, False), True, Fraction(3)),
+        Numbers(Bound(3, True), Bound(6, True), step=Fraction(3)),
+        Numbers(step=Fraction(6), avoided=(Fraction(3),)),
+    ],
+)
+def test_bounds_between_which_nothing_is_left_are_seen(shape: Numbers) -> None:
+    assert shape.tidy() is None
+
+
 def test_a_single_number_is_seen() -> None:
     assert Numbers(Bound(2, False), Bound(2, False), True).only() == 2
     assert Numbers(Bound(2, False), Bound(2, False), step=Fraction(3)).only() is None

@@ -105,7 +105,9 @@ def test_dozens_of_words_that_must_not_be_take_little_effort() -> None:
         f"^{''.join(f'[{char}{char.upper()}]' for char in word)}$" for word in "and as bool break case class for from if in int try".split()
     ]
     shape = Strings(patterns=(Pattern("^[a-zA-Z_]+$", effort),), avoided=tuple(Pattern(word, effort) for word in words))
-    validator = Draft202012Validator(shape.to_schema())
+    schema = shape.to_schema()
+    assert isinstance(schema, dict)
+    validator = Draft202012Validator(schema)
     assert [text for text in ("class", "IF", "iF", "1") if validator.is_valid(text)] == []
     assert [text for text in ("classes", "i", "Ints") if not validator.is_valid(text)] == []
 
