@@ -46,6 +46,10 @@ class InvalidGrammar(GrammarError):
     code = "invalid_grammar"
 
 
+class NothingMatches(InvalidGrammar):
+    """The constraint is well formed, but no value satisfies it."""
+
+
 class UnsupportedGrammar(GrammarError):
     code = "unsupported_grammar"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urldefrag
 
 from deployments.constraints.tool_definitions import with_distinct_definitions
 from deployments.constraints.tool_formats import TOOL_FORMATS
@@ -87,12 +88,14 @@ def _call_schema(tool: Tool, index: int, definitions: dict[str, Any]) -> dict[st
 
 
 def _hoisted(schema: dict[str, Any], prefix: str, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema with its references rebased: `#/$defs/X` moves to the root's `$defs`, `#` becomes a definition itself."""
+    """The schema with its references rebased: `#/$defs/X` moves to the root's `$defs`, `#` becomes a definition itself. Those inside of
+    what has an `$id` of its own are relative to that, wherever it stands."""
+    identifiers = ("$id", "id") if "draft-04" in str(schema.get("$schema")) else ("$id",)
 
     def rebase(node: Any) -> Any:
         if isinstance(node, list):
             return [rebase(item) for item in node]
-        if not isinstance(node, dict):
+        if not isinstance(node, dict) or any(_names_resource(node.get(name)) for name in identifiers):
             return node
         copied = {name: rebase(value) for name, value in node.items()}
         reference = copied.get("$ref")
@@ -104,6 +107,11 @@ def _hoisted(schema: dict[str, Any], prefix: str, definitions: dict[str, Any]) -
         return schema
     definitions[prefix] = rebase(schema)
     return {"$ref": f"#/$defs/{prefix}"}
+
+
+def _names_resource(identifier: Any) -> bool:
+    """An `$id` that is only a fragment is the name of an anchor, up to draft-07."""
+    return isinstance(identifier, str) and bool(urldefrag(identifier)[0])
 
 
 def _refers(node: Any) -> bool:

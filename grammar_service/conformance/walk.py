@@ -11,7 +11,7 @@ import msgspec
 from grammar_service.conformance.acceptors import Acceptor, Compile
 from grammar_service.conformance.suite import Case, Group
 from grammar_service.conformance.verdict import Reason
-from grammar_service.errors import GrammarError
+from grammar_service.errors import GrammarError, NothingMatches
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import mapped
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -29,9 +29,11 @@ class Walked(msgspec.Struct, frozen=True):
 
 
 def walk_group(group: Group, compile_schema: Compile, tokenizer: GrammarTokenizer, explain: bool) -> Walked:
-    """Compile the schema, and try every instance as `json.dumps` writes it."""
+    """Compile the schema, and try every instance as `json.dumps` writes it. A refusal because nothing matches rejects all of them."""
     try:
         accepts = compile_schema(group.schema)
+    except NothingMatches:
+        return Walked([False] * len(group.cases), [Reason.NONE if explain and case.valid else "" for case in group.cases])
     except GrammarError as error:
         return Walked(refused=f"{error.pointer or ''} {error.message}".strip())
     accepted = [accepts(tokenizer.encode(json.dumps(case.instance))) for case in group.cases]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.regexes.automata.nfa import Nfa
-from grammar_service.regexes.automata.subsets import Moves, Subsets
+from grammar_service.regexes.automata.subsets import Moves, Subset, Subsets
 from grammar_service.regexes.classes import points
 from grammar_service.regexes.dialect import Dialect
 from grammar_service.regexes.effort import Effort
@@ -80,6 +81,14 @@ class StringSet:
         dead = [] if most is None else [((0, last + 1),)]
         return _minimal([*chain, end, *dead], set(range(least, last + 1)), Effort(SET_EFFORT))
 
+    @classmethod
+    def all_of(cls, sets: Iterable[StringSet]) -> StringSet:
+        """The intersection of many, in pairs of pairs: one after another, the whole would be made minimal again for each."""
+        left = list(sets)
+        while len(left) > 1:
+            left = [one.intersection(other) for one, other in zip_longest(left[::2], left[1::2], fillvalue=cls.everything())]
+        return left[0] if left else cls.everything()
+
     @cached_property
     def is_empty(self) -> bool:
         return not self.accepting
@@ -87,6 +96,11 @@ class StringSet:
     @cached_property
     def is_everything(self) -> bool:
         return len(self.moves) == 1 and bool(self.accepting)
+
+    @cached_property
+    def live(self) -> frozenset[int]:
+        """The states from which an accepting one can be reached."""
+        return frozenset(_reaching(self.moves, self.accepting))
 
     def __contains__(self, text: str) -> bool:
         state = 0
@@ -115,12 +129,42 @@ class Recognizer:
         nfa, start = _of_regex(parse_regex(pattern, Dialect.ECMA))
         self._subsets = Subsets(nfa, _behind(nfa, effort), effort)
         self._start = self._subsets.start(start)
+        self._effort = effort
+        self._known: dict[tuple[Subset, int], Subset] = {}
 
     def matches(self, text: str) -> bool:
         subset = self._start
         for char in text:
             subset = self._subsets.after(subset, self._subsets.alphabet.letter_of(ord(char)))
         return self._subsets.accepts(subset)
+
+    def meets(self, strings: StringSet) -> bool:
+        """Whether it matches any of them: no set of what it matches is built for that, only followed along those that are asked for."""
+        live = strings.live
+        waiting = [(0, self._start)]
+        seen = set(waiting)
+        while waiting:
+            state, subset = waiting.pop()
+            if state in strings.accepting and self._subsets.accepts(subset):
+                return True
+            for target, letter in self._steps(strings.moves[state], live):
+                pair = (target, self._after(subset, letter))
+                # Without configurations nothing is left to be matched.
+                if pair not in seen and pair[1][0]:
+                    seen.add(pair)
+                    waiting.append(pair)
+        return False
+
+    def _steps(self, moves: Moves, live: frozenset[int]) -> set[tuple[int, int]]:
+        alphabet = self._subsets.alphabet
+        cuts = sorted({*alphabet.cuts, *(cut for cut, _ in moves)})
+        self._effort.spend(len(cuts))
+        return {(target, alphabet.letter_of(cut)) for cut in cuts if (target := _after(moves, cut)) in live}
+
+    def _after(self, subset: Subset, letter: int) -> Subset:
+        if (subset, letter) not in self._known:
+            self._known[subset, letter] = self._subsets.after(subset, letter)
+        return self._known[subset, letter]
 
 
 def _of_regex(regex: Regex) -> tuple[Nfa, int]:
@@ -201,8 +245,14 @@ def _merged(row: list[tuple[int, int]]) -> Moves:
 
 
 def _minimal(moves: list[Moves], accepting: set[int], effort: Effort) -> StringSet:
-    """Moore's refinement, then states numbered as they are met from the start, so that equal sets are equal values."""
-    blocks = [int(state in accepting) for state in range(len(moves))]
+    """Moore's refinement, then states numbered as they are met from the start, so that equal sets are equal values.
+
+    It begins with the longest text that each state still accepts, which tells the states of a chain apart at once.
+    """
+    effort.spend(2 * sum(map(len, moves)))
+    kinds = list(zip((state in accepting for state in range(len(moves))), _longest(moves, accepting), strict=True))
+    numbers = {kind: index for index, kind in enumerate(dict.fromkeys(kinds))}
+    blocks = [numbers[kind] for kind in kinds]
     while True:
         effort.spend(sum(map(len, moves)))
         rows = [(blocks[state], _merged([(cut, blocks[target]) for cut, target in moves[state]])) for state in range(len(moves))]
@@ -212,6 +262,41 @@ def _minimal(moves: list[Moves], accepting: set[int], effort: Effort) -> StringS
             break
         blocks = refined
     return _numbered(moves, refined, accepting, effort)
+
+
+def _longest(moves: list[Moves], accepting: set[int]) -> list[int]:
+    """Of each state, the length of the longest text that is accepted from there; -1: none is, or there is no longest."""
+    live = _reaching(moves, accepting)
+    targets = [{target for _, target in row if target in live} for row in moves]
+    sources: list[list[int]] = [[] for _ in moves]
+    for state in live:
+        for target in targets[state]:
+            sources[target].append(state)
+    open_targets = [len(several) for several in targets]
+    found = [-1] * len(moves)
+    waiting = [state for state in live if not open_targets[state]]
+    for state in waiting:
+        found[state] = max((found[target] + 1 for target in targets[state]), default=0)
+        for source in sources[state]:
+            open_targets[source] -= 1
+            if not open_targets[source]:
+                waiting.append(source)
+    return found
+
+
+def _reaching(moves: Sequence[Moves], accepting: Iterable[int]) -> set[int]:
+    """The states from which an accepting one can be reached."""
+    sources: list[list[int]] = [[] for _ in moves]
+    for state, row in enumerate(moves):
+        for _, target in row:
+            sources[target].append(state)
+    waiting = list(accepting)
+    live = set(waiting)
+    for state in waiting:
+        new = [source for source in sources[state] if source not in live]
+        live.update(new)
+        waiting += dict.fromkeys(new)
+    return live
 
 
 def _numbered(moves: list[Moves], blocks: list[int], accepting: set[int], effort: Effort) -> StringSet:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Literal
 
-from grammar_service.errors import GrammarError, InvalidGrammar, UnsupportedGrammar
+from grammar_service.errors import GrammarError, InvalidGrammar, NothingMatches, UnsupportedGrammar
 from grammar_service.schema.algebra.inexact import Reason
 from grammar_service.schema.dialects.places import Places
 from grammar_service.schema.dialects.translation import Translation, translated
 from grammar_service.schema.endless import endless_schema
 from grammar_service.schema.fault import AllowList, Fault, explained
 from grammar_service.schema.json_text import Json, shared_json
+from grammar_service.schema.keywords import Schema
 from grammar_service.schema.normal_form.normal import Normaliser
 from grammar_service.schema.references import References
 from grammar_service.schema.rewrite import rewrite
+from grammar_service.schema.writing.narrowing import narrowed
 from grammar_service.warning import ConstraintWarning
 
 REMEMBERED = 4
@@ -47,6 +51,8 @@ class JsonSchema:
 
         A closed schema is rewritten only where its normal form would not do, and a rewrite may. An open one is rewritten where that is
         possible, since a rewrite admits all spellings of a number.
+
+        Raises NothingMatches, where reading what is not served as it is shows that no value is left.
         """
         if faults_of not in self._forms:
             form = self._form_for(faults_of)
@@ -58,13 +64,22 @@ class JsonSchema:
         if faults is not None and all(fault.lasting for fault in faults):
             return Form(self.normal, faults)
         rewritten = self._rewrite
-        if not isinstance(rewritten, Reason) and not any(True for _ in faults_of(rewritten, True)):
-            return Form(rewritten, [])
+        if rewritten is False:
+            raise NothingMatches("no value matches the schema", "")
+        for candidate in () if isinstance(rewritten, Reason) else self._candidates(rewritten):
+            if not any(True for _ in faults_of(candidate, True)):
+                return Form(candidate, [])
         faults = list(faults_of(self.normal, False)) if faults is None else faults
         return Form(self.normal, explained(faults, rewritten) if isinstance(rewritten, Reason) else faults)
 
+    def _candidates(self, rewritten: dict[str, Json]) -> Iterator[dict[str, Json]]:
+        """The rewrite, and what a backend may enforce of it in its place."""
+        yield rewritten
+        if isinstance(narrow := narrowed(rewritten), dict) and narrow != rewritten:
+            yield narrow
+
     @cached_property
-    def _rewrite(self) -> dict[str, Json] | Reason:
+    def _rewrite(self) -> Schema | Reason | Literal[False]:
         return rewrite(self.normal)
 
 
@@ -108,5 +123,5 @@ def _in_normal_form(read: Translation, closed: bool) -> JsonSchema:
         raise InvalidGrammar("no value that ends matches this schema", endless)
     normal = Normaliser(references, closed).normal(read.document)
     if normal is False:
-        raise InvalidGrammar("the schema `false` matches nothing", "")
+        raise NothingMatches("the schema `false` matches nothing", "")
     return JsonSchema(normal if isinstance(normal, dict) else {}, references, closed, read.warnings, read.places)

@@ -6,6 +6,8 @@ again. What is written allows exactly the values that were allowed before; where
 
 from __future__ import annotations
 
+from typing import Literal
+
 from grammar_service.errors import GrammarError
 from grammar_service.schema.algebra.inexact import Reason
 from grammar_service.schema.keywords import Schema, walk
@@ -18,8 +20,8 @@ MAX_SCHEMAS = 8000
 """Schemas in a document that is rewritten, and in its rewrite: 1 s for as many."""
 
 
-def rewrite(document: Schema) -> Schema | Reason:
-    """The rewrite of a schema in normal form, or why there is none."""
+def rewrite(document: Schema) -> Schema | Reason | Literal[False]:
+    """The rewrite of a schema in normal form, or why there is none; False where no value matches."""
     try:
         references = References(dict(walk(document)))
         if len(references.schemas) > MAX_SCHEMAS:

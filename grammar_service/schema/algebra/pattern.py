@@ -44,6 +44,10 @@ class Pattern:
             return True
         return None if self.maybe is not None and self._inside_or_unknown.matches(text) else False
 
+    def may_hold_any(self, strings: StringSet) -> bool:
+        """False only where none of them is inside. Raises as `strings`."""
+        return (self._inside if self.maybe is None else self._inside_or_unknown).meets(strings)
+
     @cached_property
     def _inside(self) -> Recognizer:
         return Recognizer(self.text, self.effort)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from grammar_service.errors import UnsupportedGrammar
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.string_set_regex import anchored_pattern
 from grammar_service.schema.algebra.inexact import Inexact
@@ -80,11 +81,7 @@ class Strings:
 
     def language_of_patterns(self) -> StringSet:
         """The strings that the patterns and the excluded values leave; those of which it is not known are left out."""
-        language = StringSet.everything()
-        for pattern in self.patterns:
-            language = language.intersection(pattern.strings)
-        for pattern in self.avoided:
-            language = language.intersection(pattern.others)
+        language = StringSet.all_of([*(pattern.strings for pattern in self.patterns), *(pattern.others for pattern in self.avoided)])
         return language.intersection(StringSet.of_strings(self.excluded).complement()) if self.excluded else language
 
     @property
@@ -115,10 +112,20 @@ class Strings:
     def _patterns_as_schemas(self) -> list[Json]:
         """One for each pattern, and one for all that must not be: their common automaton may be far larger than all of them."""
         more = [pattern.to_schema() for pattern in self.patterns]
-        others = replace(self, patterns=()).language_of_patterns()
+        others = replace(self, patterns=(), avoided=self._avoided_within_patterns()).language_of_patterns()
         if others.is_everything:
             return more
         return [*more, {"type": "string", "pattern": anchored_pattern(others)}]
+
+    def _avoided_within_patterns(self) -> tuple[Pattern, ...]:
+        """Without those that match nothing of what the patterns do: what stands for many kinds of values often needs a large automaton."""
+        if not (self.patterns and self.avoided):
+            return self.avoided
+        try:
+            inside = StringSet.all_of(pattern.strings for pattern in self.patterns)
+        except UnsupportedGrammar:
+            return self.avoided
+        return tuple(pattern for pattern in self.avoided if pattern.may_hold_any(inside))
 
 
 def _union(left: tuple[T, ...], right: tuple[T, ...]) -> tuple[T, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from grammar_service.schema.algebra.arrays import Arrays
 from grammar_service.schema.algebra.cases import FULL, Alternatives, Cases, Shape, Symbols
 from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, At, Expression
@@ -29,19 +31,20 @@ class Writer:
         self._reader = reader
         self._left = most_schemas
         self._names: dict[_Key, str] = {}
+        self._texts: dict[Strings, Json] = {}
         self._waiting: list[tuple[str, Cases, str]] = []
         self._place = ""
 
-    def document(self) -> dict[str, Json]:
+    def document(self) -> dict[str, Json] | Literal[False]:
         try:
             return self._document()
         except Inexact as error:
             raise error if error.pointer is not None else Inexact(error.message, self._place) from None
 
-    def _document(self) -> dict[str, Json]:
+    def _document(self) -> dict[str, Json] | Literal[False]:
         root = self._schema(self.possible(At("")))
         if root is False:
-            raise Inexact("no value matches the schema")
+            return False
         definitions: dict[str, Json] = {}
         while self._waiting:
             name, cases, self._place = self._waiting.pop()
@@ -93,8 +96,12 @@ class Writer:
         match shape:
             case Symbols(allowed):
                 return [{"enum": list(allowed)}]
-            case Numbers() | Strings():
-                return [shape.to_schema()]
+            case Numbers():
+                return shape.to_schemas()
+            case Strings():
+                if shape not in self._texts:
+                    self._texts[shape] = shape.to_schema()
+                return [self._texts[shape]]
             case Arrays():
                 return ArrayWriter(self._reader, self.inner).to_schemas(shape)
             case Objects():

@@ -14,8 +14,7 @@ from tests.driving import schema_spec
 ARRAY = {"type": "array"}
 TREE = {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}, "required": ["kids"]}
 REFUSALS: list[tuple[Any, str, str]] = [
-    ({"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 2}]}, "/oneOf", "the numbers that are not whole, or not multiples"),
-    ({"type": "number", "not": {"multipleOf": 3}}, "/not", "the numbers that are not whole, or not multiples"),
+    ({"type": "number", "not": {"multipleOf": 3}}, "/not", "numbers that are no multiples are enforced only between near bounds"),
     (
         {"allOf": [{"minimum": -1, "multipleOf": step} for step in (0.3, 0.7000000000000001)]},
         "/allOf",
@@ -92,7 +91,6 @@ REFUSALS: list[tuple[Any, str, str]] = [
     ({"type": "string", "not": {"pattern": "a{5000}"}}, "/not", "the pattern is too large to be combined with others"),
     ({"type": "string", "not": {"pattern": "(" * 101 + "a" + ")" * 101}}, "/not", "nested too deep to be combined with others"),
     ({"type": "string", "not": {"pattern": r"(a)\1"}}, "/not", "a back-reference is not supported"),
-    ({"type": "string", "not": {"type": "string"}}, "/not", "no value matches the schema"),
     ({"type": "object", "uniqueItems": True, "properties": {f"p{n}": {"contains": {}} for n in range(4001)}}, "/properties", "8000 parts"),
 ]
 

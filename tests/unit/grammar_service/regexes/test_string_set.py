@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.other_strings import pattern_of_others
-from grammar_service.regexes.string_set import StringSet
+from grammar_service.regexes.string_set import Recognizer, StringSet
 from grammar_service.regexes.string_set_regex import anchored_pattern
 
 TEXTS = ["".join(chars) for length in range(5) for chars in product("abx\n", repeat=length)]
@@ -78,3 +78,13 @@ def test_work_ends_where_the_effort_is_spent() -> None:
         StringSet.of_pattern("(a|b)*a(a|b){16}")
     with pytest.raises(UnsupportedGrammar):
         StringSet.of_pattern("(?:(?:(?:a{9}){9}){9}){9}")
+
+
+@given(st.lists(st.sampled_from(PATTERNS), max_size=5), st.sampled_from(PATTERNS))
+def test_an_intersection_of_many_and_a_meeting_are_those_of_their_texts(patterns: list[str], other: str) -> None:
+    both = StringSet.all_of(map(StringSet.of_pattern, patterns))
+    one_by_one = StringSet.everything()
+    for pattern in patterns:
+        one_by_one = one_by_one.intersection(StringSet.of_pattern(pattern))
+    assert both == one_by_one
+    assert Recognizer(other, Effort(100_000)).meets(both) == (not both.intersection(StringSet.of_pattern(other)).is_empty)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
 from grammar_service.backends import select_backend
-from grammar_service.errors import GrammarError, GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
+from grammar_service.errors import GrammarError, GrammarTooLarge, InvalidGrammar, NothingMatches, UnsupportedGrammar
 from grammar_service.schema.json_schema import parse_schema, schema_of
 from grammar_service.schema.json_text import Json
 from tests.driving import schema_spec
@@ -85,16 +86,16 @@ def test_what_matches_nothing_or_leads_nowhere_is_invalid(schema: Any, pointer: 
         ),
         ({"divisibleBy": 2}, "/divisibleBy"),
         ({"$schema": "http://json-schema.org/draft-03/schema#"}, "/$schema"),
-        ({"properties": {"a": {"not": {"type": "integer"}}}}, "/properties/a/not"),
-        ({"if": {"multipleOf": 2}, "else": {"minimum": 3}}, "/if"),
+        ({"properties": {"a": {"not": {"multipleOf": 3}}}}, "/properties/a/not"),
+        ({"if": {"multipleOf": 2}, "else": {"minimum": 3}}, "/else"),
         ({"type": "array", "uniqueItems": True}, "/uniqueItems"),
         ({"type": "array", "contains": {"type": "null"}}, "/contains"),
         ({"type": "object", "dependentRequired": {f"a{i}": [f"b{i}"] for i in range(30)}}, "/dependentRequired"),
         ({"type": "array", "contains": {"const": 1}, "unevaluatedItems": False}, "/contains"),
         ({"type": "object", "propertyNames": {"format": "email", "pattern": "a"}}, "/propertyNames"),
         ({"type": "object", "minProperties": 2, "patternProperties": {"^[ab]$": {}}}, "/minProperties"),
-        ({"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 2}]}, "/oneOf"),
-        ({"type": "number", "multipleOf": 0.5, "minimum": -3}, "/multipleOf"),
+        ({"oneOf": [{"type": "number", "multipleOf": 5}, {"type": "number", "minimum": 2}]}, "/oneOf"),
+        ({"type": "number", "multipleOf": 0.5, "minimum": -300}, "/multipleOf"),
         ({"type": "string", "pattern": "(?=a)b"}, "/pattern"),
         ({"type": "string", "pattern": r"(a)\1"}, "/pattern"),
         ({"type": "string", "not": {"format": "regex"}}, "/not"),
@@ -218,3 +219,21 @@ def test_a_dialect_of_ones_own_is_refused_where_keywords_count() -> None:
     assert schema_of(schema).normal == {"type": "integer"}
     with pytest.raises(UnsupportedGrammar):
         schema_of(schema, closed=False)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        False,
+        {"not": {}},
+        {"not": True},
+        {"type": "string", "not": {"type": "string"}},
+        {"oneOf": [True, True]},
+        {"allOf": [{"type": "string"}, {"type": "null"}]},
+        {"$ref": "#/$defs/no"},
+    ],
+)
+def test_a_schema_that_leaves_no_value_is_invalid(schema: Any) -> None:
+    whole = {**schema, "$defs": {"no": False}} if isinstance(schema, dict) else schema
+    with pytest.raises(NothingMatches, match="matches"):
+        select_backend(replace(schema_spec(whole), closed=False))

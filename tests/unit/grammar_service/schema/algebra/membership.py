@@ -47,7 +47,8 @@ symbols: st.SearchStrategy[Symbols] = st.sampled_from([(None,), (True,), (False,
 _bounds = st.none() | st.builds(Bound, st.sampled_from([-1, 0, 1, 1.5, 2, 2.5]), st.booleans())
 bounded_numbers = st.builds(Numbers, _bounds, _bounds)
 _steps = st.sampled_from([None, Fraction(1), Fraction(1, 2), Fraction(3, 2), Fraction(3)])
-numbers = st.builds(Numbers, _bounds, _bounds, st.booleans(), _steps)
+_avoided = st.sampled_from([(), (), (Fraction(1),), (Fraction(3, 2),), (Fraction(1), Fraction(3, 2)), (Fraction(2), Fraction(3))])
+numbers = st.builds(Numbers, _bounds, _bounds, st.booleans(), _steps, _avoided)
 _patterns = st.lists(st.sampled_from(PATTERNS), max_size=2, unique=True).map(
     lambda texts: tuple(Pattern(text, Effort(100_000)) for text in texts)
 )

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from jsonschema import Draft202012Validator
 
 from grammar_service.schema.algebra.inexact import Inexact
-from grammar_service.schema.algebra.numbers import Bound, Numbers
+from grammar_service.schema.algebra.numbers import MAX_GAPS, Bound, Numbers
 from tests.unit.grammar_service.schema.algebra.membership import bounded_numbers, is_in_any, numbers, quick
 
 SOME = [-3, -1.5, -1, -0.5, 0, 0.25, 0.5, 1, 1.5, 2, 2.5, 3, 4.5, 6]
@@ -64,15 +64,44 @@ def test_the_complement_of_a_ray_is_a_ray_and_its_complement_the_first(shape: Nu
 
 @quick
 @given(numbers)
-def test_the_schema_of_a_set_validates_its_members(shape: Numbers) -> None:
-    validator = Draft202012Validator(shape.to_schema())
+def test_the_schemas_of_a_set_validate_its_members(shape: Numbers) -> None:
+    try:
+        validator = Draft202012Validator({"anyOf": [*shape.to_schemas(), False]})
+    except Inexact:
+        assume(False)
     assert [number for number in SOME if validator.is_valid(number)] == members(shape)
 
 
-@pytest.mark.parametrize("shape", [Numbers(whole=True), Numbers(step=Fraction(2))])
-def test_what_is_not_of_a_kind_is_not_described(shape: Numbers) -> None:
-    with pytest.raises(Inexact, match="not whole, or not multiples"):
-        shape.complement()
+def test_what_is_no_multiple_lies_between_multiples() -> None:
+    [part] = Numbers(step=Fraction(3)).complement()
+    assert part == Numbers(avoided=(Fraction(3),))
+    assert part.complement() == [Numbers(whole=True, step=Fraction(3))]
+    assert part.meet(Numbers(whole=True, step=Fraction(6))) is None
+    [near] = Numbers(whole=True, low=Bound(0, False), high=Bound(7, False)).without(Numbers(step=Fraction(3)))
+    assert [(schema["minimum"], schema["maximum"]) for schema in near.to_schemas() if isinstance(schema, dict)] == [(1, 2), (4, 5), (7, 7)]
+    with pytest.raises(Inexact, match="only between near bounds"):
+        part.to_schemas()
+
+
+def test_numbers_that_are_not_whole_are_written_next_to_zero_or_to_a_bound() -> None:
+    [part] = Numbers(whole=True).complement()
+    assert len(part.to_schemas()) == MAX_GAPS
+    far = part.meet(Numbers(low=Bound(99.5, False)))
+    assert far is not None
+    assert far.to_schemas()[0] == {"type": "number", "minimum": 99.5, "exclusiveMaximum": 100}
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Numbers(Bound(2, False), Bound(2, False), avoided=(Fraction(1),)),
+        Numbers(Bound(1, False), Bound(2, False), True, Fraction(3)),
+        Numbers(Bound(3, True), Bound(6, True), step=Fraction(3)),
+        Numbers(step=Fraction(6), avoided=(Fraction(3),)),
+    ],
+)
+def test_bounds_between_which_nothing_is_left_are_seen(shape: Numbers) -> None:
+    assert shape.tidy() is None
 
 
 def test_a_single_number_is_seen() -> None:

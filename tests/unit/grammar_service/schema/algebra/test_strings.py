@@ -97,3 +97,28 @@ def test_of_what_may_be_of_a_format_nothing_is_inside_and_nothing_outside() -> N
             shape.meet(Strings(values=(leap,)))
     [again] = outside.complement()
     assert again == time
+
+
+def test_dozens_of_words_that_must_not_be_take_little_effort() -> None:
+    effort = Effort(100_000)
+    words = [
+        f"^{''.join(f'[{char}{char.upper()}]' for char in word)}$" for word in "and as bool break case class for from if in int try".split()
+    ]
+    shape = Strings(patterns=(Pattern("^[a-zA-Z_]+$", effort),), avoided=tuple(Pattern(word, effort) for word in words))
+    schema = shape.to_schema()
+    assert isinstance(schema, dict)
+    validator = Draft202012Validator(schema)
+    assert [text for text in ("class", "IF", "iF", "1") if validator.is_valid(text)] == []
+    assert [text for text in ("classes", "i", "Ints") if not validator.is_valid(text)] == []
+
+
+def test_a_large_pattern_that_meets_no_other_is_not_combined() -> None:
+    effort = Effort(300_000)
+    large = Pattern(f"^{'|'.join(f'(:?[0-9a-f]{{1,4}}){{{count}}}::?([0-9a-f]{{1,4}}:?){{{8 - count}}}' for count in range(8))}$", effort)
+    variable = Pattern(r"^\$\{[a-z]+\}$", effort)
+    assert Strings(patterns=(variable,), avoided=(large,)).to_schema() == variable.to_schema()
+
+
+def test_long_counts_take_little_effort() -> None:
+    effort = Effort(100_000)
+    assert Pattern("^[a-z][a-z0-9]{0,254}$", effort).strings.complement().complement() == Pattern("^[a-z][a-z0-9]{0,254}$", effort).strings

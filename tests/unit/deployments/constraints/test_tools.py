@@ -1,0 +1,42 @@
+"""Tools whose schemas have names of their own mean among others what they mean alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from deployments.constraints.tools import Tool, required_schema
+from grammar_service.schema.json_schema import parse_schema
+
+TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
+NAMED = "https://example.org/tool"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": TEXT}},
+        {"$id": NAMED, "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": TEXT}},
+        {"$id": NAMED, "properties": {"a": {"$ref": "tool#/$defs/a"}, "b": {"$ref": "#"}}, "$defs": {"a": TEXT}},
+        {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$id": NAMED, "$ref": "#/$defs/b", "$defs": {"b": TEXT}}}},
+        {
+            "$schema": "http://json-schema.org/draft-04/schema#",
+            "id": NAMED,
+            "properties": {"a": {"$ref": "#/definitions/a"}},
+            "definitions": {"a": TEXT},
+        },
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "properties": {"a": {"$ref": "#/definitions/a"}},
+            "definitions": {"a": TEXT},
+        },
+    ],
+)
+def test_references_of_a_tool_lead_where_they_led(schema: dict[str, Any]) -> None:
+    other = Tool("other", {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": WHOLE}}, True)
+    read = parse_schema(required_schema([Tool("one", {"type": "object", **schema}, True), other], False), closed=False)
+    validator = Draft202012Validator(read.normal)
+    answers = [[{"name": name, "parameters": {"a": value}}] for name in ("one", "other") for value in ("text", 1)]
+    assert [validator.is_valid(answer) for answer in answers] == [True, False, False, True]
