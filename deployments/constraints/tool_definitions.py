@@ -17,32 +17,41 @@ def with_distinct_definitions(tools: Any) -> Any:
     follow. Whatever is no tool is left as it is, for others to refuse."""
     if not isinstance(tools, list):
         return tools
-    told: dict[str, Json] = {}
-    return [_distinct(tool, told) for tool in tools]
+    names = _Names()
+    return [_distinct(tool, names) for tool in tools]
 
 
-def _distinct(tool: Any, told: dict[str, Json]) -> Any:
+class _Names:
+    """The definitions that have been met, by name; the next number of each name is remembered, since thousands of tools may share it."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, Json] = {}
+        self._numbers: dict[str, count[int]] = {}
+
+    def other(self, name: str, definitions: Schema) -> str:
+        """A name that is neither told nor one of these."""
+        numbers = self._numbers.setdefault(name, count(2))
+        return next(other for number in numbers if (other := f"{name}_{number}") not in self.told and other not in definitions)
+
+
+def _distinct(tool: Any, names: _Names) -> Any:
     function: Any = tool.get("function") if isinstance(tool, dict) else None
     schema: Any = function.get("parameters") if isinstance(function, dict) else None
     if not isinstance(schema, dict) or not isinstance(schema.get("$defs"), dict):
         return tool
     distinct = schema
     # Whatever refers to a definition that has moved has become another one itself.
-    while moved := _moving(distinct["$defs"], told):
+    while moved := _moving(distinct["$defs"], names):
         distinct = _renamed(distinct, {join("", "$defs", old): join("", "$defs", new) for old, new in moved.items()})
         distinct["$defs"] = {moved.get(name, name): inner for name, inner in distinct["$defs"].items()}
-    told.update(distinct["$defs"])
+    names.told.update(distinct["$defs"])
     return tool if distinct is schema else {**tool, "function": {**function, "parameters": distinct}}
 
 
-def _moving(definitions: Schema, told: Mapping[str, Json]) -> dict[str, str]:
+def _moving(definitions: Schema, names: _Names) -> dict[str, str]:
     """Other names for the definitions that differ from those of the same name."""
-    taken = told.keys() | definitions.keys()
-    return {name: _other_name(name, taken) for name, inner in definitions.items() if told.get(name, inner) != inner}
-
-
-def _other_name(name: str, taken: set[str]) -> str:
-    return next(other for number in count(2) if (other := f"{name}_{number}") not in taken)
+    clashing = [name for name, inner in definitions.items() if names.told.get(name, inner) != inner]
+    return {name: names.other(name, definitions) for name in clashing}
 
 
 def _renamed(schema: Json, moved: Mapping[str, str]) -> Any:

@@ -56,7 +56,7 @@ class AnswerChecker:
                 yield item
 
     async def _whole(self, ask: Ask, request: ParsedRequest, check: Check) -> AsyncGenerator[Head | str, None]:
-        choices = CheckedChoices()
+        choices = CheckedChoices(int(request.body.get("n") or 1))
         for attempt in range(1 + (self._retries if _varies(request.body) else 0)):
             self._count("retried", 1 if attempt else 0)
             async with aclosing(ask(_again(request, attempt))) as items:
