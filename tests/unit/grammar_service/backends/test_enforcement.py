@@ -18,6 +18,9 @@ NODE = {
     "required": ["v"],
 }
 
+PATTERNED = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^x"}, "b": {"type": "integer"}}}
+"""For llguidance, closed by itself."""
+
 CASES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"type": "integer", "minimum": 3, "exclusiveMaximum": 12}, [3, 11], [2, 12, 3.5, "3"]),
     ({"type": "number", "minimum": 0.5, "maximum": 12}, [0.5, 3, 12], [0.4, 12.5, -1]),
@@ -49,6 +52,16 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
         {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "null"}, "minProperties": 3},
         [{"a": 1, "b": None, "c": None}, dict.fromkeys("bcd"), dict.fromkeys("bcde")],
         [{"a": 1, "b": None}, dict.fromkeys("bc")],
+    ),
+    (
+        {**PATTERNED, "maxProperties": 1},
+        [{}, {"a": "x"}, {"b": 1}],
+        [{"a": "x", "b": 1}, {"a": "y"}],
+    ),
+    (
+        {**PATTERNED, "maxProperties": 2},
+        [{}, {"a": "x"}, {"a": "x", "b": 1}],
+        [{"a": "x", "b": 1, "c": 1}],
     ),
     (
         {
