@@ -161,9 +161,9 @@ def _bound_multiples(schema: Schema) -> None:
 def _drop_idle_bound(schema: Schema) -> None:
     """`maxProperties` where there are no more names."""
     properties, most = schema.get("properties"), schema.get("maxProperties")
-    if schema.get("additionalProperties") is False and not schema.get("patternProperties") and isinstance(properties, dict):
-        if isinstance(most, int) and most >= len(properties):
-            del schema["maxProperties"]
+    is_listed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
+    if is_listed and isinstance(properties, dict) and isinstance(most, int) and most >= len(properties):
+        del schema["maxProperties"]
 
 
 def _close(schema: Schema) -> None:

@@ -68,6 +68,15 @@ def test_thousands_of_definitions_of_one_name_take_no_time() -> None:
     assert parameters(told, 3999)["$defs"].keys() == {"X_4000"}
 
 
+def test_a_long_chain_of_definitions_takes_no_time() -> None:
+    chain = {f"D{index}": {"$ref": f"#/$defs/D{index + 1}"} for index in range(2000)}
+    asked = [tool("f", {**chain, "D2000": TEXT}), tool("g", {**chain, "D2000": NUMBER})]
+    started = time.process_time()
+    told = with_distinct_definitions(asked)
+    assert time.process_time() - started < 1
+    assert parameters(told, 1)["$defs"]["D0_2"] == {"$ref": "#/$defs/D1_2"}
+
+
 def test_what_is_no_tool_is_left_as_it_is() -> None:
     for asked in (None, "x", [1, {"function": 2}, {"function": {"parameters": []}}, tool("f", 5)]):
         assert with_distinct_definitions(asked) == asked
