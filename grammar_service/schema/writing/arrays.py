@@ -19,6 +19,8 @@ MAX_ARRAYS = 64
 """Arrays, or kinds of arrays, that are listed one by one."""
 MAX_SPELT = 8
 """The longest arrays of which `contains` is spelt out."""
+MAX_CASES = 1500
+"""Arrays as which several `contains` are spelt out: half a second for as many."""
 MAX_VALUES = 16
 """Values of one item, of which arrays are listed."""
 
@@ -35,10 +37,18 @@ class ArrayWriter:
         tidy = self._without_impossible(shape)
         if tidy is None:
             return []
-        if tidy.contained:
-            first, *others = tidy.contained
-            return [schema for spelt in _spelt(replace(tidy, contained=tuple(others)), first) for schema in self.to_schemas(spelt)]
-        return self._unique(tidy) if tidy.unique else [self._plain(tidy)]
+        shapes = self._spelt(tidy) if tidy.contained else [tidy]
+        return [schema for spelt in shapes for schema in (self._unique(spelt) if spelt.unique else [self._plain(spelt)])]
+
+    def _spelt(self, shape: Arrays) -> list[Arrays]:
+        """Without anything contained. Counted after each part, since the cases of several multiply."""
+        shapes = [replace(shape, contained=())]
+        for part in shape.contained:
+            spelt = [case for one in shapes for case in _spelt(one, part)]
+            if len(spelt) > MAX_CASES:
+                raise Inexact(f"`contains` has more than {MAX_CASES} cases")
+            shapes = [tidy for case in dict.fromkeys(spelt) if (tidy := self._without_impossible(case)) is not None]
+        return shapes
 
     def _unique(self, shape: Arrays) -> list[Json]:
         """All of them one by one, or else for a guard."""

@@ -45,6 +45,11 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"type": "object", "propertyNames": {"pattern": "^a"}}, [{"ab": 1}, {}], [{"b": 1}]),
     ({"type": "object", "minProperties": 1}, [{"a": 1}], [{}]),
     ({"type": "array", "contains": {"const": 1}, "maxItems": 3}, [[1], [0, 1, 2]], [[], [0, 2], [1, 1, 1, 1]]),
+    (
+        {"type": "array", "contains": {"const": 1}, "allOf": [{"contains": {"type": "string"}}], "maxItems": 8},
+        [[1, "a"], [0, "a", 1, 2]],
+        [[1], ["a", "b"], []],
+    ),
     ({"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}, [[], ["b", "a"]], [["a", "a"], ["c"]]),
     ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, [[], ["b", "a"]], [["a", "a"], ["a", "b", "a"]]),
     ({"type": "object", "minProperties": 3}, [{"a": 1, "b": 1, "c": 1}, dict.fromkeys("abcd")], [{}, {"a": 1, "b": 1}]),

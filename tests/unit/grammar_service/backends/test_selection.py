@@ -23,6 +23,7 @@ REFUSALS: list[tuple[Any, str, str]] = [
     ),
     ({**ARRAY, "contains": {"const": 1}}, "/contains", "`contains` is enforced only in arrays of at most 8 items"),
     ({**ARRAY, "contains": {"const": 1}, "maxItems": 8, "minContains": 3}, "/contains", "`contains` has more than 64 cases"),
+    ({**ARRAY, "maxItems": 8, "allOf": [{"contains": {"const": n}} for n in range(8)]}, "/allOf", "`contains` has more than 1500 cases"),
     ({**ARRAY, "contains": {"const": 1}, "unevaluatedItems": False}, "/contains", "which items `contains` has evaluated is not known"),
     ({**ARRAY, "uniqueItems": True}, "/uniqueItems", "`uniqueItems` is enforced in long arrays"),
     (
