@@ -29,12 +29,16 @@ def _rebased(schema: dict[str, Any], base: str, dialect: Dialect) -> dict[str, A
     for keyword, value in schema.items():
         if keyword in _REFERENCES and isinstance(value, str):
             copied[keyword] = f"{base}{value[1:]}" if value == "#" or value.startswith("#/") else value
-        elif keyword == "$recursiveRef" and keyword in dialect.known and value == "#":
-            # The root of a schema without a name is the only one that it can mean.
-            copied.setdefault("$ref", base)
-        else:
+        elif not _recurs(keyword, value, dialect):
             copied[keyword] = value if keyword in _DATA else _inside(value, keyword in _MAPS, base, dialect)
+    if any(_recurs(keyword, value, dialect) for keyword, value in schema.items()):
+        copied = {**copied, "allOf": [*copied.get("allOf", ()), {"$ref": base}]} if "$ref" in copied else {**copied, "$ref": base}
     return copied
+
+
+def _recurs(keyword: str, value: Any, dialect: Dialect) -> bool:
+    """Whether this means the root, as `$recursiveRef` does in a schema without a name."""
+    return keyword == "$recursiveRef" and keyword in dialect.known and value == "#"
 
 
 def _inside(value: Any, is_map: bool, base: str, dialect: Dialect) -> Any:

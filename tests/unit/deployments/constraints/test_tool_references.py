@@ -25,6 +25,11 @@ DRAFT_07 = "http://json-schema.org/draft-07/schema#"
         ({"$schema": DRAFT_07, "$ref": "#/definitions/X", "$id": "https://a.test/b", "definitions": {"X": LIST}}, {"x": 1}, {}),
         ({"$schema": "https://json-schema.org/draft/2019-09/schema", **LIST}, {"next": {"x": 1}, "x": 2}, {"next": {}, "x": 2}),
         (LIST, {"next": {"x": 1}, "x": 2}, {"next": [], "x": 2}),
+        (
+            {**LIST, "properties": {"next": {"$recursiveRef": "#", "$ref": "#/$defs/X"}, "x": INTEGER}, "$defs": {"X": {"type": "object"}}},
+            {"next": {"x": 1}, "x": 2},
+            {"next": {}, "x": 2},
+        ),
         ({"properties": {"x": {"$dynamicRef": "#/$defs/X"}}, "$defs": {"X": INTEGER}}, {"x": 1}, {"x": "a"}),
         (
             {"properties": {"x": {"const": {"$ref": "#/a"}}, "y": {"$ref": "#/$defs/X"}}, "$defs": {"X": INTEGER}},
