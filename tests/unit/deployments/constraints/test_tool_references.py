@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from deployments.constraints.tool_references import with_base
 from deployments.constraints.tools import Tool, required_schema
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -25,11 +26,6 @@ DRAFT_07 = "http://json-schema.org/draft-07/schema#"
         ({"$schema": DRAFT_07, "$ref": "#/definitions/X", "$id": "https://a.test/b", "definitions": {"X": LIST}}, {"x": 1}, {}),
         ({"$schema": "https://json-schema.org/draft/2019-09/schema", **LIST}, {"next": {"x": 1}, "x": 2}, {"next": {}, "x": 2}),
         (LIST, {"next": {"x": 1}, "x": 2}, {"next": [], "x": 2}),
-        (
-            {**LIST, "properties": {"next": {"$recursiveRef": "#", "$ref": "#/$defs/X"}, "x": INTEGER}, "$defs": {"X": {"type": "object"}}},
-            {"next": {"x": 1}, "x": 2},
-            {"next": {}, "x": 2},
-        ),
         ({"properties": {"x": {"$dynamicRef": "#/$defs/X"}}, "$defs": {"X": INTEGER}}, {"x": 1}, {"x": "a"}),
         (
             {"properties": {"x": {"const": {"$ref": "#/a"}}, "y": {"$ref": "#/$defs/X"}}, "$defs": {"X": INTEGER}},
@@ -51,3 +47,8 @@ def test_references_of_any_kind_lead_where_they_led(schema: dict[str, Any], righ
     )
     for arguments, is_right in ((right, True), (wrong, False)):
         assert accepts(grammar, json.dumps([{"name": "f", "parameters": arguments}])) is is_right
+
+
+def test_a_recursive_reference_beside_a_plain_one_stays() -> None:
+    schema = {"$recursiveRef": "#", "$ref": "#/$defs/X", "allOf": [True], "$defs": {"X": {}}}
+    assert with_base(schema, "#/a") == {"$ref": "#/a/$defs/X", "allOf": [True, {"$ref": "#/a"}], "$defs": {"X": {}}}
