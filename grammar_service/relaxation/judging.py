@@ -64,8 +64,10 @@ def _patterns(schema: Json) -> Iterator[tuple[str, str]]:
             yield join(pointer, "patternProperties", name), name
 
 
-def _schemas(spec: GrammarSpec) -> Iterator[tuple[type[Validator], Any]]:
-    """What an answer is judged by. Without `$schema` the library would take older forms for annotations."""
+def _schemas(spec: GrammarSpec) -> Iterator[tuple[Any, Any]]:
+    """What an answer is judged by: classes of validators, whose protocol does not tell of all that is used here.
+
+    Without `$schema` the library would take older forms for annotations."""
     read, written = read_schema(spec.text, spec.formats).document, shared_json(spec.text)
     yield Draft202012Validator, _without_dialect(read)
     if isinstance(written, dict) and "$schema" in written:

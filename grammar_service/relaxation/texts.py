@@ -50,7 +50,7 @@ def check_pattern(pattern: str) -> None:
 def judging(kind: type[Validator]) -> type[Validator]:
     """A draft's validator with patterns as they are here."""
     ours = {"pattern": _pattern, "patternProperties": _pattern_properties, "additionalProperties": _additional_properties}
-    extended: type[Validator] = extend(kind, ours)
+    extended: type[Validator] = extend(kind, ours)  # type: ignore[no-untyped-call]
     return extended
 
 
