@@ -36,6 +36,8 @@ PLAIN = {
 """Fields of the request that are a constraint by themselves, and what they hold."""
 GUIDED_HINTS = ("guided_decoding_backend",)  # chose an engine, not a language: nothing is lost without it
 FORMATS = ("text", "json_object", "json_schema", "json", "regex", "grammar", "structural_tag")
+HOLDING = ("json_schema", "schema", "value", "pattern", "regex", "grammar", NAME)
+"""What a `response_format` may hold a constraint in: each is read, or refused."""
 REFUSED = {
     "guided_whitespace_pattern": "Use structured_outputs.whitespace: 'flexible', 'standard', 'compact' or 'indent:N'.",
     "functions": "Use 'tools'.",
@@ -117,7 +119,12 @@ def _response_format(body: dict[str, Any], whitespace: str) -> list[Requested | 
     kind = value.get("type") if isinstance(value, dict) else None
     if kind not in FORMATS:
         raise bad_request(f"'response_format.type' must be one of: {', '.join(map(repr, FORMATS))}.", "response_format.type")
-    return [] if kind == "text" else [_format(kind, value, whitespace)]
+    found = [] if kind == "text" else [_format(kind, value, whitespace)]
+    read = {requested.field.split(".")[1] for requested in found if "." in requested.field}
+    if kind != "structural_tag" and (ignored := [name for name in _given(value, *HOLDING) if name not in read]):
+        field = f"response_format.{ignored[0]}"
+        raise bad_request(f"'{field}' has no meaning beside the type {kind!r} and what else is there.", field, "conflicting_constraints")
+    return found
 
 
 def _format(kind: str, value: dict[str, Any], whitespace: str) -> Requested | NamedGrammar:

@@ -3,12 +3,12 @@ name that differ, which are an everyday case: each of two pydantic models has it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import Schema, mapped
+from grammar_service.schema.keywords import Schema, mapped, walk
 from grammar_service.schema.pointer import join, of_fragment
 
 
@@ -17,32 +17,62 @@ def with_distinct_definitions(tools: Any) -> Any:
     follow. Whatever is no tool is left as it is, for others to refuse."""
     if not isinstance(tools, list):
         return tools
-    told: dict[str, Json] = {}
-    return [_distinct(tool, told) for tool in tools]
+    names = _Names()
+    return [_distinct(tool, names) for tool in tools]
 
 
-def _distinct(tool: Any, told: dict[str, Json]) -> Any:
+class _Names:
+    """The definitions that have been met, by name; the next number of each name is remembered, since thousands of tools may share it."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, Json] = {}
+        self._numbers: dict[str, count[int]] = {}
+
+    def other(self, name: str, definitions: Schema) -> str:
+        """A name that is neither told nor one of these."""
+        numbers = self._numbers.setdefault(name, count(2))
+        return next(other for number in numbers if (other := f"{name}_{number}") not in self.told and other not in definitions)
+
+
+def _distinct(tool: Any, names: _Names) -> Any:
     function: Any = tool.get("function") if isinstance(tool, dict) else None
     schema: Any = function.get("parameters") if isinstance(function, dict) else None
     if not isinstance(schema, dict) or not isinstance(schema.get("$defs"), dict):
         return tool
     distinct = schema
-    # Whatever refers to a definition that has moved has become another one itself.
-    while moved := _moving(distinct["$defs"], told):
-        distinct = _renamed(distinct, {join("", "$defs", old): join("", "$defs", new) for old, new in moved.items()})
+    if moved := _moving(schema["$defs"], names):
+        distinct = _renamed(schema, {join("", "$defs", old): join("", "$defs", new) for old, new in moved.items()})
         distinct["$defs"] = {moved.get(name, name): inner for name, inner in distinct["$defs"].items()}
-    told.update(distinct["$defs"])
+    names.told.update(distinct["$defs"])
     return tool if distinct is schema else {**tool, "function": {**function, "parameters": distinct}}
 
 
-def _moving(definitions: Schema, told: Mapping[str, Json]) -> dict[str, str]:
-    """Other names for the definitions that differ from those of the same name."""
-    taken = told.keys() | definitions.keys()
-    return {name: _other_name(name, taken) for name, inner in definitions.items() if told.get(name, inner) != inner}
+def _moving(definitions: Schema, names: _Names) -> dict[str, str]:
+    """Other names for the definitions that differ from those of the same name. Whatever refers to one that moves becomes another one
+    itself."""
+    users: dict[str, list[str]] = {}
+    for user, inner in definitions.items():
+        for name in _referred(inner) if user in names.told else ():
+            users.setdefault(name, []).append(user)
+    moving = dict.fromkeys(name for name, inner in definitions.items() if names.told.get(name, inner) != inner)
+    waiting = list(moving)
+    while waiting:
+        more = [user for user in users.get(waiting.pop(), ()) if user not in moving]
+        moving.update(dict.fromkeys(more))
+        waiting += more
+    return {name: names.other(name, definitions) for name in definitions if name in moving}
 
 
-def _other_name(name: str, taken: set[str]) -> str:
-    return next(other for number in count(2) if (other := f"{name}_{number}") not in taken)
+def _referred(definition: Json) -> Iterator[str]:
+    """The names of the definitions that one refers to, or to what is inside of them."""
+    for _, schema in walk(definition):
+        if not isinstance(schema, dict):
+            continue
+        discriminator = schema.get("discriminator")
+        mapping = discriminator.get("mapping") if isinstance(discriminator, dict) else None
+        for reference in (schema.get("$ref"), *(mapping.values() if isinstance(mapping, dict) else ())):
+            if isinstance(reference, str) and (steps := _steps(reference)):
+                yield steps[2].replace("~1", "/").replace("~0", "~")
 
 
 def _renamed(schema: Json, moved: Mapping[str, str]) -> Any:
@@ -60,12 +90,16 @@ def _renamed(schema: Json, moved: Mapping[str, str]) -> Any:
 
 
 def _moved(reference: str, moved: Mapping[str, str]) -> str:
-    if not reference.startswith("#/$defs/"):
-        return reference
-    try:
-        pointer = of_fragment(reference[1:])
-    except UnicodeDecodeError:
-        return reference
-    steps = pointer.split("/")
+    steps = _steps(reference)
     target = moved.get("/".join(steps[:3]))
     return reference if target is None else "#" + "/".join([target, *steps[3:]])
+
+
+def _steps(reference: str) -> list[str]:
+    """Of the JSON pointer in a reference to a definition; none in others."""
+    if not reference.startswith("#/$defs/"):
+        return []
+    try:
+        return of_fragment(reference[1:]).split("/")
+    except UnicodeDecodeError:
+        return []

@@ -7,12 +7,13 @@ with tool calls in the model's own format (`tool_formats`).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urldefrag
 
 from deployments.constraints.tool_definitions import with_distinct_definitions
 from deployments.constraints.tool_formats import TOOL_FORMATS
+from deployments.constraints.tool_references import with_base
 from deployments.errors import bad_request
 from grammar_service.schema.json_text import Json
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -36,8 +37,8 @@ def parse_tools(body: dict[str, Any]) -> list[Tool]:
         raise bad_request("'tools' must be an array.", "tools")
     body["tools"] = tools = with_distinct_definitions(tools)
     parsed = [_parse_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
-    names = [tool.name for tool in parsed]
-    if twice := next((name for name in names if names.count(name) > 1), None):
+    twice, times = next(iter(Counter(tool.name for tool in parsed).most_common(1)), ("", 0))
+    if times > 1:
         raise bad_request(f"Two tools are called {twice!r}; give each its own name.", "tools")
     return parsed
 
@@ -88,36 +89,12 @@ def _call_schema(tool: Tool, index: int, definitions: dict[str, Any]) -> dict[st
 
 
 def _hoisted(schema: dict[str, Any], prefix: str, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema with its references rebased: `#/$defs/X` moves to the root's `$defs`, `#` becomes a definition itself. Those inside of
-    what has an `$id` of its own are relative to that, wherever it stands."""
-    identifiers = ("$id", "id") if "draft-04" in str(schema.get("$schema")) else ("$id",)
-
-    def rebase(node: Any) -> Any:
-        if isinstance(node, list):
-            return [rebase(item) for item in node]
-        if not isinstance(node, dict) or any(_names_resource(node.get(name)) for name in identifiers):
-            return node
-        copied = {name: rebase(value) for name, value in node.items()}
-        reference = copied.get("$ref")
-        if isinstance(reference, str) and (reference == "#" or reference.startswith("#/")):
-            copied["$ref"] = f"#/$defs/{prefix}{reference[1:]}"
-        return copied
-
-    if not _refers(schema):
+    """The schema, which becomes a definition itself if it refers to anything, so that its references can be rebased."""
+    rebased = with_base(schema, f"#/$defs/{prefix}")
+    if rebased is schema:
         return schema
-    definitions[prefix] = rebase(schema)
+    definitions[prefix] = rebased
     return {"$ref": f"#/$defs/{prefix}"}
-
-
-def _names_resource(identifier: Any) -> bool:
-    """An `$id` that is only a fragment is the name of an anchor, up to draft-07."""
-    return isinstance(identifier, str) and bool(urldefrag(identifier)[0])
-
-
-def _refers(node: Any) -> bool:
-    if isinstance(node, dict):
-        return "$ref" in node or any(map(_refers, node.values()))
-    return isinstance(node, list) and any(map(_refers, node))
 
 
 def auto_tag(tools: list[Tool], answer_schema: Any | None, parser: str, single: bool = False) -> GrammarSpec:

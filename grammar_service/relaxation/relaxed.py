@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from grammar_service.backends import faults_in_the_way
 from grammar_service.errors import UnsupportedGrammar
-from grammar_service.relaxation.judging import check_judgeable, unjudged_formats
+from grammar_service.relaxation.judging import check_judgeable
 from grammar_service.relaxation.leaving_out import as_written, is_closed, left_out, stands
 from grammar_service.schema.fault import Fault
 from grammar_service.schema.json_schema import read_schema
-from grammar_service.schema.json_text import Json, text_of
+from grammar_service.schema.json_text import text_of
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.warning import ConstraintWarning
 
@@ -50,7 +50,6 @@ def relaxed(spec: GrammarSpec) -> Relaxed:
     for number in range(MOST_STEPS):
         less = replace(less, text=text_of(document))
         if (refusal := _refusal(less)) is None:
-            _check_formats(written, document)
             return Relaxed(less, tuple(dict.fromkeys(gone)))
         for pointer in refusal.places(number // STEPS):
             if pointer != refusal.place and not stands(document, pointer):
@@ -72,9 +71,9 @@ class _Refusal:
     others: tuple[str, ...] = ()
 
     def places(self, haste: int) -> list[str]:
-        """Those to give up: the first one; those by the same keyword; or all but formats, which may be enforced and not judged."""
+        """Those to give up: the first one; those by the same keyword; or all."""
         keyword = self.place.rpartition("/")[2]
-        given = [other for other in self.others if other.endswith(f"/{keyword}") or (haste > 1 and not other.endswith("/format"))]
+        given = [other for other in self.others if other.endswith(f"/{keyword}") or haste > 1]
         return [self.place, *(given if haste else ())]
 
 
@@ -99,11 +98,3 @@ def _place(fault: Fault) -> str | None:
     """The keyword at fault; or where the reason is, if that is somewhere else."""
     because, told = fault.because.pointer if fault.because else None, fault.pointer or ""
     return fault.pointer if because is None or f"{told}/".startswith(f"{because}/") else because
-
-
-def _check_formats(written: Json, kept: Json) -> None:
-    """Raise UnsupportedGrammar for a format that is left out of the grammar and that nobody would check."""
-    enforced = {name for _, name in unjudged_formats(kept)}
-    for pointer, name in unjudged_formats(written):
-        if name not in enforced:
-            raise UnsupportedGrammar(f"the format {name[:40]!r} is neither enforced nor checked", pointer)

@@ -56,7 +56,7 @@ class AnswerChecker:
                 yield item
 
     async def _whole(self, ask: Ask, request: ParsedRequest, check: Check) -> AsyncGenerator[Head | str, None]:
-        choices = CheckedChoices()
+        choices = CheckedChoices(_per_prompt(request.body))
         for attempt in range(1 + (self._retries if _varies(request.body) else 0)):
             self._count("retried", 1 if attempt else 0)
             async with aclosing(ask(_again(request, attempt))) as items:
@@ -111,6 +111,12 @@ def _parsed(content: str) -> dict[str, Any]:
     except ValueError:
         raise unavailable("The model replica ended in the middle of the answer.", ENGINE_DEAD, 5) from None
     return answer
+
+
+def _per_prompt(body: Mapping[str, Any]) -> int:
+    """Choices of each prompt. What is no number of them, the engine refuses."""
+    number = body.get("n")
+    return number if isinstance(number, int) and number > 0 else 1
 
 
 def _varies(body: Mapping[str, Any]) -> bool:

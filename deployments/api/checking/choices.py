@@ -14,9 +14,10 @@ UNFINISHED = "length"
 class CheckedChoices:
     """Answers to one request come one after another, each with all choices, until every choice of the first one is right, or has been
     replaced by a right one of a later answer. A choice that is cut off by its number of tokens says so itself, and is as right as one that
-    is not checked."""
+    is not checked. `per_prompt`: choices of one prompt, of which a request for completions may have several; they stand together."""
 
-    def __init__(self) -> None:
+    def __init__(self, per_prompt: int = 1) -> None:
+        self._per_prompt = per_prompt
         self._answer: dict[str, Any] = {}
         self._wrong: dict[int, str] = {}
 
@@ -37,10 +38,13 @@ class CheckedChoices:
             self._answer = answer
             self._wrong = {index: fault for index, (_, fault) in enumerate(told) if fault is not None}
             return
-        right = [choice for choice, fault in told if fault is None]
-        for index, choice in zip(list(self._wrong), right, strict=False):
-            del self._wrong[index]
-            self._answer["choices"][index] = {**choice, "index": index}
+        right = {index: choice for index, (choice, fault) in enumerate(told) if fault is None}
+        for index in list(self._wrong):
+            prompt = index // self._per_prompt
+            found = next((other for other in right if other // self._per_prompt == prompt), None)
+            if found is not None:
+                del self._wrong[index]
+                self._answer["choices"][index] = {**right.pop(found), "index": index}
         self._count(answer)
 
     def text(self) -> str:

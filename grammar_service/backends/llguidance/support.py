@@ -82,12 +82,21 @@ def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
     for keyword in ("minItems", "maxItems", "maxProperties"):
         if isinstance(count := schema.get(keyword), int) and count > MAX_COUNT:
             yield Fault(join(pointer, keyword), f"`{keyword}` above {MAX_COUNT} is not supported")
+    if "maxProperties" in schema and _may_leave_out(schema):
+        yield Fault(join(pointer, "maxProperties"), "`maxProperties` is not counted where listed properties may be left out")
     if schema.get("additionalProperties", True) is not False and _longest_name(schema) > MAX_EXCLUDED_LENGTH:
         yield Fault(join(pointer, "properties"), "so long a name is not kept apart from additional properties")
     if "multipleOf" in schema and not any(_is_positive(schema.get(bound)) for bound in ("minimum", "exclusiveMinimum")):
         yield Fault(join(pointer, "multipleOf"), "negative multiples cannot be written: add `minimum: 0`")
     for keyword in _inexact_numbers(schema):
         yield Fault(join(pointer, keyword), f"`{keyword}` with so large a number is not enforced")
+
+
+def _may_leave_out(schema: Schema) -> bool:
+    """Whether a property that is listed, and may be there, need not be."""
+    required, properties = schema.get("required"), schema.get("properties")
+    names = set(required) if isinstance(required, list) else set()
+    return isinstance(properties, dict) and any(member is not False and name not in names for name, member in properties.items())
 
 
 def _pattern_faults(schema: Schema, pointer: str, composed: bool) -> Iterator[Fault]:

@@ -60,6 +60,7 @@ class Normaliser:
         _simplify(normal)
         if self._closes:
             _close(normal)
+        _drop_idle_bound(normal)
         return mapped_at(pointer, normal, self.normal)
 
     def _choose_branches(self, schema: Schema) -> None:
@@ -155,6 +156,14 @@ def _simplify(schema: Schema) -> None:
 def _bound_multiples(schema: Schema) -> None:
     if "multipleOf" in schema and not {"minimum", "exclusiveMinimum"} & schema.keys() and types_of(schema) in (["number"], ["integer"]):
         schema["minimum"] = 0
+
+
+def _drop_idle_bound(schema: Schema) -> None:
+    """`maxProperties` where there are no more names."""
+    properties, most = schema.get("properties"), schema.get("maxProperties")
+    is_listed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
+    if is_listed and isinstance(properties, dict) and isinstance(most, int) and most >= len(properties):
+        del schema["maxProperties"]
 
 
 def _close(schema: Schema) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations, count
 
 from grammar_service.schema.algebra.arrays import Arrays, Contained
 from grammar_service.schema.algebra.cases import FULL, Symbols
@@ -19,6 +19,10 @@ MAX_ARRAYS = 64
 """Arrays, or kinds of arrays, that are listed one by one."""
 MAX_SPELT = 8
 """The longest arrays of which `contains` is spelt out."""
+MAX_CASES = 1500
+"""Arrays as which several `contains` are spelt out: half a second for as many."""
+MAX_STEPS = 20_000
+"""Values that are looked at to list arrays of different items: 20 ms."""
 MAX_VALUES = 16
 """Values of one item, of which arrays are listed."""
 
@@ -35,10 +39,18 @@ class ArrayWriter:
         tidy = self._without_impossible(shape)
         if tidy is None:
             return []
-        if tidy.contained:
-            first, *others = tidy.contained
-            return [schema for spelt in _spelt(replace(tidy, contained=tuple(others)), first) for schema in self.to_schemas(spelt)]
-        return self._unique(tidy) if tidy.unique else [self._plain(tidy)]
+        shapes = self._spelt(tidy) if tidy.contained else [tidy]
+        return [schema for spelt in shapes for schema in (self._unique(spelt) if spelt.unique else [self._plain(spelt)])]
+
+    def _spelt(self, shape: Arrays) -> list[Arrays]:
+        """Without anything contained. Counted after each part, since the cases of several multiply."""
+        shapes = [replace(shape, contained=())]
+        for part in shape.contained:
+            spelt = [case for one in shapes for case in _spelt(one, part)]
+            if len(spelt) > MAX_CASES:
+                raise Inexact(f"`contains` has more than {MAX_CASES} cases")
+            shapes = [tidy for case in dict.fromkeys(spelt) if (tidy := self._without_impossible(case)) is not None]
+        return shapes
 
     def _unique(self, shape: Arrays) -> list[Json]:
         """All of them one by one, or else for a guard."""
@@ -68,10 +80,10 @@ class ArrayWriter:
     def _listed(self, shape: Arrays) -> list[Json]:
         """All arrays of different items, where there are few."""
         arrays: list[list[Json]] = []
+        steps = count()
         for length in range(shape.least, self._longest(shape) + 1):
-            for items in self._items(shape, length):
-                if len({equality_text(item) for item in items}) == length:
-                    arrays.append(items)
+            for items in _distinct(self._places(shape, length), (), frozenset(), steps):
+                arrays.append(items)
                 if len(arrays) > MAX_ARRAYS:
                     raise Inexact(f"`uniqueItems` leaves more than {MAX_ARRAYS} arrays, too many to list")
         return [self._plain(Arrays(tuple(map(exactly, items)), NOTHING, len(items), len(items))) for items in arrays]
@@ -81,10 +93,11 @@ class ArrayWriter:
             return shape.most
         return len(shape.prefix) + len(self._values(shape.rest))
 
-    def _items(self, shape: Arrays, length: int) -> Iterator[list[Json]]:
+    def _places(self, shape: Arrays, length: int) -> list[list[tuple[str, Json]]]:
+        """The values of each item, with texts that are the same for equal ones."""
         if length > MAX_SPELT:
             raise Inexact(f"`uniqueItems` is enforced only in arrays of at most {MAX_SPELT} items")
-        return (list(items) for items in product(*(self._values(shape.item(index)) for index in range(length))))
+        return [[(equality_text(value), value) for value in self._values(shape.item(index))] for index in range(length)]
 
     def _values(self, item: Expression) -> list[Json]:
         """All values of an item. Raises Inexact: they cannot be listed."""
@@ -96,6 +109,20 @@ class ArrayWriter:
         if len(values) > MAX_VALUES:
             raise Inexact(f"`uniqueItems` is enforced only for items of at most {MAX_VALUES} values")
         return list({equality_text(value): value for value in values}.values())
+
+
+def _distinct(
+    places: list[list[tuple[str, Json]]], chosen: tuple[Json, ...], taken: frozenset[str], steps: Iterator[int]
+) -> Iterator[list[Json]]:
+    """All choices of a value at each place, no two of them equal. Raises Inexact: to find them takes more than MAX_STEPS."""
+    if len(chosen) == len(places):
+        yield list(chosen)
+        return
+    for text, value in places[len(chosen)]:
+        if next(steps) >= MAX_STEPS:
+            raise Inexact("`uniqueItems` leaves arrays that take too long to find")
+        if text not in taken:
+            yield from _distinct(places, (*chosen, value), taken | {text}, steps)
 
 
 def _values_of(shape: object) -> list[Json]:
@@ -116,8 +143,8 @@ def _spelt(shape: Arrays, part: Contained) -> list[Arrays]:
     found: list[Arrays] = []
     for length in range(max(shape.least, part.least), shape.most + 1):
         most = part.least if part.most is None else min(part.most, length)
-        for count in range(part.least, most + 1):
-            found += [_chosen(shape, part, length, set(chosen)) for chosen in combinations(range(length), count)]
+        for number in range(part.least, most + 1):
+            found += [_chosen(shape, part, length, set(chosen)) for chosen in combinations(range(length), number)]
         if len(found) > MAX_ARRAYS:
             raise Inexact(f"`contains` has more than {MAX_ARRAYS} cases")
     return found

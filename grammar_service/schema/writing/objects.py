@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations
+from math import comb
 
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.string_set_regex import anchored_pattern
@@ -17,6 +18,8 @@ from grammar_service.schema.reading.reader import Reader
 
 MAX_OBJECTS = 40
 """Choices of properties that are listed one by one."""
+
+_TOO_MANY = f"`minProperties` and `maxProperties` are not enforced where they leave more than {MAX_OBJECTS} choices of names"
 
 Inner = Callable[[Expression], Json]
 
@@ -83,7 +86,7 @@ def _with_enough(shape: Objects) -> list[Objects]:
     optional = _optional(shape)
     if _is_open(shape) and missing > 1:
         return _with_each_choice(shape, optional)
-    chosen = _bounded([replace(shape, required=(*shape.required, *names), least=0) for names in combinations(optional, missing)])
+    chosen = _bounded([replace(shape, required=(*shape.required, *names), least=0) for names in _choices(optional, missing)])
     return [*chosen, _without(shape, optional)] if _is_open(shape) else chosen
 
 
@@ -92,7 +95,7 @@ def _with_each_choice(shape: Objects, optional: list[str]) -> list[Objects]:
         raise Inexact("`minProperties` is enforced only for names that are known, or do not run out, and one more")
     found: list[Objects] = []
     for count in range(len(optional) + 1):
-        for names in combinations(optional, count):
+        for names in _choices(optional, count):
             required = (*shape.required, *names)
             rest = _without(shape, [name for name in optional if name not in names])
             found.append(replace(rest, required=required, least=shape.least if shape.least > len(required) else 0))
@@ -107,7 +110,7 @@ def _with_few(shape: Objects) -> list[Objects]:
         return [shape]
     found: list[Objects] = []
     for count in range(min(len(optional), shape.most - len(shape.required)) + 1):
-        for names in combinations(optional, count):
+        for names in _choices(optional, count):
             rest = [name for name in optional if name not in names]
             found.append(replace(_without(shape, rest), required=(*shape.required, *names)))
         _bounded(found)
@@ -118,7 +121,14 @@ def _without(shape: Objects, names: list[str]) -> Objects:
     return replace(shape, named=tuple((name, NOTHING if name in names else asked) for name, asked in shape.named))
 
 
+def _choices(names: list[str], count: int) -> Iterator[tuple[str, ...]]:
+    """So many of the names. Raises Inexact before there are too many choices."""
+    if comb(len(names), count) > MAX_OBJECTS:
+        raise Inexact(_TOO_MANY)
+    return combinations(names, count)
+
+
 def _bounded(shapes: list[Objects]) -> list[Objects]:
     if len(shapes) > MAX_OBJECTS:
-        raise Inexact(f"`minProperties` and `maxProperties` are not enforced where they leave more than {MAX_OBJECTS} choices of names")
+        raise Inexact(_TOO_MANY)
     return shapes

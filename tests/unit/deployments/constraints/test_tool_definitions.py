@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from typing import Any
 
 import jsonschema
@@ -57,6 +58,23 @@ def test_names_with_slashes_and_references_in_percent_code_are_followed() -> Non
     schema = {"properties": {"x": {"$ref": "#/$defs/a~1b%20c"}}}
     told = with_distinct_definitions([tool("f", {"a/b c": TEXT}), tool("g", {"a/b c": NUMBER}, **schema)])
     assert parameters(told, 1)["properties"]["x"]["$ref"] == "#/$defs/a~1b c_2"
+
+
+def test_thousands_of_definitions_of_one_name_take_no_time() -> None:
+    asked = [tool(f"f{index}", {"X": {"const": index}}) for index in range(4000)]
+    started = time.process_time()
+    told = with_distinct_definitions(asked)
+    assert time.process_time() - started < 1
+    assert parameters(told, 3999)["$defs"].keys() == {"X_4000"}
+
+
+def test_a_long_chain_of_definitions_takes_no_time() -> None:
+    chain = {f"D{index}": {"$ref": f"#/$defs/D{index + 1}"} for index in range(2000)}
+    asked = [tool("f", {**chain, "D2000": TEXT}), tool("g", {**chain, "D2000": NUMBER})]
+    started = time.process_time()
+    told = with_distinct_definitions(asked)
+    assert time.process_time() - started < 1
+    assert parameters(told, 1)["$defs"]["D0_2"] == {"$ref": "#/$defs/D1_2"}
 
 
 def test_what_is_no_tool_is_left_as_it_is() -> None:

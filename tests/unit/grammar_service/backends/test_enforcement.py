@@ -18,6 +18,9 @@ NODE = {
     "required": ["v"],
 }
 
+PATTERNED = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^x"}, "b": {"type": "integer"}}}
+"""For llguidance, closed by itself."""
+
 CASES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"type": "integer", "minimum": 3, "exclusiveMaximum": 12}, [3, 11], [2, 12, 3.5, "3"]),
     ({"type": "number", "minimum": 0.5, "maximum": 12}, [0.5, 3, 12], [0.4, 12.5, -1]),
@@ -42,6 +45,11 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
     ({"type": "object", "propertyNames": {"pattern": "^a"}}, [{"ab": 1}, {}], [{"b": 1}]),
     ({"type": "object", "minProperties": 1}, [{"a": 1}], [{}]),
     ({"type": "array", "contains": {"const": 1}, "maxItems": 3}, [[1], [0, 1, 2]], [[], [0, 2], [1, 1, 1, 1]]),
+    (
+        {"type": "array", "contains": {"const": 1}, "allOf": [{"contains": {"type": "string"}}], "maxItems": 8},
+        [[1, "a"], [0, "a", 1, 2]],
+        [[1], ["a", "b"], []],
+    ),
     ({"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}, [[], ["b", "a"]], [["a", "a"], ["c"]]),
     ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, [[], ["b", "a"]], [["a", "a"], ["a", "b", "a"]]),
     ({"type": "object", "minProperties": 3}, [{"a": 1, "b": 1, "c": 1}, dict.fromkeys("abcd")], [{}, {"a": 1, "b": 1}]),
@@ -49,6 +57,16 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
         {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "null"}, "minProperties": 3},
         [{"a": 1, "b": None, "c": None}, dict.fromkeys("bcd"), dict.fromkeys("bcde")],
         [{"a": 1, "b": None}, dict.fromkeys("bc")],
+    ),
+    (
+        {**PATTERNED, "maxProperties": 1},
+        [{}, {"a": "x"}, {"b": 1}],
+        [{"a": "x", "b": 1}, {"a": "y"}],
+    ),
+    (
+        {**PATTERNED, "maxProperties": 2},
+        [{}, {"a": "x"}, {"a": "x", "b": 1}],
+        [{"a": "x", "b": 1, "c": 1}],
     ),
     (
         {

@@ -22,6 +22,17 @@ REFUSALS: list[tuple[Any, str, str]] = [
     ),
     ({**ARRAY, "contains": {"const": 1}}, "/contains", "`contains` is enforced only in arrays of at most 8 items"),
     ({**ARRAY, "contains": {"const": 1}, "maxItems": 8, "minContains": 3}, "/contains", "`contains` has more than 64 cases"),
+    ({**ARRAY, "maxItems": 8, "allOf": [{"contains": {"const": n}} for n in range(8)]}, "/allOf", "`contains` has more than 1500 cases"),
+    (
+        {**ARRAY, "prefixItems": [{"enum": [*range(16)]}] * 6 + [{"enum": [0, 1]}] * 2, "minItems": 8, "items": False, "uniqueItems": True},
+        "/uniqueItems",
+        "`uniqueItems` is enforced in long arrays",
+    ),
+    (
+        {"type": "object", "properties": {f"p{n}": {} for n in range(60)}, "additionalProperties": False, "minProperties": 30},
+        "/minProperties",
+        "more than 40 choices of names",
+    ),
     ({**ARRAY, "contains": {"const": 1}, "unevaluatedItems": False}, "/contains", "which items `contains` has evaluated is not known"),
     ({**ARRAY, "uniqueItems": True}, "/uniqueItems", "`uniqueItems` is enforced in long arrays"),
     (

@@ -53,6 +53,12 @@ async def told(engine: Engine, request: ParsedRequest, counts: Counter[str], ret
     return [item async for item in checker.answer(engine.answer, request, CHECK)]
 
 
+@pytest.mark.parametrize("number", ["x", [], -1, 0, 1e300, None, True])
+async def test_what_is_no_number_of_choices_is_left_to_the_engine(number: Any) -> None:
+    head, _ = await told(Engine(RIGHT), request(n=number), Counter[str]())
+    assert head == Head(200, False)
+
+
 async def test_a_wrong_answer_is_asked_for_again_with_another_seed() -> None:
     engine, counts = Engine(WRONG, WRONG, RIGHT), Counter[str]()
     head, body = await told(engine, request(seed=7), counts)

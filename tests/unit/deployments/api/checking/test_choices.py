@@ -21,7 +21,7 @@ def contents(choices: CheckedChoices) -> list[str]:
 
 
 def test_a_wrong_choice_is_replaced_by_a_right_one_of_a_later_answer() -> None:
-    choices = CheckedChoices()
+    choices = CheckedChoices(per_prompt=3)
     choices.add(answer("a", "wrong", "wrong too"), [None, "no", "nor this"])
     assert choices.faults == ["no", "nor this"]
     choices.add(answer("wrong again", "b", "bad"), ["no", None, "no"])
@@ -32,6 +32,15 @@ def test_a_wrong_choice_is_replaced_by_a_right_one_of_a_later_answer() -> None:
     told = json.loads(choices.text())
     assert [choice["index"] for choice in told["choices"]] == [0, 1, 2]
     assert told["usage"] == {"prompt_tokens": 9, "completion_tokens": 6, "total_tokens": 15}
+
+
+def test_a_choice_is_not_replaced_by_the_answer_to_another_prompt() -> None:
+    choices = CheckedChoices(per_prompt=2)
+    choices.add(answer("a", "a", "b", "wrong"), [None, None, None, "no"])
+    choices.add(answer("other a", "other a", "wrong", "wrong"), [None, None, "no", "no"])
+    assert choices.faults == ["no"]
+    choices.add(answer("wrong", "wrong", "other b", "wrong"), ["no", "no", None, "no"])
+    assert contents(choices) == ["a", "a", "b", "other b"]
 
 
 def test_a_choice_that_is_cut_off_is_not_judged() -> None:
