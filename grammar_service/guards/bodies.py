@@ -154,7 +154,10 @@ def with_comma(body: Body, added: Added) -> Body | None:
     """Of an object that goes on; None where it must end."""
     if not body.layouts:
         return body
-    rests = (layout.rest[at] - (0 if layout.rest[at] >= ENOUGH or any(slot.required for slot in layout.slots[at:]) else 1) for layout, at in body.layouts)
+    rests = (
+        layout.rest[at] - (0 if layout.rest[at] >= ENOUGH or any(slot.required for slot in layout.slots[at:]) else 1)
+        for layout, at in body.layouts
+    )
     ways, state = times(body.tail, max(rests)), (body.state, ",")
     if not is_left(body.site.root, state, ways, added):
         return None

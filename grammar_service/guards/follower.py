@@ -8,7 +8,21 @@ from decimal import Decimal
 from enum import IntEnum, auto
 from typing import NamedTuple
 
-from grammar_service.guards.bodies import Added, Body, Item, Site, Values, another, extended, has_name, is_free, named, opened, site_in, with_comma
+from grammar_service.guards.bodies import (
+    Added,
+    Body,
+    Item,
+    Site,
+    Values,
+    another,
+    extended,
+    has_name,
+    is_free,
+    named,
+    opened,
+    site_in,
+    with_comma,
+)
 from grammar_service.guards.escapes import read
 from grammar_service.guards.forms import Form
 from grammar_service.guards.item_set import ItemSet, Numbers

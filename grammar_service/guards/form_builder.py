@@ -24,6 +24,8 @@ MOST_SLOTS = 256
 ANYTHING = "*"
 """In place of the pointer of a schema that is not written: it asks for nothing."""
 _ALL_TYPES = ("null", "boolean", "number", "string", "array", "object")
+_LONGEST = 1e15
+"""Whole numbers from there on may be written with an exponent."""
 _COUNTS = frozenset({"minProperties", "maxProperties"})
 
 Leaves = frozenset[str]
@@ -279,13 +281,15 @@ def _types(schema: Schema) -> set[str]:
 def _texts(values: list[Json]) -> list[str]:
     """The JSON texts of scalars. Raises UnsupportedGrammar: there are others, or numbers with exponents."""
     texts = [json.dumps(_whole(value), ensure_ascii=False) for value in values]
-    if any(isinstance(value, (list, dict)) or (isinstance(value, float) and "e" in text) for value, text in zip(values, texts, strict=True)):
+    if any(
+        isinstance(value, (list, dict)) or (isinstance(value, float) and "e" in text) for value, text in zip(values, texts, strict=True)
+    ):
         raise _unknown()
     return texts
 
 
 def _whole(value: Json) -> Json:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _LONGEST else value
 
 
 def _type_of(text: str) -> str:

@@ -43,8 +43,8 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of a value: `endless` are the types of which a value that has begun can always become endlessly many others; `whole`: its numbers are;
-    `scalars`: the texts of listed values of other types; `objects` and `arrays`: those that have only so many."""
+    """Of a value: `endless` are the types of which a value that has begun can always become endlessly many others; `whole`: its numbers
+    are; `scalars`: the texts of listed values of other types; `objects` and `arrays`: those that have only so many."""
 
     endless: tuple[str, ...]
     whole: bool = False
