@@ -31,11 +31,13 @@ class Item(NamedTuple):
 
 
 class Values:
-    """The items of one open array, its strings in `strings` too. `site`: where each is written."""
+    """The items of one open array, its strings in `strings` too; `inner` are all strings inside of them. `site`: where each is written."""
 
     def __init__(self, tokens: NameTokens, form: int) -> None:
         self.site = Site(self, () if form == FREE else (form,), _START)
         self.strings = Names(tokens)
+        self.inner = Names(tokens)
+        self._contents: Counter[Hashable] = Counter()
         self._held: set[Hashable] = set()
         self._passed: Counter[Hashable] = Counter()
 
@@ -52,17 +54,40 @@ class Values:
         """How many items came through a state."""
         return self._passed[state]
 
+    def contains(self, value: Hashable) -> bool:
+        """Whether an item is it, or holds it."""
+        return self._contents[value] > 0
+
     def add(self, item: Item) -> None:
         self._held.add(item.value)
         self._passed.update((_START, *item.passed))
         if isinstance(item.value, bytes):
             self.strings.add(item.value)
+        for value in _contents(item.value):
+            self._contents[value] += 1
+            if isinstance(value, bytes) and self._contents[value] == 1:
+                self.inner.add(value)
 
     def drop(self, item: Item) -> None:
         self._held.remove(item.value)
         self._passed.subtract((_START, *item.passed))
         if isinstance(item.value, bytes):
             self.strings.drop(item.value)
+        for value in reversed(_contents(item.value)):
+            self._contents[value] -= 1
+            if isinstance(value, bytes) and not self._contents[value]:
+                self.inner.drop(value)
+
+
+def _contents(value: Hashable) -> list[Hashable]:
+    """The value and all that is in it, save numbers and words; always in the same order."""
+    found, at = [value], 0
+    while at < len(found):
+        whole = found[at]
+        parts = [part for _, part in whole] if isinstance(whole, frozenset) else whole if isinstance(whole, tuple) else ()
+        found += [part for part in parts if isinstance(part, (bytes, tuple, frozenset))]
+        at += 1
+    return found
 
 
 Added = list[tuple[Any, Any]]

@@ -91,8 +91,8 @@ class Cursor(NamedTuple):
 
 
 class Follower:
-    """Follows texts that a grammar of JSON allows; its cursors are never changed. `places`: of its schema, none where all is FREE; `forms`: of
-    items that may be of any kind."""
+    """Follows texts that a grammar of JSON allows; its cursors are never changed. `places`: of its schema, none where all is FREE;
+    `forms`: of items that may be of any kind."""
 
     def __init__(self, tokens: NameTokens, places: Sequence[Place] = (), forms: Sequence[Form] = ()) -> None:
         self._tokens = tokens

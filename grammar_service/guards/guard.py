@@ -87,21 +87,38 @@ class Guard:
 
     def _take_values(self, cursor: Cursor, inside: Open, row: Row) -> None:
         """Inside of items that may be of any kind."""
-        self._take_refused(self._tokens.far, cursor, row)
-        if not _any_held(inside):
+        in_string = cursor.where in (Where.ITEM, Where.NAME)
+        self._take_refused(self._tokens.quoted_far if in_string else self._tokens.far, cursor, row)
+        if not (roots := _with_items(inside)):
             return
         if self._is_close(cursor, inside):
             self._take_each(cursor, inside, row)
             return
-        self._take_refused(self._tokens.closers, cursor, row)
+        self._take_ending(cursor, inside, roots, row)
         if isinstance(inside.items, Values):
             self._take_scalars(cursor, inside.items, row)
         elif _is_passed(inside):
-            if cursor.where in (Where.ITEM, Where.NAME):
+            if in_string:
                 self._take_refused(self._tokens.quoted, cursor, row)
             elif cursor.where is Where.NUMBER:
                 self._take_refused(self._tokens.numeric, cursor, row)
                 self._take_refused(self._tokens.after_numbers, cursor, row)
+
+    def _take_ending(self, cursor: Cursor, inside: Open, roots: Sequence[Values], row: Row) -> None:
+        """Where an object or array ends with what stands there now: it matters only if some item has it in itself."""
+        match cursor.where:
+            case Where.ITEM if cursor.pending:
+                self._take_refused(self._tokens.quoted_closers, cursor, row)
+            case Where.ITEM:
+                for root in roots:
+                    for tokens in root.inner.repeating(cursor.text):
+                        self._take_refused(tokens, cursor, row)
+            case Where.NUMBER | Where.WORD:
+                self._take_refused(self._tokens.closers, cursor, row)
+            case Where.OUTSIDE | Where.BEFORE_NAME if inside.body is not None:
+                value = inside.body.value(inside.is_object)
+                if any(root.contains(value) for root in roots):
+                    self._take_refused(self._tokens.closers, cursor, row)
 
     def _is_close(self, cursor: Cursor, inside: Open) -> bool:
         """Whether what comes next may be one of few, and others came here before."""
@@ -177,14 +194,15 @@ def _is_passed(inside: Open) -> bool:
     return body is not None and bool(body.layouts) and body.site.root.passed(body.state) > 0
 
 
-def _any_held(inside: Open) -> bool:
-    """Whether one of the arrays of different items that something is in has an item."""
+def _with_items(inside: Open) -> list[Values]:
+    """The arrays of different items that something is in, as far as they have an item."""
+    found: list[Values] = []
     at: Open | None = inside
     while at is not None and at.holds_items:
         if isinstance(at.items, Values) and at.items.passed(at.items.site.state):
-            return True
+            found.append(at.items)
         at = at.outer
-    return False
+    return found
 
 
 def _allowed(row: Row, but: TokenSet) -> Iterator[int]:

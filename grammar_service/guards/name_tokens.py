@@ -73,7 +73,8 @@ class NameTokens:
     quotes included. `several`: the tokens that may begin and close a name behind the end of something else. `longest`: bytes of the longest
     end of a name. What is said of names holds of strings in arrays too. `after_numbers`: the tokens that begin with what ends a number;
     `numeric`: those that end one later on, are or begin a zero, or have an exponent. `blank`: those of whitespace;
-    `far`: those with a whole value; `closers`: with a bracket that closes; `quoted`: with a quote;
+    `far`: those with a whole value; `closers`: with a bracket that closes; `quoted`: with a quote
+    (`quoted_far`, `quoted_closers`: both);
     `into`: those that go on behind the opening quote of a string; `escaped`: those with a backslash; `special`: with that or a quote.
     """
 
@@ -89,6 +90,8 @@ class NameTokens:
         self.special = token_set([*(token for token, _ in quoted), *self.escaped.tokens.tolist()])
         self.far = token_set(token for token, text in enumerate(vocabulary) if _has_far(text))
         self.closers = token_set(token for token, text in enumerate(vocabulary) if b"}" in text or b"]" in text)
+        self.quoted_far = token_set(token for token in self.far.tokens.tolist() if b'"' in vocabulary[token])
+        self.quoted_closers = token_set(token for token in self.closers.tokens.tolist() if b'"' in vocabulary[token])
         self.quoted = token_set(token for token, _ in quoted)
         self.blank = token_set(token for token, text in enumerate(vocabulary) if text and not text.strip(_SPACES))
         self.longest = max(map(len, self.closing), default=0)
