@@ -176,7 +176,10 @@ class _Places:
         plain = items_of(self._references, pointer, self._effort)
         if not isinstance(plain, str) or "prefixItems" in array:
             return plain
-        form = self._builder.items(join(pointer, "items") if "items" in array else ANYTHING)
+        try:
+            form = self._builder.items(join(pointer, "items") if "items" in array else ANYTHING)
+        except UnsupportedGrammar as error:
+            return error.message
         least = array.get("minItems", 0)
         if form != FREE and isinstance(least, int) and least > self._builder.forms[form].count:
             return "`uniqueItems` with `minItems` leaves no array"

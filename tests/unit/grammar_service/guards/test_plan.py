@@ -170,5 +170,6 @@ def test_names_are_not_counted_where_an_object_may_run_out_of_them() -> None:
 def test_where_a_guard_could_not_tell_or_might_leave_nothing_it_is_refused(schema: Any) -> None:
     (fault,) = guard_faults(schema)
     assert fault.message.startswith("`uniqueItems`")
+    assert fault.pointer
     with pytest.raises(UnsupportedGrammar):
         plan_of(schema)
