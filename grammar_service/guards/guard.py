@@ -89,6 +89,8 @@ class Guard:
         """Inside of items that may be of any kind."""
         in_string = cursor.where in (Where.ITEM, Where.NAME)
         self._take_refused(self._tokens.quoted_far if in_string else self._tokens.far, cursor, row)
+        if cursor.where in (Where.OUTSIDE, Where.NUMBER):
+            self._take_refused(self._tokens.numeric, cursor, row)
         if not (roots := _with_items(inside)):
             return
         if self._is_close(cursor, inside):
@@ -101,7 +103,6 @@ class Guard:
             if in_string:
                 self._take_refused(self._tokens.quoted, cursor, row)
             elif cursor.where is Where.NUMBER:
-                self._take_refused(self._tokens.numeric, cursor, row)
                 self._take_refused(self._tokens.after_numbers, cursor, row)
 
     def _take_ending(self, cursor: Cursor, inside: Open, roots: Sequence[Values], row: Row) -> None:
@@ -151,7 +152,6 @@ class Guard:
                 text = cursor.text
                 if text[-1:].isdigit() and not items.is_new(Decimal(text.decode()), ()):
                     self._tokens.after_numbers.clear(row)
-                self._take_refused(self._tokens.numeric, cursor, row)
 
     def _keep_open(self, cursor: Cursor, names: Names, row: Row) -> None:
         """A name that is being written must not become one of `names`."""

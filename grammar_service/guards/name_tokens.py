@@ -21,8 +21,8 @@ _SURROGATE = len(b"\\ud83d")
 _WHOLE = re.compile(rb'[{\[,][ \t\n\r]*"(?:[^"\\]|\\.)*"[ \t\n\r]*(?:[:,\]]|\Z)', re.DOTALL)
 _INTO = re.compile(rb'(?:^|[\[,])[ \t\n\r]*"[^"]')
 _NUMERIC = re.compile(
-    rb"(?:[0-9.]*[0-9][ \t\n\r,\]].*"  # a number that ends
-    rb"|[ \t\n\r,\[]*[-0-9.]*[eE][-+0-9]*(?:[ \t\n\r,\]].*)?"  # one with an exponent
+    rb"(?:(?:.*[ \t\n\r,\[])?[-0-9.]*[0-9][ \t\n\r,\]}].*"  # a number that ends
+    rb"|[ \t\n\r,\[]*[-0-9.]*[eE][-+0-9]*(?:[ \t\n\r,\]}].*)?"  # one with an exponent
     rb"|(?:.*[ \t\n\r,\[])?-?0)\Z",  # one that is zero
     re.DOTALL,
 )

@@ -84,6 +84,7 @@ DISTINCT: list[dict[str, Any]] = [
         )
     ),
     {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}, "uniqueItems": True, "minItems": 7},
+    {"type": "array", "items": {"type": "array", "items": {"type": "number"}, "maxItems": 2}, "uniqueItems": True, "minItems": 4},
 ]
 
 
