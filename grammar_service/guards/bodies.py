@@ -152,7 +152,7 @@ def _tail(body: Body | None, kind: str) -> int:
     """The ways to go on behind a value of that type, that is written next; the item ends with it where there is no body."""
     if body is None:
         return 1
-    rests = [layout.rest[at + 1] for layout, at in body.layouts if _is_told(layout.slots[at], kind)]
+    rests = [layout.rest[at + 1] for layout, at in body.layouts if at < len(layout.slots) and _is_told(layout.slots[at], kind)]
     return times(body.tail, max(rests, default=ENOUGH if not body.layouts else 0))
 
 
@@ -216,8 +216,8 @@ def another(body: Body, added: Added) -> Body | None:
 
 
 def site_in(body: Body) -> Site:
-    """Of the member or item that comes next."""
-    forms = tuple(dict.fromkeys(layout.slots[at].form for layout, at in body.layouts))
+    """Of the member or item that comes next, if one may."""
+    forms = tuple(dict.fromkeys(layout.slots[at].form for layout, at in body.layouts if at < len(layout.slots)))
     return Site(body.site.root, forms, body.state)
 
 
@@ -228,7 +228,7 @@ def extended(body: Body, value: Hashable, passed: tuple[Hashable, ...], is_objec
     if not body.layouts:
         return longer
     kind, text = type_and_text(value)
-    layouts = tuple((layout, at + 1) for layout, at in body.layouts if _is_told(layout.slots[at], kind, text))
+    layouts = tuple((layout, at + 1) for layout, at in body.layouts if at < len(layout.slots) and _is_told(layout.slots[at], kind, text))
     longer = longer._replace(layouts=layouts, state=(body.state, value))
     if not layouts or not is_left(body.site.root, longer.state, longer.left, added):
         return None

@@ -85,6 +85,11 @@ DISTINCT: list[dict[str, Any]] = [
     ),
     {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}, "uniqueItems": True, "minItems": 7},
     {"type": "array", "items": {"type": "array", "items": {"type": "number"}, "maxItems": 2}, "uniqueItems": True, "minItems": 4},
+    {
+        "type": "array",
+        "items": {"type": "array", "prefixItems": [{"type": "array", "items": FLAG, "maxItems": 2}, FLAG], "items": False, "minItems": 2},
+        "uniqueItems": True,
+    },
 ]
 
 
