@@ -129,7 +129,8 @@ def is_left(root: Values, state: Hashable, ways: int, added: Added) -> bool:
     """Whether more ways lead on from a state than items have taken."""
     if ways >= ENOUGH:
         return True
-    return root.passed(state) + sum(item.passed.count(state) for held, item in added if held is root) < ways
+    taken: int = root.passed(state) + sum(item.passed.count(state) for held, item in added if held is root)
+    return taken < ways
 
 
 def opened(site: Site, is_object: bool, body: Body | None, forms: Sequence[Form], added: Added) -> Body | None:

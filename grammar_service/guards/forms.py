@@ -11,7 +11,7 @@ import msgspec
 
 ENOUGH = 2**24
 FREE = -1
-"""The form of values of which nothing need be counted."""
+"""The form of values of which nothing need be counted, and the place of those of which nothing is asked."""
 
 
 class Slot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,9 +8,7 @@ import pytest
 
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.guards.distinct_items import Items
-from grammar_service.guards.forms import ENOUGH
-from grammar_service.guards.forms import FREE as NOT_COUNTED
-from grammar_service.guards.places import FREE
+from grammar_service.guards.forms import ENOUGH, FREE
 from grammar_service.guards.plan import guard_faults, plan_of
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.unending import never_runs_out
@@ -102,7 +100,7 @@ def test_the_items_of_an_array_are_counted_at_least(items: dict[str, Any], count
     (place,) = [place for place in plan.places if place.distinct is not None]
     assert place.distinct is not None
     assert place.distinct.form is not None
-    assert (plan.forms[place.distinct.form].count if place.distinct.form != NOT_COUNTED else ENOUGH) == count
+    assert (plan.forms[place.distinct.form].count if place.distinct.form != FREE else ENOUGH) == count
 
 
 def test_listed_items_may_run_out() -> None:
