@@ -23,10 +23,11 @@ _REASON = "`uniqueItems` is enforced in long arrays of listed strings, strings t
 
 class Items(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the items of an array are, as far as it matters: whether its numbers are `whole`; `listed`: its strings, where it has no other
-    items, sorted; else there is always one more."""
+    items, sorted; else there is always one more. `form`: of items of any kind (`forms`)."""
 
     whole: bool = True
     listed: tuple[str, ...] | None = None
+    form: int | None = None
 
 
 def items_of(references: References, pointer: str, effort: Effort) -> Items | str:

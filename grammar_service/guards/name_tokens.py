@@ -21,11 +21,14 @@ _SURROGATE = len(b"\\ud83d")
 _WHOLE = re.compile(rb'[{\[,][ \t\n\r]*"(?:[^"\\]|\\.)*"[ \t\n\r]*(?:[:,\]]|\Z)', re.DOTALL)
 _INTO = re.compile(rb'(?:^|[\[,])[ \t\n\r]*"[^"]')
 _NUMERIC = re.compile(
-    rb"(?:[0-9.]*[0-9][ \t\n\r,\]].*"  # a number that ends
-    rb"|[ \t\n\r,\[]*[-0-9.]*[eE][-+0-9]*(?:[ \t\n\r,\]].*)?"  # one with an exponent
+    rb"(?:(?:.*[ \t\n\r,\[])?[-0-9.]*[0-9][ \t\n\r,\]}].*"  # a number that ends
+    rb"|[ \t\n\r,\[]*[-0-9.]*[eE][-+0-9]*(?:[ \t\n\r,\]}].*)?"  # one with an exponent
     rb"|(?:.*[ \t\n\r,\[])?-?0)\Z",  # one that is zero
     re.DOTALL,
 )
+_BLANKS = rb"[ \t\n\r]*"
+_WHOLE_VALUE = rb'(?:"(?:[^"\\]|\\.)*"|\{' + _BLANKS + rb"\}|\[" + _BLANKS + rb"\]|true|false|null|-?[0-9][-+.0-9eE]*)"
+_FAR = re.compile(rb"(?:^|[\[{,:])" + _BLANKS + _WHOLE_VALUE + _BLANKS + rb"(?:[,\]}:]|\Z)", re.DOTALL)
 
 
 class TokenSet(NamedTuple):
@@ -70,6 +73,8 @@ class NameTokens:
     quotes included. `several`: the tokens that may begin and close a name behind the end of something else. `longest`: bytes of the longest
     end of a name. What is said of names holds of strings in arrays too. `after_numbers`: the tokens that begin with what ends a number;
     `numeric`: those that end one later on, are or begin a zero, or have an exponent. `blank`: those of whitespace;
+    `far`: those with a whole value; `closers`: with a bracket that closes; `quoted`: with a quote
+    (`quoted_far`, `quoted_closers`: both);
     `into`: those that go on behind the opening quote of a string; `escaped`: those with a backslash; `special`: with that or a quote.
     """
 
@@ -83,6 +88,11 @@ class NameTokens:
         self.into = token_set(token for token, text in quoted if _INTO.search(text))
         self.escaped = token_set(token for token, text in enumerate(vocabulary) if b"\\" in text)
         self.special = token_set([*(token for token, _ in quoted), *self.escaped.tokens.tolist()])
+        self.far = token_set(token for token, text in enumerate(vocabulary) if _has_far(text))
+        self.closers = token_set(token for token, text in enumerate(vocabulary) if b"}" in text or b"]" in text)
+        self.quoted_far = token_set(token for token in self.far.tokens.tolist() if b'"' in vocabulary[token])
+        self.quoted_closers = token_set(token for token in self.closers.tokens.tolist() if b'"' in vocabulary[token])
+        self.quoted = token_set(token for token, _ in quoted)
         self.blank = token_set(token for token, text in enumerate(vocabulary) if text and not text.strip(_SPACES))
         self.longest = max(map(len, self.closing), default=0)
         self._vocabulary = vocabulary
@@ -105,6 +115,12 @@ class NameTokens:
     def alone(self, pending: bytes) -> bytes | None:
         """What an escape that may be the first half of a pair stands for without the other; None for other starts of escapes."""
         return read(pending, b'"').text if len(pending) == _SURROGATE else None
+
+
+def _has_far(text: bytes) -> bool:
+    """Whether it holds a whole value and what comes before or behind it."""
+    found = _FAR.search(text)
+    return found is not None and any(byte in text for byte in b"[]{},:")
 
 
 def _closed(text: bytes, start: int) -> bytes | None:

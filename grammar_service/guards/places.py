@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.guards.distinct_items import Items, items_of
+from grammar_service.guards.form_builder import ANYTHING, FormBuilder
+from grammar_service.guards.forms import FREE, Form
 from grammar_service.guards.open_objects import may_run_out
 from grammar_service.regexes.effort import Effort
 from grammar_service.schema.json_text import Json
@@ -17,14 +20,10 @@ from grammar_service.schema.normal_form.normal import types_of
 from grammar_service.schema.pointer import join
 from grammar_service.schema.references import References
 
-FREE = -1
-"""The place of values in which nothing is asked for."""
 MOST_PLACES = 500
 PATTERN_EFFORT = 50_000
 """Steps for all patterns of a document, up to 65 ms."""
 _DEFINITIONS = {"$defs", "definitions"}
-_ANYTHING = "*"
-"""In place of the pointer of a schema that is not written: it asks for nothing."""
 
 
 class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,8 +37,15 @@ class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loose: bool = False
 
 
-def places_of(document: Json) -> tuple[Place, ...]:
-    """Those of a schema document in normal form, the root's first; none where nothing is asked for.
+class Guarded(NamedTuple):
+    """Places, the root's first, none where nothing is asked for; the forms of items there."""
+
+    places: tuple[Place, ...] = ()
+    forms: tuple[Form, ...] = ()
+
+
+def places_of(document: Json) -> Guarded:
+    """Those of a schema document in normal form.
 
     Raises:
         UnsupportedGrammar: what is asked for depends on more than names, or could leave no next item.
@@ -48,7 +54,7 @@ def places_of(document: Json) -> tuple[Place, ...]:
     unique = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and schema.get("uniqueItems")}
     effort = Effort(PATTERN_EFFORT)
     loose = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and may_run_out(schema, effort)}
-    return _Places(References(schemas), unique, loose, effort).found() if unique or loose else ()
+    return _Places(References(schemas), unique, loose, effort).found() if unique or loose else Guarded()
 
 
 class _Places:
@@ -63,13 +69,14 @@ class _Places:
         self._numbers: dict[frozenset[str], int] = {}
         self._waiting: list[frozenset[str]] = []
         self._known_leaves: dict[str, set[str]] = {}
+        self._builder = FormBuilder(references, effort)
 
-    def found(self) -> tuple[Place, ...]:
+    def found(self) -> Guarded:
         self._number([""])
         places: list[Place] = []
         while len(places) < len(self._waiting):
             places.append(self._place(self._waiting[len(places)]))
-        return tuple(places)
+        return Guarded(tuple(places), tuple(self._builder.forms))
 
     def _leading(self, ends: set[str]) -> set[str]:
         """The schemas that lead to one of these."""
@@ -129,7 +136,7 @@ class _Places:
         return inner
 
     def _schema(self, pointer: str) -> Json:
-        return True if pointer == _ANYTHING else self._references.schemas[pointer]
+        return True if pointer == ANYTHING else self._references.schemas[pointer]
 
     def _place(self, leaves: frozenset[str]) -> Place:
         schemas = {pointer: schema for pointer in sorted(leaves) if isinstance(schema := self._schema(pointer), dict)}
@@ -157,13 +164,26 @@ class _Places:
         where = join(asking[0], "uniqueItems")
         if len(asking) < len(arrays):
             raise UnsupportedGrammar("`uniqueItems` is not enforced where another array may stand in the same place", where)
-        kinds = {items_of(self._references, pointer, self._effort) for pointer in asking}
+        kinds = {self._items_of(pointer, arrays[pointer]) for pointer in asking}
         told = kinds.pop()
         if isinstance(told, str):
             raise UnsupportedGrammar(told, where)
         if kinds:
             raise UnsupportedGrammar("`uniqueItems` is not enforced where arrays of different items may stand in the same place", where)
         return told
+
+    def _items_of(self, pointer: str, array: Schema) -> Items | str:
+        plain = items_of(self._references, pointer, self._effort)
+        if not isinstance(plain, str) or "prefixItems" in array:
+            return plain
+        try:
+            form = self._builder.items(join(pointer, "items") if "items" in array else ANYTHING)
+        except UnsupportedGrammar as error:
+            return error.message
+        least = array.get("minItems", 0)
+        if form != FREE and isinstance(least, int) and least > self._builder.forms[form].count:
+            return "`uniqueItems` with `minItems` leaves no array"
+        return Items(form=form)
 
     def _member(self, objects: dict[str, Schema], name: str) -> int:
         found = []
@@ -183,7 +203,7 @@ class _Places:
             raise UnsupportedGrammar("`uniqueItems` inside of `patternProperties` beside other properties is not enforced", found[0])
         others = schema.get("additionalProperties", True)
         if others is not False:
-            found.append(join(pointer, "additionalProperties") if isinstance(others, dict) else _ANYTHING)
+            found.append(join(pointer, "additionalProperties") if isinstance(others, dict) else ANYTHING)
         return found
 
 
@@ -195,7 +215,7 @@ def _patterns(pointer: str, schema: Schema) -> list[str]:
 def _items(pointer: str, schema: Schema) -> list[str]:
     first = schema.get("prefixItems")
     found = [join(pointer, "prefixItems", index) for index in range(len(first))] if isinstance(first, list) else []
-    return [*found, join(pointer, "items") if "items" in schema else _ANYTHING]
+    return [*found, join(pointer, "items") if "items" in schema else ANYTHING]
 
 
 def _properties(schema: Schema) -> Schema:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from grammar_service.errors import UnsupportedGrammar
+from grammar_service.guards.forms import Form
 from grammar_service.guards.guard import Guard
 from grammar_service.guards.name_tokens import NameTokens
 from grammar_service.guards.open_objects import has_open_objects
@@ -20,25 +21,27 @@ _GUARDED = frozenset({"uniqueItems", "minProperties"})
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of a grammar whose objects may have names that it does not list: no object has one twice. `places`: where no item may come twice."""
+    """Of a grammar whose objects may have names that it does not list: no object has one twice. `places`: where no item may come twice;
+    `forms`: of such items."""
 
     places: tuple[Place, ...] = ()
+    forms: tuple[Form, ...] = ()
 
     def guard(self, tokens: NameTokens) -> Guard:
         """For one request, at the start of its text."""
-        return Guard(tokens, self.places)
+        return Guard(tokens, self.places, self.forms)
 
 
 def plan_of(document: Json) -> Plan | None:
     """For a schema document that a backend enforces with its guard, None where there is nothing to guard, or where nobody can tell which
     objects may run out of names. Raises UnsupportedGrammar: `guard_faults` has a fault."""
     try:
-        places = places_of(document)
+        found = places_of(document)
     except UnsupportedGrammar:
         if any(isinstance(schema, dict) and not _GUARDED.isdisjoint(schema) for _, schema in walk(document)):
             raise
         return None
-    return Plan(places) if places or has_open_objects(document) else None
+    return Plan(found.places, found.forms) if found.places or has_open_objects(document) else None
 
 
 def guard_faults(document: Json) -> Iterator[Fault]:

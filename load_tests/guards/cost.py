@@ -42,6 +42,7 @@ def texts() -> list[Text]:
         Text("500 different strings", strings, _distinct({"type": "string"})),
         Text("1,000 different numbers", [*range(1000)], _distinct({"type": "integer"})),
         Text("50 listed strings", strings[:50], _distinct({"enum": strings[:60]})),
+        Text("200 different objects", [{"id": text, "kind": "a", "tags": ["b"], "ok": True} for text in strings[:200]], _distinct(_OBJECT)),
     ]
 
 

@@ -31,11 +31,33 @@ def _value(chance: Random, depth: int) -> Schema:
         case 2:
             return {"type": "array", "items": _value(chance, depth - 1), "maxItems": chance.randrange(1, 4)}
         case 3:
-            return {"type": "array", "items": chance.choice(_ITEMS), "uniqueItems": True, "minItems": chance.randrange(4)}
+            return {"type": "array", "items": _item(chance, depth), "uniqueItems": True, "minItems": chance.randrange(4)}
         case 4:
             return {"anyOf": [_value(chance, depth - 1), {"type": "null"}]}
         case _:
             return chance.choice(_SCALARS)
+
+
+def _item(chance: Random, depth: int) -> Schema:
+    """Of an array where none may come twice."""
+    match chance.randrange(6):
+        case 0 | 1:
+            return chance.choice(_ITEMS)
+        case 2:
+            return {"anyOf": [_item(chance, depth - 1), chance.choice(_SCALARS)]} if depth else {"type": ["boolean", "null"]}
+        case 3:
+            tuples = [_part(chance, depth - 1) for _ in range(chance.randrange(1, 4))]
+            return {"type": "array", "prefixItems": tuples, "items": False, "minItems": chance.randrange(len(tuples) + 1)}
+        case 4:
+            return {"type": "array", "items": _part(chance, depth - 1), **chance.choice(({}, {"maxItems": 2}, {"uniqueItems": True}))}
+    names = chance.sample(["a", "b", "ab", "ba"], chance.randrange(1, 4))
+    listed = {name: _part(chance, depth - 1) for name in names}
+    others = False if chance.random() < 0.8 else _part(chance, depth - 1)
+    return {"type": "object", "properties": listed, "required": chance.sample(names, 1), "additionalProperties": others}
+
+
+def _part(chance: Random, depth: int) -> Schema:
+    return _item(chance, depth) if depth > 0 and chance.random() < 0.5 else chance.choice(_SCALARS)
 
 
 def _object(chance: Random, depth: int) -> Schema:

@@ -38,6 +38,12 @@ OPEN: list[dict[str, Any]] = [
     {"type": "object", "additionalProperties": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}, "minProperties": 1},
 ]
 
+
+def closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties][:1], "additionalProperties": False}
+
+
+FLAG = {"type": "boolean"}
 DISTINCT: list[dict[str, Any]] = [
     {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
     {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
@@ -54,6 +60,36 @@ DISTINCT: list[dict[str, Any]] = [
     {"type": "array", "items": {"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "string"}, "uniqueItems": True}]}},
     {"type": "array", "items": {"enum": ["a", "ab", "abb", 'a"', "b\\", "é", "😀", "ba"]}, "uniqueItems": True},
     {"type": "array", "items": {"enum": ["a", "ab", "abb", "b", "ba", ""]}, "uniqueItems": True, "minItems": 6},
+    {"type": "array", "uniqueItems": True},
+    *(
+        {"type": "array", "items": items, "uniqueItems": True}
+        for items in (
+            {"type": "object"},
+            {"type": "array", "items": {"type": "boolean"}},
+            {"enum": ["a", 1, None, True, "ab", "1"]},
+            {"anyOf": [{"type": "boolean"}, {"type": "null"}, {"type": "object"}]},
+            {"anyOf": [{"type": "string"}, closed({"a": {"type": "string"}})]},
+            {"type": ["string", "object", "array", "integer"]},
+            closed({"a": {"type": "string"}, "b": {"type": "boolean"}}),
+            closed({"a": {"type": "boolean"}, "b": {"enum": ["a", "b", "ab"]}}),
+            closed({"a": {"type": "integer"}, "b": {"type": "number"}}),
+            closed({"a": {"anyOf": [{"type": "null"}, closed({"b": {"type": "string"}})]}}),
+            {
+                "anyOf": [
+                    closed({"a": {"const": 1}, "b": {"type": "boolean"}}),
+                    closed({"a": {"const": 2}, "b": {"type": "boolean"}, "c": {}}),
+                ]
+            },
+            closed({"a": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}, "b": {"type": "boolean"}}),
+        )
+    ),
+    {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}, "uniqueItems": True, "minItems": 7},
+    {"type": "array", "items": {"type": "array", "items": {"type": "number"}, "maxItems": 2}, "uniqueItems": True, "minItems": 4},
+    {
+        "type": "array",
+        "items": {"type": "array", "prefixItems": [{"type": "array", "items": FLAG, "maxItems": 2}, FLAG], "items": False, "minItems": 2},
+        "uniqueItems": True,
+    },
 ]
 
 
@@ -169,7 +205,7 @@ def test_an_item_does_not_come_twice(quoting: GrammarTokenizer) -> None:
 
 
 def test_listed_items_run_out(quoting: GrammarTokenizer) -> None:
-    grammar = grammar_of(schema_spec({**DISTINCT[-1], "minItems": 0}, FLEXIBLE), quoting)
+    grammar = grammar_of(schema_spec({**DISTINCT[8], "minItems": 0}, FLEXIBLE), quoting)
     assert b"b" not in texts(begun(grammar, '["b","ba","', quoting), quoting)
     assert {b"b", b"ba"} & texts(begun(grammar, '["b","', quoting), quoting) == {b"b", b"ba"}
     assert {b'"', b"b", b'b"'} & texts(begun(grammar, '["b","ab","abb","a', quoting), quoting) == {b'"'}

@@ -8,7 +8,7 @@ import pytest
 
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.guards.distinct_items import Items
-from grammar_service.guards.places import FREE
+from grammar_service.guards.forms import ENOUGH, FREE
 from grammar_service.guards.plan import guard_faults, plan_of
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.unending import never_runs_out
@@ -72,6 +72,37 @@ SET: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "uniqueItem
 LIST = {"type": "array", "items": {"type": "string"}}
 
 
+FLAG = {"type": "boolean"}
+
+
+def closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("items", "count"),
+    [
+        (FLAG, 2),
+        ({"anyOf": [FLAG, {"enum": ["a", 1, None]}]}, 5),
+        (closed({"a": FLAG, "b": {"enum": [1, 2, 3]}}), 6),
+        (closed({"a": FLAG, "b": {"enum": [1, 2, 3]}}) | {"required": ["a"]}, 8),
+        ({"type": "array", "items": FLAG, "maxItems": 2}, 7),
+        ({"type": "array", "prefixItems": [FLAG, FLAG], "items": False, "minItems": 2}, 4),
+        ({"anyOf": [closed({"a": {"const": 1}}), closed({"a": {"const": 2}, "b": FLAG})]}, 2),
+        (closed({"a": {"type": "string"}, "b": FLAG}), ENOUGH),
+        ({"type": "object", "properties": {"a": FLAG}}, ENOUGH),
+        ({"type": "array", "items": FLAG}, ENOUGH),
+    ],
+)
+def test_the_items_of_an_array_are_counted_at_least(items: dict[str, Any], count: int) -> None:
+    plan = plan_of({**SET, "items": items})
+    assert plan is not None
+    (place,) = [place for place in plan.places if place.distinct is not None]
+    assert place.distinct is not None
+    assert place.distinct.form is not None
+    assert (plan.forms[place.distinct.form].count if place.distinct.form != FREE else ENOUGH) == count
+
+
 def test_listed_items_may_run_out() -> None:
     plan = plan_of({**SET, "items": {"anyOf": [{"const": "c"}, {"enum": ["b", "a", "b"]}]}, "minItems": 3})
     assert plan is not None
@@ -114,20 +145,29 @@ def test_names_are_not_counted_where_an_object_may_run_out_of_them() -> None:
         {"anyOf": [{"type": "object", "properties": {"a": SET}, "additionalProperties": False}, {"type": "object"}]},
         {"type": "object", "properties": {"a": LIST}, "patternProperties": {"^a": SET}, "additionalProperties": False},
         {"type": "array", "prefixItems": [SET], "items": False},
-        {"type": "array", "uniqueItems": True},
-        {**SET, "items": {"type": "boolean"}},
+        {**SET, "items": {"type": "boolean"}, "minItems": 3},
         {**SET, "items": {"type": "string", "maxLength": 3}},
         {**SET, "items": {"type": "string", "pattern": "^[a-z]{1,9}$"}},
         {**SET, "items": {"type": "integer", "maximum": 3}},
         {**SET, "items": {"type": "integer", "minimum": -3}},
         {**SET, "items": {"type": "number", "minimum": 3}},
         {**SET, "items": {"enum": ["a", "b"]}, "minItems": 3},
-        {**SET, "items": {"enum": ["a", 1]}},
-        {**SET, "items": {"anyOf": [{"enum": ["a"]}, {"type": "string"}]}},
+        {**SET, "items": {"enum": [1e300, "a"]}},
+        {**SET, "items": {"anyOf": [{"enum": ["a"]}, {"type": "string", "pattern": "^b"}]}},
+        {**SET, "items": {"anyOf": [{"enum": [15]}, {"type": "integer"}]}},
+        {**SET, "items": closed({"a": {"type": "string", "maxLength": 3}})},
+        {**SET, "items": closed({"a": {"enum": [{}]}})},
+        {**SET, "items": {"anyOf": [closed({"a": {"type": "string"}}), {"type": "object"}]}},
+        {**SET, "items": {"anyOf": [closed({"a": FLAG, "b": FLAG}), closed({"b": FLAG, "a": FLAG})]}},
+        {**SET, "items": {"anyOf": [closed({"a": {"type": "string"}}), closed({"a": {"type": "string", "pattern": "^b"}, "b": FLAG})]}},
+        {**SET, "items": closed({"a": {"$ref": "#"}}) | {"required": []}},
+        {**SET, "items": {"type": "array", "items": FLAG, "uniqueItems": True}},
+        {**SET, "items": {"allOf": [{"type": "string"}, {"pattern": "a"}]}},
     ],
 )
 def test_where_a_guard_could_not_tell_or_might_leave_nothing_it_is_refused(schema: Any) -> None:
     (fault,) = guard_faults(schema)
     assert fault.message.startswith("`uniqueItems`")
+    assert fault.pointer
     with pytest.raises(UnsupportedGrammar):
         plan_of(schema)

@@ -1,0 +1,279 @@
+"""What has been written of an item that may be of any kind, so far that its equality with others is told in time.
+
+Values are held as something hashable that is equal where JSON Schema calls them equal: strings as bytes, numbers as Decimal, `true`,
+`false` and `null` by their names, arrays as tuples and objects as frozen sets of members.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from grammar_service.guards.forms import ENOUGH, FREE, Form, Layout, Slot, times
+from grammar_service.guards.name_tokens import NameTokens
+from grammar_service.guards.names import Names
+
+_START = ()
+"""The state before an item."""
+_DIGITS = 30
+"""Numbers with more are in no schema's lists."""
+_TYPES: dict[type, str] = {bytes: "string", Decimal: "number", tuple: "array", frozenset: "object"}
+
+
+class Item(NamedTuple):
+    """A complete item, and the states that it passed through, where ways to go on are counted."""
+
+    value: Hashable
+    passed: tuple[Hashable, ...]
+
+
+class Values:
+    """The items of one open array, its strings in `strings` too; `inner` are all strings inside of them. `site`: where each is written."""
+
+    def __init__(self, tokens: NameTokens, form: int) -> None:
+        self.site = Site(self, () if form == FREE else (form,), _START)
+        self.strings = Names(tokens)
+        self.inner = Names(tokens)
+        self._contents: Counter[Hashable] = Counter()
+        self._held: set[Hashable] = set()
+        self._passed: Counter[Hashable] = Counter()
+
+    def is_new(self, value: Hashable, added: Sequence[tuple[Any, Any]]) -> bool:
+        """Whether it is neither there nor among the added ones."""
+        return value not in self._held and not any(held is self and item.value == value for held, item in added)
+
+    def has_more(self, forms: Sequence[Form], added: Added) -> bool:
+        """Whether there is one more item than those that are there."""
+        ways = sum(forms[index].count for index in self.site.forms) if self.site.forms else ENOUGH
+        return ways >= ENOUGH or len(self._held) + sum(held is self for held, _ in added) < ways
+
+    def passed(self, state: Hashable) -> int:
+        """How many items came through a state."""
+        return self._passed[state]
+
+    def contains(self, value: Hashable) -> bool:
+        """Whether an item is it, or holds it."""
+        return self._contents[value] > 0
+
+    def add(self, item: Item) -> None:
+        self._held.add(item.value)
+        self._passed.update((_START, *item.passed))
+        if isinstance(item.value, bytes):
+            self.strings.add(item.value)
+        for value in _contents(item.value):
+            self._contents[value] += 1
+            if isinstance(value, bytes) and self._contents[value] == 1:
+                self.inner.add(value)
+
+    def drop(self, item: Item) -> None:
+        self._held.remove(item.value)
+        self._passed.subtract((_START, *item.passed))
+        if isinstance(item.value, bytes):
+            self.strings.drop(item.value)
+        for value in reversed(_contents(item.value)):
+            self._contents[value] -= 1
+            if isinstance(value, bytes) and not self._contents[value]:
+                self.inner.drop(value)
+
+
+def _contents(value: Hashable) -> list[Hashable]:
+    """The value and all that is in it, save numbers and words; always in the same order."""
+    found, at = [value], 0
+    while at < len(found):
+        whole = found[at]
+        parts = [part for _, part in whole] if isinstance(whole, frozenset) else whole if isinstance(whole, tuple) else ()
+        found += [part for part in parts if isinstance(part, (bytes, tuple, frozenset))]
+        at += 1
+    return found
+
+
+Added = list[tuple[Any, Any]]
+"""What is complete, each with what holds it: names of an object, items of an array."""
+
+
+class Site(NamedTuple):
+    """Where a value of an item is written: in which array's item, the `forms` that it may have, none where nothing need be counted, and the
+    state."""
+
+    root: Values
+    forms: tuple[int, ...]
+    state: Hashable
+
+
+class Body(NamedTuple):
+    """Of an open object or array inside of an item: its `site`, its members or items so far, and the states passed since it was opened.
+    `tail`: the ways to go on behind it. `layouts`: those that it may have, each with the next of its slots; none where nothing need be
+    counted."""
+
+    site: Site
+    parts: tuple[Any, ...] = ()
+    passed: tuple[Hashable, ...] = ()
+    tail: int = ENOUGH
+    layouts: tuple[tuple[Layout, int], ...] = ()
+    state: Hashable = None
+    name: bytes = b""
+
+    def value(self, is_object: bool) -> Hashable:
+        return frozenset(self.parts) if is_object else tuple(self.parts)
+
+    @property
+    def left(self) -> int:
+        """The ways to go on from here."""
+        return times(self.tail, max((layout.rest[at] for layout, at in self.layouts), default=ENOUGH))
+
+
+def is_left(root: Values, state: Hashable, ways: int, added: Added) -> bool:
+    """Whether more ways lead on from a state than items have taken."""
+    if ways >= ENOUGH:
+        return True
+    taken: int = root.passed(state) + sum(item.passed.count(state) for held, item in added if held is root)
+    return taken < ways
+
+
+def opened(site: Site, is_object: bool, body: Body | None, forms: Sequence[Form], added: Added) -> Body | None:
+    """The inside of an object or array that begins there, in `body` where that is inside of the item too; None where it must not."""
+    inner = Body(site)
+    found = [forms[index] for index in site.forms if index != FREE]
+    kind = "object" if is_object else "array"
+    if not found or any(kind in form.endless for form in found):
+        return inner
+    layouts = tuple((layout, 0) for form in found for layout in (form.objects if is_object else form.arrays))
+    tail = _tail(body, kind)
+    state = (site.state, kind)
+    inner = Body(site, tail=tail, layouts=layouts, state=state)
+    if not layouts or not is_left(site.root, state, inner.left, added):
+        return None
+    return inner._replace(passed=(state,))
+
+
+def _tail(body: Body | None, kind: str) -> int:
+    """The ways to go on behind a value of that type, that is written next; the item ends with it where there is no body."""
+    if body is None:
+        return 1
+    rests = [layout.rest[at + 1] for layout, at in body.layouts if at < len(layout.slots) and _is_told(layout.slots[at], kind)]
+    return times(body.tail, max(rests, default=ENOUGH if not body.layouts else 0))
+
+
+def _is_told(slot: Slot, kind: str, text: str = "") -> bool:
+    """Whether a value may stand in a slot: by its type, or its text where that is listed."""
+    return kind in slot.tells or f"some {kind}" in slot.tells or (kind == "number" and "integer" in slot.tells) or text in slot.tells
+
+
+def named(body: Body, name: bytes, added: Added) -> Body | None:
+    """With the name of the next member, whose value stands at `site_in` it; None where it must not come."""
+    if not body.layouts:
+        return body._replace(name=name)
+    text = name.decode("utf-8", "surrogatepass")
+    starts = [(layout, layout.start_of(text, at)) for layout, at in body.layouts]
+    layouts = tuple((layout, at) for layout, at in starts if at is not None)
+    ways = max((times(layout.slots[at].count, layout.rest[at + 1]) for layout, at in layouts), default=0)
+    state = (body.state, name)
+    if not is_left(body.site.root, state, times(body.tail, ways), added):
+        return None
+    return body._replace(name=name, layouts=layouts, state=state, passed=(*body.passed, state))
+
+
+def with_comma(body: Body, added: Added) -> Body | None:
+    """Of an object that goes on; None where it must end."""
+    if not body.layouts:
+        return body
+    rests = (
+        layout.rest[at] - (0 if layout.rest[at] >= ENOUGH or any(slot.required for slot in layout.slots[at:]) else 1)
+        for layout, at in body.layouts
+    )
+    ways, state = times(body.tail, max(rests)), (body.state, ",")
+    if not is_left(body.site.root, state, ways, added):
+        return None
+    return body._replace(state=state, passed=(*body.passed, state))
+
+
+def has_name(body: Body, begun: bytes, pending: bytes, added: Added) -> bool:
+    """Whether a name that has begun so, perhaps with the start of an escape, can become one that may come."""
+    for layout, at in body.layouts:
+        for slot in layout.slots[at:]:
+            name = slot.name.encode("utf-8", "surrogatepass")
+            if goes_on_as(name, begun, pending) and named(body, name, added) is not None:
+                return True
+            if slot.required:
+                break
+    return False
+
+
+def goes_on_as(text: bytes, begun: bytes, pending: bytes) -> bool:
+    """Whether a listed string begins so, where what is next may be the start of an escape."""
+    if not text.startswith(begun) or not pending:
+        return text.startswith(begun)
+    return json.dumps(text[len(begun) :].decode("utf-8", "ignore"), ensure_ascii=False)[1:].startswith(pending.decode())
+
+
+def another(body: Body, added: Added) -> Body | None:
+    """The same of the next item of an array, which has no name."""
+    if not body.layouts:
+        return body
+    return named(body, str(len(body.parts)).encode(), added)
+
+
+def site_in(body: Body) -> Site:
+    """Of the member or item that comes next, if one may."""
+    forms = tuple(dict.fromkeys(layout.slots[at].form for layout, at in body.layouts if at < len(layout.slots)))
+    return Site(body.site.root, forms, body.state)
+
+
+def extended(body: Body, value: Hashable, passed: tuple[Hashable, ...], is_object: bool, added: Added) -> Body | None:
+    """With a value that has come to its end, which passed through some states; None where too few ways lead on."""
+    part = (body.name, value) if is_object else value
+    longer = body._replace(parts=(*body.parts, part), passed=body.passed + passed)
+    if not body.layouts:
+        return longer
+    kind, text = type_and_text(value)
+    layouts = tuple((layout, at + 1) for layout, at in body.layouts if at < len(layout.slots) and _is_told(layout.slots[at], kind, text))
+    longer = longer._replace(layouts=layouts, state=(body.state, value))
+    if not layouts or not is_left(body.site.root, longer.state, longer.left, added):
+        return None
+    return longer._replace(passed=(*longer.passed, longer.state))
+
+
+def type_and_text(value: Hashable) -> tuple[str, str]:
+    """The type of a held value, and its text where that is a scalar."""
+    if isinstance(value, str):
+        return ("null" if value == "null" else "boolean"), value
+    if isinstance(value, bytes):
+        return "string", json.dumps(value.decode("utf-8", "surrogatepass"), ensure_ascii=False)
+    return _TYPES[type(value)], _number_text(value) if isinstance(value, Decimal) else ""
+
+
+def _number_text(number: Decimal) -> str:
+    """As a schema's lists have it."""
+    if not number:
+        return "0"
+    return format(number.normalize(), "f") if abs(number.adjusted()) < _DIGITS else ""
+
+
+def value_of(text: str) -> Hashable:
+    """What is held for the JSON text of a scalar."""
+    if text[0] == '"':
+        return str(json.loads(text)).encode("utf-8", "surrogatepass")
+    return text if text in ("true", "false", "null") else Decimal(text)
+
+
+def scalars(site: Site, forms: Sequence[Form]) -> Iterable[str]:
+    """The texts of the listed values there."""
+    return dict.fromkeys(text for index in site.forms if index != FREE for text in forms[index].scalars)
+
+
+def endless_forms(site: Site, kind: str, forms: Sequence[Form]) -> list[Form]:
+    """Those in which values of a type always go on."""
+    return [forms[index] for index in site.forms if index != FREE and kind in forms[index].endless]
+
+
+def is_free(site: Site) -> bool:
+    """Whether nothing need be counted there."""
+    return all(index == FREE for index in site.forms)
+
+
+def begins(text: str, begun: str) -> bool:
+    """Whether the text of a listed scalar, other than a string, may begin so."""
+    return text.startswith(begun) or (text.lstrip("-").isdigit() and f"{text}.0".startswith(begun))
