@@ -9,9 +9,8 @@ from typing import Any
 @dataclass(frozen=True)
 class EngineSettings:
     """`engine_args` are further vLLM arguments, by vLLM's names; they win over the named ones. `mask_socket`: the abstract name that the
-    node's mask broadcaster listens at; None: masks are filled in the engine core. `mask_deadline_ms`: how long a step waits for them. `is_alone`: no other
-    engine
-    computes on this machine's CPUs."""
+    node's mask broadcaster listens at; None: masks are filled in the engine core. `mask_deadline_ms`: how long a step waits for them.
+    `is_alone`: no other engine computes on this machine's CPUs."""
 
     model: str
     served_name: str
