@@ -108,7 +108,7 @@ class HttpSettings(_Section):
     port: int = Field(8000, ge=0, le=65535)
     api_keys: tuple[SecretStr, ...] = Field((), description="accepted bearer tokens; empty: no authentication")
     max_body_mib: float = Field(4.0, gt=0)
-    max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time")
+    max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time; beyond it: 503")
     num_replicas: int = Field(1, ge=1)
     metrics: Literal["own", "all"] = Field(
         "own", description="what /metrics shows: what the service counts; or vLLM's and Ray Serve's too, with addresses and process ids"

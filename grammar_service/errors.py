@@ -4,6 +4,7 @@ other packages draw their own branches in their `errors.py`; `router`, which imp
 MaskcastError
 ├── GrammarError            the constraint is at fault: a 400 with a field and, for JSON, a pointer
 │   ├── InvalidGrammar      it is not a schema, regex, grammar, … at all
+│   │   └── NothingMatches  no value satisfies it
 │   ├── UnsupportedGrammar  no backend enforces all of it
 │   │   └── Inexact         (schema.algebra) a set of values that cannot be described exactly
 │   ├── GrammarTooLarge     over a configured limit

@@ -64,6 +64,7 @@ class IngressDeployment:
             served_name=settings.model.served_name,
             api_keys=ApiKeys(key.get_secret_value() for key in settings.http.api_keys),
             max_body_bytes=int(settings.http.max_body_mib * 2**20),
+            max_ongoing=settings.http.max_ongoing_requests,
         )
         settle_heap()
         self._server = HttpServer(http_application(http), settings.http.host, settings.http.port)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from deployments.api.api_keys import ApiKeys
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.leaving import ClientLeft, while_connected
 from deployments.api.protocol import parse_body
-from deployments.errors import ApiError, translated
+from deployments.errors import ApiError, translated, unavailable
 from deployments.grammars.registry import GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
@@ -44,6 +45,7 @@ class HttpIngress:
         served_name: str,
         api_keys: ApiKeys,
         max_body_bytes: int,
+        max_ongoing: int,
     ) -> None:
         self._gateway = gateway
         self._registry = registry
@@ -53,32 +55,47 @@ class HttpIngress:
         self._served_name = served_name
         self._api_keys = api_keys
         self._max_body_bytes = max_body_bytes
+        self._max_ongoing = max_ongoing
+        self._ongoing = 0
         self._started = int(time.time())
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
         """Answer one HTTP request; every error becomes an OpenAI-shaped body."""
-        started = time.monotonic()
+        started = self._begin()
         try:
+            if self._ongoing > self._max_ongoing:
+                raise unavailable("The service is full; try again in a moment.", "ingress_busy")
             tenant = self._authorize(request)
             body = parse_body(await self._read(request))
             async with while_connected(request):
-                return await self._answered(self._gateway.answer(endpoint, body, tenant), endpoint, started)
-        except ClientLeft:
+                response = await self._answered(self._gateway.answer(endpoint, body, tenant), endpoint, started)
+        except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
             response = error_response(translated(error))
-        self._metrics.finished(endpoint, response.status_code, time.monotonic() - started)
+        except BaseException:
+            self._ongoing -= 1
+            raise
+        if not isinstance(response, _EventStream):
+            self._finish(endpoint, response.status_code, started)
         return response
 
     async def _answered(self, items: AsyncGenerator[Head | str, None], endpoint: Endpoint, started: float) -> Response:
         head = await anext(items)
         assert isinstance(head, Head)
         if head.stream:
-            return StreamingResponse(self._counted(items, endpoint, head.status, started), media_type=EVENT_STREAM)
+            return _EventStream(items, lambda: self._finish(endpoint, head.status, started))
         async with aclosing(items):
             content = "".join([str(piece) async for piece in items])
-        self._metrics.finished(endpoint, head.status, time.monotonic() - started)
         return Response(_openai_error(content) if head.status >= HTTPStatus.BAD_REQUEST else content, head.status, media_type=JSON)
+
+    def _begin(self) -> float:
+        self._ongoing += 1
+        return time.monotonic()
+
+    def _finish(self, endpoint: Endpoint, status: int, started: float) -> None:
+        self._ongoing -= 1
+        self._metrics.finished(endpoint, status, time.monotonic() - started)
 
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
@@ -138,17 +155,29 @@ class HttpIngress:
         limit = f"{self._max_body_bytes / 2**20:g} MiB"
         return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request body is over the limit of {limit}.", code="body_too_large")
 
-    async def _counted(
-        self, items: AsyncGenerator[Any, None], endpoint: Endpoint, status: int, started: float
-    ) -> AsyncGenerator[str, None]:
-        async with aclosing(items):
-            try:
-                async for piece in items:
-                    yield str(piece)
-            except MaskcastError as error:  # the status is sent; the client learns of it from an event
-                yield f"data: {json.dumps(translated(error).body())}\n\n"
-            finally:
-                self._metrics.finished(endpoint, status, time.monotonic() - started)
+
+class _EventStream(StreamingResponse):
+    """Closes the items and calls `ended` whatever happens, also where the client has left before the first one."""
+
+    def __init__(self, items: AsyncGenerator[Any, None], ended: Callable[[], None]) -> None:
+        super().__init__(_events(items), media_type=EVENT_STREAM)
+        self._items = items
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._items.aclose()
+            self._ended()
+
+
+async def _events(items: AsyncGenerator[Any, None]) -> AsyncGenerator[str, None]:
+    try:
+        async for piece in items:
+            yield str(piece)
+    except MaskcastError as error:  # the status is sent; the client learns of it from an event
+        yield f"data: {json.dumps(translated(error).body())}\n\n"
 
 
 def error_response(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:

@@ -24,6 +24,7 @@ class HttpServer:
     before it without a gap."""
 
     def __init__(self, application: ASGIApp, host: str, port: int) -> None:
+        """Raises OSError: the address is not this machine's, or taken by another program."""
         self._socket = _listening(host, port)
         self._server = _Server(
             uvicorn.Config(
