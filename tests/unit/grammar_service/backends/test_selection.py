@@ -12,6 +12,7 @@ from grammar_service.errors import UnsupportedGrammar
 from tests.driving import schema_spec
 
 ARRAY = {"type": "array"}
+LINK = {"type": "object", "properties": {"next": {"$ref": "#/$defs/link"}}, "additionalProperties": False}
 TREE = {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}, "required": ["kids"]}
 REFUSALS: list[tuple[Any, str, str]] = [
     ({"type": "number", "not": {"multipleOf": 3}}, "/not", "numbers that are no multiples are enforced only between near bounds"),
