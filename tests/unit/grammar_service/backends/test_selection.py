@@ -41,12 +41,7 @@ REFUSALS: list[tuple[Any, str, str]] = [
         "`uniqueItems` is not enforced for items of which it is not known how many there are",
     ),
     (
-        {
-            **ARRAY,
-            "uniqueItems": True,
-            "items": {"$ref": "#/$defs/link"},
-            "$defs": {"link": {"properties": {"next": {"$ref": "#/$defs/link"}}}},
-        },
+        {**ARRAY, "uniqueItems": True, "items": {"$ref": "#/$defs/link"}, "$defs": {"link": LINK}},
         "/uniqueItems",
         "`uniqueItems` of items that hold themselves",
     ),
