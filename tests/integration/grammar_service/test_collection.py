@@ -18,8 +18,8 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 SCHEMAS: dict[str, Any] = {
     "point": {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}},
-    "tags": {"type": "array", "uniqueItems": True, "maxItems": 90},
-    "more": {"type": "array", "uniqueItems": True, "maxItems": 80},
+    "tags": {"type": "array", "items": {"maxLength": 3, "type": "string"}, "uniqueItems": True, "maxItems": 90},
+    "more": {"type": "array", "items": {"maxLength": 3, "type": "string"}, "uniqueItems": True, "maxItems": 80},
     "far": {"properties": {"a": {"$ref": "https://example.org/other.json"}}},
     "mail": {"type": "object", "properties": {"to": {"type": "string", "format": "email"}}},
     "odd": {"type": "sting"},

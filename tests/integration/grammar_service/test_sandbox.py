@@ -83,7 +83,7 @@ async def test_answers_are_judged_in_a_child_and_a_pattern_without_end_ends_with
         None,
         "[1, 1] has non-unique elements",
     )
-    hostile = AnswerCheck(schema_spec({"pattern": "^(a+)+$"}), (f'"{"a" * 40}b"',), 0.5)
+    hostile = AnswerCheck(schema_spec({"pattern": "^(a+)+\\1$"}), (f'"{"a" * 40}b"',), 0.5)
     with pytest.raises(CompileTimeout):
         await sandbox.judge(hostile)
     assert await sandbox.judge(AnswerCheck(schema_spec(True), ("1",), DEADLINE_S)) == (None,)
