@@ -22,8 +22,6 @@ GOOD = [
 ]
 ITEMS = {"type": "array", "items": {"type": "string", "maxLength": 3}, "uniqueItems": True}
 REFUSED = Case("refused", GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(ITEMS)))
-    "refused", GrammarSpec(GrammarKind.JSON_SCHEMA, '{"type": "array", "items": {"type": "string", "maxLength": 3}, "uniqueItems": true}')
-)
 OF_MINUTES = Case(
     "minutes", GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps({"enum": [f"{n * 7919 % 100_003}x{n}" for n in range(20_000)]}))
 )
