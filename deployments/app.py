@@ -30,6 +30,8 @@ LEAN = {
     "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
     "RAY_SERVE_USE_GRPC_BY_DEFAULT": "1",
 }
+QUIET = {"enable_access_log": False}
+"""Ray Serve writes a line for each call of each of them; `/metrics` counts the requests."""
 HEALTH_PERIOD_S = 2.0
 HEALTH_TIMEOUT_S = 30.0
 
@@ -95,6 +97,7 @@ def _models(settings: Settings, compilers: DeploymentHandle[Any], replica: type[
         health_check_period_s=HEALTH_PERIOD_S,
         health_check_timeout_s=HEALTH_TIMEOUT_S,
         graceful_shutdown_timeout_s=30,
+        logging_config=QUIET,
     )
     return _handle(deployment(replica).bind(settings, compilers))
 
@@ -120,6 +123,7 @@ def _ingress(settings: Settings, compilers: DeploymentHandle[Any], models: Deplo
         num_replicas=settings.http.num_replicas,
         ray_actor_options={"num_cpus": 0, "runtime_env": {"env_vars": LEAN}},
         max_ongoing_requests=settings.http.max_ongoing_requests,
+        logging_config=QUIET,
     )
     return deployment(IngressDeployment).bind(settings, APPLICATION, compilers, models)
 
