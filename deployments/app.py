@@ -29,6 +29,7 @@ LEAN = {
     "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
     "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
     "RAY_SERVE_USE_GRPC_BY_DEFAULT": "1",
+    "RAY_SERVE_FREEZE_GC_ON_STARTUP": "1",
 }
 QUIET = {"enable_access_log": False}
 """Ray Serve writes a line for each call of each of them; `/metrics` counts the requests."""

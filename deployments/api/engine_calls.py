@@ -20,7 +20,7 @@ class EngineCalls:
     """`models` is the handle of the model replicas; `receiver` takes their answers in."""
 
     def __init__(self, models: DeploymentHandle[Any], receiver: AnswerReceiver) -> None:
-        self._models = models.options(method_name="respond")
+        self._models = models.options(method_name="respond", _by_reference=False)
         self._receiver = receiver
         self._calls: set[asyncio.Task[None]] = set()
 

@@ -20,6 +20,7 @@ def defaults(settings: Settings, home: Path) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_DEDUP_LOGS": "1",
+        "RAY_worker_niceness": "0",  # they are the service: at 15, whatever else runs here goes first
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # Ray's future default; without it every start warns about the change
         "TOKENIZERS_PARALLELISM": "false",
         "VLLM_NO_USAGE_STATS": "1",

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from vllm.config import VllmConfig
+from vllm.platforms import current_platform
 from vllm.v1.executor import Executor
 from vllm.v1.executor.multiproc_executor import MultiprocExecutor
 from vllm.v1.executor.uniproc_executor import UniProcExecutor
@@ -14,6 +15,7 @@ from vllm.v1.executor.uniproc_executor import UniProcExecutor
 from model_service.engine.core_options import core_options
 from model_service.engine.workers.mask_delivery import MaskDelivery
 from model_service.engine.workers.mask_output import StepMasks
+from model_service.engine.workers.waiting import wait_asleep
 from model_service.errors import EngineSettingsError
 from model_service.shared_memory import MemoryAddress
 
@@ -34,11 +36,23 @@ class Delivering(Executor):
         return attached
 
 
+class AsleepMultiprocExecutor(MultiprocExecutor):
+    """Waits for its workers without taking their CPUs."""
+
+    def _init_executor(self) -> None:
+        wait_asleep()
+        super()._init_executor()
+
+
 class DeliveringUniProcExecutor(Delivering, UniProcExecutor):
     pass
 
 
 class DeliveringMultiprocExecutor(Delivering, MultiprocExecutor):
+    pass
+
+
+class DeliveringAsleepExecutor(Delivering, AsleepMultiprocExecutor):
     pass
 
 
@@ -49,6 +63,8 @@ def executor_class(config: VllmConfig) -> type[Executor]:
         EngineSettingsError: there is no such one.
     """
     chosen: type[Executor] = Executor.get_class(config)
+    if chosen is MultiprocExecutor and current_platform.is_cpu():
+        chosen = AsleepMultiprocExecutor
     if core_options(config).broadcaster is None:
         return chosen
     if config.parallel_config.pipeline_parallel_size > 1:
@@ -58,6 +74,8 @@ def executor_class(config: VllmConfig) -> type[Executor]:
         return DeliveringUniProcExecutor
     if chosen is MultiprocExecutor:
         return DeliveringMultiprocExecutor
+    if chosen is AsleepMultiprocExecutor:
+        return DeliveringAsleepExecutor
     if chosen.__name__ == "RayExecutorV2":
         from model_service.engine.workers.ray_executor import DeliveringRayExecutor  # imports Ray
 

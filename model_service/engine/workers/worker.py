@@ -17,6 +17,7 @@ from vllm.v1.worker.gpu_worker import Worker
 
 from model_service.engine.core_options import core_options
 from model_service.engine.workers.mask_output import MaskParts
+from model_service.engine.workers.waiting import wait_asleep
 from model_service.engine.workers.worker_masks import WorkerMasks
 from model_service.jump_forward.forced import FORCED, ForcedTokens
 from model_service.masks.frames.logits import warm_up
@@ -50,6 +51,10 @@ class Masking:
 class MaskcastCPUWorker(Masking, CPUWorker):
     """Also keeps seeded requests from ending the worker: where a step computes only a part of such a request, vLLM takes its generator
     back by an offset, which a CPU's generators do not have."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        wait_asleep()
+        super().__init__(*args, **kwargs)
 
     def init_device(self) -> None:
         super().init_device()
