@@ -20,7 +20,8 @@ class EngineCalls:
     """`models` is the handle of the model replicas; `receiver` takes their answers in."""
 
     def __init__(self, models: DeploymentHandle[Any], receiver: AnswerReceiver) -> None:
-        self._models = models.options(method_name="respond", _by_reference=False)
+        # By gRPC: handles keep what their maker's environment says, not this process's (Ray Serve 2.60). Calls are plain data.
+        self._models = models.options(method_name="respond", _by_reference=False, request_serialization="pickle")
         self._receiver = receiver
         self._calls: set[asyncio.Task[None]] = set()
 

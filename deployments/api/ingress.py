@@ -165,8 +165,12 @@ class _EventStream(StreamingResponse):
         self._ended = ended
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # In place of Starlette's own way, which makes a group of tasks for each answer.
         try:
-            await super().__call__(scope, receive, send)
+            async with while_connected(Request(scope, receive)):
+                await self.stream_response(send)
+        except ClientLeft:
+            pass
         finally:
             await self._items.aclose()
             self._ended()

@@ -17,7 +17,7 @@ class ClientLeft(MaskcastError):
 
 @asynccontextmanager
 async def while_connected(request: Request) -> AsyncIterator[None]:
-    """The body of the request has been read. A stream that is begun inside watches for itself.
+    """The body of the request has been read.
 
     Raises:
         ClientLeft: in place of whatever was awaited inside.
