@@ -18,6 +18,8 @@ from tests.integration.router.light_replica import Light, LightCall, new_gate
 REPLICAS = 4
 KEYS = [f"{number:064x}" for number in range(40)]
 Deploy = Callable[..., "Fleet"]
+CHECK_S = 1.0
+"""So often Ray Serve looks whether a replica lives."""
 
 
 def routed(router: type[SchemaRouter] = SchemaRouter, limits: Mapping[str, float] | None = None) -> RequestRouterConfig:
@@ -102,6 +104,7 @@ def deployments(prefix: str) -> Iterator[Deploy]:
             request_router_config=routed(router, limits),
             max_ongoing_requests=max_ongoing_requests,
             graceful_shutdown_wait_loop_s=0.1,
+            health_check_period_s=CHECK_S,
             **options,
         )(light)
         fleet = deployed[name] = Fleet(serve.run(deployment.bind(gate), name=name, route_prefix=None), gate)

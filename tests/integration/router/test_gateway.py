@@ -28,7 +28,7 @@ from deployments.grammars.prepared import PreparedGrammars
 from grammar_service.limits import Limits
 from model_service.messages import ENGINE_DEAD, Endpoint, Head
 from tests.e2e.service import wait_for
-from tests.integration.router.fleet import delete, router_of
+from tests.integration.router.fleet import CHECK_S, delete, router_of
 from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGINE_ENDS, Fates, LightModel
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300), pytest.mark.usefixtures("ray_serve")]
@@ -54,7 +54,13 @@ def fates(ray_serve: None) -> Any:
 @pytest.fixture(scope="module")
 def models(fates: Any) -> Iterator[DeploymentHandle[Any]]:
     router = RequestRouterConfig.model_validate({"request_router_class": SCHEMA})
-    deployment = serve.deployment(name="model", num_replicas=REPLICAS, ray_actor_options={"num_cpus": 0}, request_router_config=router)
+    deployment = serve.deployment(
+        name="model",
+        num_replicas=REPLICAS,
+        ray_actor_options={"num_cpus": 0},
+        request_router_config=router,
+        health_check_period_s=CHECK_S,
+    )
     yield serve.run(deployment(LightModel).bind(fates), name="model", route_prefix=None).options()  # with its router
     delete("model")
 
