@@ -22,9 +22,8 @@ BURST_RANK = 40
 CALM_TIMES, CALM_RATE = 12.0, 60.0
 """So many times as long, at so small a part of the rate: half a request a second and replica, by default."""
 CPU_ENGINE = EngineModel(0.02, 0.001, 0.0005, 2048, 64, 8, 48, fetch_s=0.05, compile_s=0.1, noise=0.4, noise_s=1.0)
-"""Of `python -m load_tests.routing`: engines that share two cores, with steps of a tenth of a second, whose means over a second were seen
-to vary by a factor of e^0.36. Grammars have as many states, and requests are alike for as long, as makes rows differ between policies as
-they do there."""
+"""Of `python -m load_tests.routing`: engines that share two cores, with steps of a tenth of a second that take now more, now less.
+Noise, states and how long requests are alike are such that grammars held, loads and rows differ between policies as they do there."""
 
 
 @dataclass(frozen=True, slots=True)
