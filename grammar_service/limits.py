@@ -9,6 +9,10 @@ from grammar_service.errors import GrammarTooLarge, InvalidGrammar
 from grammar_service.schema.json_text import Json, json_nesting, nests_deeper, shared_json
 from grammar_service.spec import GrammarKind, GrammarSpec, indent_of
 
+MAX_COUNT = 100_000
+"""The largest count that either library is given, of repetitions, items or characters. llguidance expands what is counted when a grammar is
+loaded, outside of any sandbox: a billion of anything takes gigabytes. xgrammar reads a `max` beyond 32 bits of a structural tag as none."""
+
 _JSON_TEXT = frozenset({GrammarKind.JSON_SCHEMA, GrammarKind.CHOICE, GrammarKind.STRUCTURAL_TAG})
 
 _QUOTED = r'"(?:[^"\\\n]|\\.)*+"?'

@@ -15,8 +15,6 @@ from router.parameters import Parameters
 from router.popularity import Popularity
 from router.replica_load import LoadReport
 
-UNLIMITED = 1 << 30
-
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
@@ -40,7 +38,7 @@ class Dispatcher:
         self._affinity = Affinity(random, parameters)
         self._clock = clock
         self._board = LoadBoard(clock, parameters)
-        self._popularity = Popularity(clock)
+        self._popularity = Popularity(clock, parameters.half_life_s)
         self._parameters = parameters
         self._prefill_budget = parameters.prefill_budget
         self._grouping = Grouping(self._places, self._seats, self._released, parameters)
@@ -86,7 +84,8 @@ class Dispatcher:
         loads = self._board.loads(self._grouping.waiting_for)
         if request.key is None:
             return self._affinity.less_loaded(loads, request.prefix)
-        return self._affinity.choose(loads, request.key, self._popularity.share(request.key), count)
+        popularity = self._popularity.share(request.key) if self._parameters.room_for_rare else 0.0
+        return self._affinity.choose(loads, request.key, popularity, count)
 
     def sent(self, request: Dispatched, replica: str) -> None:
         """It goes there, whatever was said of it before."""
@@ -121,11 +120,11 @@ class Dispatcher:
         for name in release.requests:
             self.sent(self._waiting.pop(name), release.replica)
 
-    def _seats(self, replica: str, together: int) -> int:
+    def _seats(self, replica: str, together: int) -> float:
         """How many may go there at a time: our share of the seats that are free, as other routers are about to send theirs. What a replica
         cannot admit waits here, where it finds others of its grammar. See `router.grouping.Seats`."""
         if math.isinf(self._parameters.seats):
-            return UNLIMITED
+            return math.inf
         share = self._board.share()
         # What others have left is known from the next report on: until then, an engine's queue keeps its seats from standing empty.
         seats = self._parameters.seats * (2 - share)

@@ -36,7 +36,7 @@ class Places:
 
 PlacesOf = Callable[[Waiting, int, bool], Places]
 """Of a group, by its oldest request and its prefill tokens, and whether that request has waited for `patience_s`."""
-Seats = Callable[[str, int], int]
+Seats = Callable[[str, int], float]
 """How many requests a replica can take; none, where so many wait together and `kept_free` of its seats are not free."""
 
 

@@ -45,7 +45,7 @@ class LoadBoard:
 
     def adopt(self, fleet: Fleet) -> None:
         """From now on the replicas are these; what is known of those that stay is kept, and requests to the others are forgotten."""
-        self._replicas = {replica: self._replicas.get(replica) or ReplicaLoad() for replica in fleet.ids}
+        self._replicas = {replica: self._replicas.get(replica) or ReplicaLoad(self._parameters.steps_smooth_s) for replica in fleet.ids}
         self._sent = {request: sent for request, sent in self._sent.items() if sent.replica in fleet.positions}
         self.fleet, self._loads = fleet, None
 

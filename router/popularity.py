@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable
 
-HALF_LIFE_S = 10.0
-"""Seconds: bursts are over in less, and their grammar is rare again."""
-DEVIATIONS = 2.0
-"""Standard deviations that chance may have added to a count: a few requests are no sign of popularity."""
-
 
 class Popularity:
-    """How much of one router's traffic each key makes up, lately: every `HALF_LIFE_S` all that was asked for comes to count half. `clock`
+    """How much of one router's traffic each key makes up, lately: every half-life all that was asked for comes to count half. `clock`
     in seconds."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], half_life_s: float) -> None:
         self._clock = clock
+        self._half_life_s = half_life_s
         self._since = clock()
         self._counts: Counter[str | None] = Counter()
         self._total = 0
@@ -26,7 +21,7 @@ class Popularity:
         """For once; None is a request without a grammar."""
         now = self._clock()
         # A clock that is set back counts as one that goes on: or all would be kept until it is there again.
-        if half_lives := int(abs(now - self._since) / HALF_LIFE_S):
+        if half_lives := int(abs(now - self._since) / self._half_life_s):
             self._since = now
             self._counts = Counter({key: left for key, count in self._counts.items() if (left := count >> half_lives)})
             self._total = self._counts.total()
@@ -34,6 +29,5 @@ class Popularity:
         self._total += 1
 
     def share(self, key: str) -> float:
-        """From 0 to 1, and rather too little than too much."""
-        seen = self._counts[key]
-        return max(0.0, seen - DEVIATIONS * math.sqrt(seen)) / self._total if seen else 0.0
+        """From 0 to 1."""
+        return self._counts[key] / self._total if self._total else 0.0

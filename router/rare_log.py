@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 PERIOD_S = 60.0
+"""Seconds: often enough to be seen, and no log is filled by what goes wrong a thousand times a second."""
 
 
 class RareLog:

@@ -6,9 +6,6 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 
-STEPS_SMOOTH_S = 20.0
-"""Step times are smoothed over so long: on a busy machine any engine is slow for seconds, and grammars would move for it."""
-
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
@@ -46,6 +43,7 @@ class ReplicaLoad:
     """`own` requests of ours are under way now; when the last report was taken (`taken_at`, by our clock; None: there was none), `own_then`
     were, and so many of `others`. Prefill tokens: the `backlog` of the report, and those that we have `sent` since."""
 
+    steps_smooth_s: float
     own: int = 0
     own_then: int = 0
     others: int = 0
@@ -90,7 +88,7 @@ class ReplicaLoad:
     def _learn_step(self, step_ms: float, taken_at: float) -> None:
         if step_ms > 0:
             seconds = max(0.0, taken_at - self.taken_at) if self.taken_at is not None and self.step_ms else math.inf
-            self.step_ms += (step_ms - self.step_ms) * -math.expm1(-seconds / STEPS_SMOOTH_S)
+            self.step_ms += (step_ms - self.step_ms) * -math.expm1(-seconds / self.steps_smooth_s)
 
     def _move(self, move: _Moved) -> None:
         self.own += move.requests

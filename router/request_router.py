@@ -30,9 +30,10 @@ logger = logging.getLogger(__name__)
 RANKS = 4
 """Replicas that are asked in the order of a grammar's rank, before any other: each more would be one more copy of it."""
 OTHERS = 2
-"""Replicas beyond the ranks: power of two choices."""
+"""Replicas beyond the ranks: where all of those are full, power of two choices."""
 LOOKED_AT = 16
-"""Of which those are chosen that are thought to have room: each costs a look into Ray Serve's cache."""
+"""Replicas of which those are chosen that are thought to have room: each costs a look into Ray Serve's cache, and there may be
+thousands."""
 
 
 @dataclass(slots=True)
@@ -54,7 +55,7 @@ class SchemaRouter(RequestRouter):
 
     dispatcher_class: type[Dispatcher] = Dispatcher
     queue_len_response_deadline_s = max(0.5, RequestRouter.queue_len_response_deadline_s)
-    """How long a replica has to say how full it is. Ray Serve's own 0.1 s is too little for a busy one, and passed over it would cost
+    """Seconds that a replica has to say how full it is. Ray Serve's own 0.1 s is too little for a busy one, and passed over it would cost
     another copy of the grammar."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

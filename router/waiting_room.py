@@ -9,6 +9,7 @@ from router.dispatcher import Dispatched, Dispatcher
 from router.grouping import Release
 
 LOOK_S = 0.002
+"""Seconds: an engine's step ends several requests, which are told one after the other, and one tick is enough for all their seats."""
 
 
 class WaitingRoom:

@@ -9,7 +9,7 @@ from deployments.reporting.quantiles import ratio
 from deployments.reporting.report import Target
 from router.simulation.figures import Figures
 from router.simulation.policies import CONSISTENT, POWER_OF_TWO
-from router.simulation.scenarios import BATCH, BURST, CPU, HANG, OVERLOAD, PROMPTS, SLOW
+from router.simulation.scenarios import ALONE, BATCH, BURST, CALM, CPU, HANG, OVERLOAD, PROMPTS, SLOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,14 @@ class _Throughput(_Promise):
 
     def target(self, ours: Figures, theirs: Figures) -> Target:
         return Target.at_least(f"{ours.scenario}: {self.name}, ours / {self.than}", ratio(self.of(ours), self.of(theirs)), self.fewer, "×")
+
+
+@dataclass(frozen=True, slots=True)
+class _Longest(_Promise):
+    """Ours is at most so many seconds, whatever theirs is."""
+
+    def target(self, ours: Figures, theirs: Figures) -> Target:
+        return Target.at_most(f"{ours.scenario}: {self.name}", self.of(ours), self.at_most, "s")
 
 
 def _held(fewer: float) -> _Promise:
@@ -67,6 +75,10 @@ _BY_SCENARIO: Mapping[str, Sequence[_Promise]] = {
     PROMPTS: (*_COMMON, _wait(1.25), _Throughput("prompts that meet their prefix", lambda one: one.prefix_hits, fewer=1)),
     # With fewer of its clients caught by the replica that hangs, more is under way in the others; who is caught is not counted.
     HANG: (_held(1.5), _loads(0.75), _ANSWERS, _wait(2), _Promise("requests caught by it", lambda one: one.sent_again, 1)),
+    # Too few requests for rows to matter: what is held and loaded counts.
+    CALM: (_held(2.5), _loads(0.4), _ANSWERS, _MEDIAN, _wait(1.25)),
+    # All other seats are taken, so that its requests wait for it, if not for ever.
+    ALONE: (_held(1.5), _loads(0.75), _ANSWERS, _Longest("longest wait", lambda one: one.wait_max_ms / 1000, 15)),
     # What `python -m load_tests.routing` promises of real engines.
     CPU: (
         _held(2.5),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from grammar_service.schema.json_text import Json
@@ -76,14 +76,6 @@ _HERMES = ToolFormat(_quoted("<tool_call>\n", "arguments"), "}\n</tool_call>", t
 _LONGCAT = ToolFormat(_quoted("<longcat_tool_call>\n", "arguments"), "}\n</longcat_tool_call>", trigger="<longcat_tool_call>")
 # The parser takes any object with a "name" for a call, wherever it stands, however the name is escaped.
 _LLAMA = ToolFormat(_quoted("", "parameters"), "}", separator="; ", kept_out=('"name"', r"\u006"), leads=True)
-_DEEPSEEK_V3 = ToolFormat(
-    lambda name: f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n",
-    "\n```<｜tool▁call▁end｜>",
-    opening="<｜tool▁calls▁begin｜>",
-    closing="<｜tool▁calls▁end｜>",
-    kept_out=("<｜tool▁call▁begin｜>",),
-    quotes_names=False,
-)
 _DEEPSEEK_V31 = ToolFormat(
     lambda name: f"<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>",
     "<｜tool▁call▁end｜>",
@@ -92,6 +84,12 @@ _DEEPSEEK_V31 = ToolFormat(
     closing="<｜tool▁calls▁end｜>",
     kept_out=("<｜tool▁call▁begin｜>",),
     quotes_names=False,
+)
+_DEEPSEEK_V3 = replace(
+    _DEEPSEEK_V31,
+    begin=lambda name: f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n",
+    end="\n```<｜tool▁call▁end｜>",
+    separator="\n",
 )
 _KIMI_K2 = ToolFormat(
     lambda name: f"<|tool_call_begin|>functions.{name}:",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from rich.console import Console
 from rich.table import Table
 
 Row = Mapping[str, Any]
@@ -61,6 +62,13 @@ class BenchReport:
     def here(cls, command: str, packages: Iterable[str], targets: Sequence[Target], rows: Sequence[Row]) -> BenchReport:
         """A report of this machine and these installed packages."""
         return cls(command, machine(), versions(packages), targets, rows)
+
+    def publish(self, console: Console, path: Path | None) -> int:
+        """Show what was promised, write it all where there is a path, and give the exit status: 0 if every target holds."""
+        console.print(self.table())
+        if path is not None:
+            self.write(path)
+        return 0 if all(target.holds for target in self.targets) else 1
 
     def write(self, path: Path) -> None:
         """As JSON; folders are made."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grammar_service.errors import GrammarError, GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
-from grammar_service.limits import group_nesting
+from grammar_service.limits import MAX_COUNT, group_nesting
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.plain import plain_full_match
 from grammar_service.schema.json_text import HARD_NESTING, Json
@@ -12,8 +12,6 @@ from grammar_service.spec import MAX_WHITESPACE, GrammarKind
 
 MAX_TRIGGERS = 100
 """Each is compared with each: patterns inside one another are a fault."""
-MAX_COUNT = 100_000
-"""xgrammar reads a `max` beyond 32 bits as no bound at all, with a warning only."""
 
 Object = dict[str, Json]
 

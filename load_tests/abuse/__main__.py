@@ -41,10 +41,7 @@ def main(
     with running_service(settings) as url:
         report = asyncio.run(_measure(url, clients, attackers, requests, rounds))
     console = Console()
-    console.print(report.table())
-    if json_out:
-        report.write(json_out)
-    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+    raise typer.Exit(report.publish(console, json_out))
 
 
 async def _measure(url: str, clients: int, attackers: int, requests: int, rounds: int) -> BenchReport:

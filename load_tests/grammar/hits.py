@@ -58,10 +58,7 @@ def main(
     for row in rows:
         times = f"median {row['p50_us']:,.1f} µs, p99 {row['p99_us']:,.1f} µs, processor {row['processor_us']:,.1f} µs"
         console.print(f"{row['way']}, {row['size']}, round {row['round']}: {times}", highlight=False, soft_wrap=True)
-    console.print(report.table())
-    if json_out:
-        report.write(json_out)
-    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+    raise typer.Exit(report.publish(console, json_out))
 
 
 async def _measure(hits: int, rounds: int) -> list[Row]:

@@ -55,10 +55,7 @@ def main(
     for row in islice(_walked(tokenizer), -(-walks // A_SCHEMA)):
         rows.append(row)
     report = BenchReport.here(f"python -m load_tests.guards --walks {walks}", PACKAGES, _targets(rows), rows)
-    console.print(report.table())
-    if json_out:
-        report.write(json_out)
-    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+    raise typer.Exit(report.publish(console, json_out))
 
 
 def _walked(tokenizer: GrammarTokenizer) -> Iterator[dict[str, Any]]:

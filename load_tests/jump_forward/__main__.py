@@ -54,11 +54,10 @@ def main(
             plan = Plan(_settings(folder), [CHARACTER], sizes, runs, with_off, " on Tekken")
             cells += asyncio.run(compare(plan, lambda cell: _tell(console, cell)))
     report = _report(command, cells, settings.on_gpu)
-    console.print(report.table())
+    status = report.publish(console, json_out)
     if json_out:
-        report.write(json_out)
         draw(ratios(report.rows), json_out.with_suffix(".png"))
-    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+    raise typer.Exit(status)
 
 
 def _command(model: str | None, tasks: str, others: str) -> str:

@@ -50,10 +50,7 @@ def main(
     for row in rows:
         console.print(row, highlight=False, soft_wrap=True)
     report = BenchReport.here(command, PACKAGES, targets(rows), rows)
-    console.print(report.table())
-    if json_out:
-        report.write(json_out)
-    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+    raise typer.Exit(report.publish(console, json_out))
 
 
 def targets(rows: list[Row]) -> list[Target]:

@@ -49,10 +49,7 @@ def main(
             console.print(rows[-1], highlight=False, soft_wrap=True)
     command = f"python -m load_tests.masks.path --requests {requests} --drafts {drafts} --workers {workers} --steps {steps}"
     report = BenchReport.here(command, PACKAGES, targets(rows), rows)
-    console.print(report.table())
-    if json_out:
-        report.write(json_out)
-    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+    raise typer.Exit(report.publish(console, json_out))
 
 
 def _numbers(text: str) -> Sequence[int]:

@@ -56,10 +56,7 @@ def main(
     report = BenchReport.here(command, PACKAGES, _targets(in_all, drafts), [*in_all, *measured])
     console = Console()
     console.print(_table(in_all))
-    console.print(report.table())
-    if json_out:
-        report.write(json_out)
-    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+    raise typer.Exit(report.publish(console, json_out))
 
 
 def _measured(requests: int, steps: int, drafts: int) -> list[Row]:

@@ -61,10 +61,7 @@ def main(
     """Measure the latency that a Redis in trouble adds to requests that wait for a grammar."""
     rows = asyncio.run(_measure(requests))
     report = BenchReport.here(f"python -m load_tests.redis_trouble --requests {requests}", PACKAGES, list(_targets(rows)), rows)
-    Console().print(report.table())
-    if json_out:
-        report.write(json_out)
-    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+    raise typer.Exit(report.publish(Console(), json_out))
 
 
 async def _measure(requests: int) -> list[Row]:

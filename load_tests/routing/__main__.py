@@ -47,10 +47,7 @@ def main(
             rows += _turn(turn, policy, replicas, clients, phases, lambda one: console.print(one, highlight=False))
     command = f"python -m load_tests.routing --replicas {replicas} --requests {requests} --hot {hot} --clients {clients} --turns {turns}"
     report = BenchReport.here(command, PACKAGES, targets(rows), rows)
-    console.print(report.table())
-    if json_out:
-        report.write(json_out)
-    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+    raise typer.Exit(report.publish(console, json_out))
 
 
 def _turn(

@@ -54,10 +54,7 @@ def main(
         console.print(measured, highlight=False)
         rows.append(measured)
     report = BenchReport.here(f"python -m load_tests.routing.faults --replicas {replicas}", PACKAGES, targets(rows, replicas), rows)
-    console.print(report.table())
-    if json_out:
-        report.write(json_out)
-    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+    raise typer.Exit(report.publish(console, json_out))
 
 
 def targets(rows: Sequence[Row], replicas: int) -> list[Target]:

@@ -44,10 +44,7 @@ def main(
             f"{row['replicas']:6,} replicas, round {row['round']}: median {row['p50_us']:.0f} µs, p99 {row['p99_us']:.0f} µs",
             highlight=False,
         )
-    console.print(report.table())
-    if json_out:
-        report.write(json_out)
-    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+    raise typer.Exit(report.publish(console, json_out))
 
 
 def _rows(replicas: int, requests: int, number: int) -> list[Row]:

@@ -13,9 +13,11 @@ WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "bound": {"bound": math.inf},
     "floor": {"floor": 0.0},
     "slack": {"slack": 0.0},
+    "popularity": {"room_for_rare": False},
     "prefill": {"tokens_per_request": math.inf},
-    "dividing": {"prefill_budget": 1 << 30},
+    "dividing": {"prefill_budget": math.inf},
     "slowness": {"slow": math.inf},
+    "smooth steps": {"steps_smooth_s": 1e-3},
     "patience": {"patience_s": math.inf},
     "a longest wait": {"longest_wait_s": math.inf},
     "waiting": {"longest_wait_s": 0.0},
@@ -23,9 +25,9 @@ WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "asking again": {"retry_s": 5.0},
 }
 """By the name of a heuristic, the parameters that take it out."""
-SHOWN_ELSEWHERE = frozenset({"floor", "hold", "waiting", "patience", "a longest wait"})
-"""Heuristics whose worth no promise of the simulation shows: real engines do (`python -m load_tests.routing`, `tests/integration/router`),
-or they bound a wait."""
+SHOWN_ELSEWHERE = frozenset({"a longest wait"})
+"""What no promise of the simulation shows: that wait ends when what is thought of room is wrong for ever, which it is not there
+(`tests/unit/router/test_grouping.py`)."""
 
 
 def ablated(parameters: Parameters, names: Iterable[str]) -> Parameters:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from random import Random
 
+from router.simulation.mask_rows import MaskRows
 from router.simulation.traffic import Request
 
 
@@ -16,8 +18,11 @@ class EngineModel:
     """A step takes `step_s`, `token_s` for each token that it computes, prefilled or decoded, and `row_s` for each distinct mask row. It
     prefills up to `prefill_budget` tokens of the oldest prompts; everyone else who runs, at most `seats`, decodes one token.
 
-    n requests with one grammar need rows·(1 - (1 - 1/rows)^n) distinct rows on average, each being in one of `rows_per_grammar`
-    states. An engine keeps the `resident` grammars that it used last. One that it lacks is fetched in `fetch_s`, or, the first time
+    Every `noise_s` its pace changes: for so long steps take a random multiple of their time, log-normal of mean 1 with `noise` the standard
+    deviation of its logarithm.
+
+    Requests of one grammar are in one of `rows_per_grammar` states, those that began together in the same one for `alike_steps`: see
+    `MaskRows`. An engine keeps the `resident` grammars that it used last. One that it lacks is fetched in `fetch_s`, or, the first time
     in the whole fleet, compiled in `compile_s`; its requests wait for that, the others do not. It keeps what the last `prefixes`
     different beginnings of prompts came to, and does not compute them again.
 
@@ -31,10 +36,13 @@ class EngineModel:
     prefill_budget: int = 4096
     seats: int = 128
     rows_per_grammar: int = 16
+    alike_steps: int = 0
     resident: int = 256
     prefixes: int = 256
     fetch_s: float = 0.009
     compile_s: float = 0.033
+    noise: float = 0.0
+    noise_s: float = 1.0
 
     def slower(self, times: float) -> EngineModel:
         """Its steps take so many times as long."""
@@ -69,18 +77,19 @@ class EngineCounts:
 class Engine:
     """Equal steps are played as one stretch. The world says when time has come (`at_s` of `next_at`), and asks what has happened."""
 
-    def __init__(self, model: EngineModel) -> None:
+    def __init__(self, model: EngineModel, random: Random) -> None:
         self._model = model
+        self._random = random
         self._resident: OrderedDict[str, None] = OrderedDict()
         self._prefixes: OrderedDict[str, None] = OrderedDict()
         self._loading: dict[str, list[Request]] = {}
         self._queue: deque[Request] = deque()
         self._prefilling: deque[tuple[Request, int]] = deque()
         self._decoding: list[tuple[int, int, Request]] = []
-        self._keys: Counter[str] = Counter()
-        self._rows = 0.0
+        self._rows = MaskRows(model.rows_per_grammar, model.alike_steps)
         self._order = 0
         self._began_s = self._step_s = 0.0
+        self._pace, self._pace_until_s = 1.0, 0.0 if model.noise else math.inf
         self._prefills = 0
         self._stretch = 0
         self.hangs = False
@@ -168,11 +177,13 @@ class Engine:
         counts.busy_s += stretch * self._step_s
         if self._decoding:
             counts.decode_steps += stretch
-            counts.rows += stretch * self._rows
+            counts.rows += stretch * self._rows.rows
+        self._rows.part(counts.steps)
         answered: list[Answered] = []
         while self._decoding and self._decoding[0][0] <= counts.steps:
-            request = heapq.heappop(self._decoding)[2]
-            self._count(request.key, -1)
+            end, _, request = heapq.heappop(self._decoding)
+            if request.key is not None:
+                self._rows.end(request.key, end - request.output_tokens + 1)
             answered.append(Answered(request, now, done=True))
         answered += self._prefilled(self._prefills, now)
         return answered
@@ -191,7 +202,8 @@ class Engine:
             else:
                 self._order += 1
                 heapq.heappush(self._decoding, (self.counts.steps + request.output_tokens - 1, self._order, request))
-                self._count(request.key, 1)
+                if request.key is not None:
+                    self._rows.begin(request.key, self.counts.steps)
         return answered
 
     def _admit(self) -> None:
@@ -220,22 +232,24 @@ class Engine:
     def _begin(self, now: float) -> None:
         model, outstanding = self._model, sum(left for _, left in self._prefilling)
         self._prefills = min(model.prefill_budget, outstanding)
-        if self._prefills:
-            self._stretch = 1
-        else:
-            self._stretch = self._decoding[0][0] - self.counts.steps if self._decoding else 0
         tokens = self._prefills + len(self._decoding)
-        self._step_s = model.step_s + model.token_s * tokens + model.row_s * self._rows if self._stretch else 0.0
-        self._began_s = now
+        self._began_s, self._stretch, self._step_s = now, 0, 0.0
+        if tokens:
+            self._step_s = (model.step_s + model.token_s * tokens + model.row_s * self._rows.rows) * self._pace_at(now)
+            self._stretch = 1 if self._prefills else self._equal_steps(now)
 
-    def _count(self, key: str | None, change: int) -> None:
-        if key is not None:
-            before = self._keys[key]
-            self._rows += self._distinct(before + change) - self._distinct(before)
-            self._keys[key] += change
-            if not self._keys[key]:
-                del self._keys[key]
+    def _equal_steps(self, now: float) -> int:
+        """Until somebody ends, or parts from others, or the pace changes."""
+        steps = self._decoding[0][0] - self.counts.steps
+        if (parting := self._rows.parting) is not None:
+            steps = min(steps, parting - self.counts.steps)
+        if self._pace_until_s < math.inf:
+            steps = min(steps, math.ceil((self._pace_until_s - now) / self._step_s))
+        return max(1, steps)
 
-    def _distinct(self, requests: int) -> float:
-        rows = self._model.rows_per_grammar
-        return rows * (1 - (1 - 1 / rows) ** requests)
+    def _pace_at(self, now: float) -> float:
+        if now >= self._pace_until_s:
+            model = self._model
+            self._pace = self._random.lognormvariate(-(model.noise**2) / 2, model.noise)
+            self._pace_until_s = now + model.noise_s
+        return self._pace

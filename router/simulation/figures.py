@@ -35,6 +35,7 @@ class Figures:
     sent_again: int
     lost: int
     prefix_hits: float = 0.0
+    wait_max_ms: float = 0.0
 
     @classmethod
     def of(cls, scenario: Scenario, policy: str, outcome: Outcome) -> Figures:
@@ -58,6 +59,7 @@ class Figures:
             outcome.sent_again,
             outcome.lost,
             round(_per(sum(one.prefix_hits for one in counts), sum(one.prefixed for one in counts)), 3),
+            _ms(outcome.waits_s, 1.0),
         )
 
     @property

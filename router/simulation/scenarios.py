@@ -1,4 +1,5 @@
-"""What is played: steady traffic and what can happen to it, and what is harder than that: full seats, replicas that are slow or hang."""
+"""What is played: steady traffic and what can happen to it, and what is harder than that: full seats, few calls, replicas that are slow,
+uneven or hang."""
 
 from __future__ import annotations
 
@@ -11,13 +12,18 @@ from router.simulation.world import Change, Hang, Scenario
 
 STEADY, BURST, FAILURES, SCALE_UP = "steady", "burst", "failures", "scale-up"
 BATCH, OVERLOAD, SLOW, PROMPTS = "batch", "overload", "slow replica", "shared prompts"
-FULL, CPU, HANG = "full seats", "cpu", "hang"
-NAMES = STEADY, BURST, FAILURES, SCALE_UP, BATCH, OVERLOAD, SLOW, PROMPTS, FULL, CPU, HANG
+CALM, FULL, CPU, HANG, ALONE = "calm", "full seats", "cpu", "hang", "hang, one router"
+NAMES = STEADY, BURST, FAILURES, SCALE_UP, BATCH, OVERLOAD, SLOW, PROMPTS, CALM, FULL, CPU, HANG, ALONE
 FAILING, JOINING = 0.1, 0.25
 """Shares of the replicas."""
 BURST_PER_REPLICA = 20
 BURST_RANK = 40
 """Not the most popular grammar: its replicas are the busiest anyway."""
+CALM_TIMES, CALM_RATE = 12.0, 60.0
+"""So many times as long, at so small a part of the rate: half a request a second and replica, by default."""
+CPU_ENGINE = EngineModel(0.02, 0.001, 0.0005, 2048, 64, 8, 48, fetch_s=0.05, compile_s=0.1, noise=0.4, noise_s=1.0)
+"""Of `python -m load_tests.routing`: engines that share two cores, with steps of a tenth of a second that take now more, now less.
+Noise, states and how long requests are alike are such that grammars held, loads and rows differ between policies as they do there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +65,10 @@ def _steady(size: Size, seed: int) -> list[Scenario]:
 
 
 def _open(size: Size, seed: int) -> list[Scenario]:
-    """A list of documents that comes at one moment; more requests than 64 seats answer; a slow replica; prompts that many schemas share."""
+    """A list of documents that comes at one moment; more requests than 64 seats answer; a slow replica; prompts that many schemas share;
+    and next to nothing to do, for long."""
     traffic = _traffic(size)
+    calm = replace(size, seconds=CALM_TIMES * size.seconds, rate=size.rate / CALM_RATE, schemas=max(1, size.schemas // 5))
     batch = Burst(size.seconds / 2, 2 * BURST_PER_REPLICA * size.replicas, min(BURST_RANK, size.schemas - 1), 0.1, 256)
     prompts = replace(traffic, prompt_tokens=800, prefixed=0.8, shared_prefixes=8 * size.replicas, unkeyed=0.3)
     few_seats = EngineModel(seats=64)
@@ -69,22 +77,24 @@ def _open(size: Size, seed: int) -> list[Scenario]:
         replace(_scenario(OVERLOAD, size, arrivals(replace(traffic, rate=1.6 * traffic.rate), seed)), engine=few_seats),
         replace(_scenario(SLOW, size, arrivals(traffic, seed)), slow=1),
         replace(_scenario(PROMPTS, size, arrivals(prompts, seed)), engine=EngineModel(prefixes=16)),
+        _scenario(CALM, calm, arrivals(_traffic(calm), seed)),
     ]
 
 
 def _closed(size: Size, seed: int) -> list[Scenario]:
-    """Half as many clients again as there are seats. `cpu` is `python -m load_tests.routing`: 4 engines on two cores, whose steps take a
-    tenth of a second, one router, 64 schemas; its mask rows are nearly as many as its grammars, as they were measured there."""
+    """Half as many clients again as there are seats. `cpu` is `python -m load_tests.routing`: 4 engines, one router, 64 schemas."""
     seconds = size.seconds
     few = replace(size, replicas=min(4, size.replicas), report_s=1.0)
-    cpu = EngineModel(0.02, 0.001, 0.0005, 2048, 64, rows_per_grammar=1, fetch_s=0.05, compile_s=0.1)
+    alone, pair = replace(few, routers=1), replace(few, routers=2)
     popular = Traffic(1.0, 100 * few.replicas * seconds, 64, 1.1, 0.0, 60, 100)
     full = replace(_traffic(size), seconds=1.0, rate=75 * size.replicas * seconds)
-    hang = replace(_traffic(few), seconds=1.0, rate=150 * few.replicas * seconds, schemas=100)
+    mixed = replace(_traffic(few), seconds=1.0, rate=150 * few.replicas * seconds, schemas=100)
+    few_seats, hang = EngineModel(seats=32), Hang(seconds / 2, 8 * seconds)
     return [
         _clients(FULL, size, full, seed, EngineModel(seats=64)),
-        _clients(CPU, replace(few, routers=1), popular, seed, cpu),
-        replace(_clients(HANG, replace(few, routers=2), hang, seed, EngineModel(seats=32)), hang=Hang(seconds / 2, 8 * seconds)),
+        _clients(CPU, alone, popular, seed, CPU_ENGINE),
+        replace(_clients(HANG, pair, mixed, seed, few_seats), hang=hang),
+        replace(_clients(ALONE, alone, mixed, seed, few_seats), hang=hang),
     ]
 
 

@@ -104,6 +104,7 @@ class World:
     def __init__(self, scenario: Scenario, policy: str, seed: int = 0, without: Sequence[str] = ()) -> None:
         self._scenario = scenario
         self._random = Random(seed)
+        self._noise = Random(seed)
         self._now = 0.0
         self._events: list[tuple[float, int, int, Any]] = []
         self._order = 0
@@ -286,7 +287,8 @@ class World:
     def _join(self, count: int) -> None:
         model = self._scenario.engine
         for _ in range(count):
-            self._engines[f"replica-{self._made}"] = Engine(model.slower(SLOWNESS) if self._made < self._scenario.slow else model)
+            slow = self._made < self._scenario.slow
+            self._engines[f"replica-{self._made}"] = Engine(model.slower(SLOWNESS) if slow else model, self._noise)
             self._made += 1
         self._adopt()
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
+from grammar_service.limits import MAX_COUNT
 from grammar_service.schema.fault import Fault
-
-MAX_COUNT = 100_000
-"""Repetitions beyond this take seconds or gigabytes when a grammar is loaded, or end in a failed assertion."""
 
 _QUOTED_OR_COUNT = re.compile(r'"(?:[^"\\\n]|\\.)*+"|\{\s*+(\d*+)\s*+(?:,\s*+(\d*+)\s*+)?\}|~\s*+(\d++)(?:\s*+\.\.\s*+(\d++))?')
 _MAX_DIGITS = len(str(MAX_COUNT))

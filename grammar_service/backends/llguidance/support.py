@@ -10,6 +10,7 @@ from grammar_service.errors import GrammarError
 from grammar_service.guards.open_objects import is_open, may_run_out
 from grammar_service.guards.places import PATTERN_EFFORT
 from grammar_service.guards.plan import guard_faults
+from grammar_service.limits import MAX_COUNT
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.other_strings import MAX_EXCLUDED_LENGTH
 from grammar_service.regexes.plain import plain_pattern
@@ -20,8 +21,6 @@ from grammar_service.schema.normal_form.normal import composes
 from grammar_service.schema.pointer import join
 from grammar_service.schema.references import asserting
 
-MAX_COUNT = 100_000
-"""The library expands counts of items when it loads a grammar, outside of any sandbox: a billion of them takes gigabytes."""
 LOOK_AROUND_EFFORT = 1_000_000
 """Steps for the look-around of all patterns of one document: about a second."""
 _INT64 = 2**63

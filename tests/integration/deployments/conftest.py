@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +9,6 @@ from ray.serve.handle import DeploymentHandle
 
 from deployments.app import compile_pool
 from deployments.config import Settings, parse_settings
-from deployments.local.environment import defaults, environment
-from deployments.local.own_ray import own_serve
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
 
 REPLICAS = 3
@@ -35,7 +32,7 @@ def settings(redis_server: RedisProcess) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def pool_handle(settings: Settings) -> Iterator[DeploymentHandle[Any]]:
-    """The compile pool alone, in a Ray of its own."""
-    with environment(defaults(settings, Path.home()), {}), own_serve():
-        yield serve.run(compile_pool(settings), name="pool", route_prefix=None)
+def pool_handle(ray_serve: None, settings: Settings) -> Iterator[DeploymentHandle[Any]]:
+    """The compile pool alone."""
+    yield serve.run(compile_pool(settings), name="pool with Redis", route_prefix=None)
+    serve.delete("pool with Redis", _blocking=False)

@@ -11,7 +11,6 @@ from contextlib import closing
 import pytest
 import ray
 
-from deployments.local.own_ray import own_serve
 from deployments.replicas.broadcasting import NodeMasks
 from deployments.telemetry.page import MetricsPage
 from grammar_service.backends import backend_named
@@ -27,9 +26,8 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
-def masks() -> Iterator[NodeMasks]:
-    with own_serve():
-        yield NodeMasks("tested")
+def masks(ray_serve: None) -> NodeMasks:
+    return NodeMasks("tested")
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 from grammar_service.spec import GrammarKind, GrammarSpec
+from tests.integration.model_service.running_broadcaster import RunningBroadcaster
+from tests.integration.model_service.running_engine import RunningEngine
 
 Ask = tuple[str, GrammarSpec | None, dict[str, Any]]
 PEOPLE = ["Ada Young is 36", "Omar Haddad is 51", "Clara Novak is 34", "Ivan Petrov is 27"]
@@ -35,3 +37,10 @@ def requests(copies: int = 4) -> list[Ask]:
     ]
     questions = [f"Extract name, age as JSON. Text: {PEOPLE[number % len(PEOPLE)]} years old." for number in range(copies)]
     return [(question, spec, {"max_tokens": MOST_TOKENS}) for question in questions for spec in specs]
+
+
+def await_masks(engine: RunningEngine, broadcaster: RunningBroadcaster) -> None:
+    """Ask until the engine has found the broadcaster."""
+    question, spec, _ = requests(1)[0]
+    while not broadcaster.totals()["rows"]:
+        engine.ask(question, spec)

@@ -1,59 +1,62 @@
-"""A mask broadcaster in a process of its own, without Ray: `python -m tests.integration.model_service.running_broadcaster NAME`.
-
-It says a line when it listens, and answers each line on its standard input with what it has done so far.
-"""
+"""A mask broadcaster in a process of its own, without Ray: forked from one that has imported all that it needs, which takes seconds."""
 
 from __future__ import annotations
 
 import gc
-import json
 import logging
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any
+
+import psutil
 
 from model_service.masks.broadcaster import MaskBroadcaster
 from model_service.masks.engine_requests import EngineRequests
+from tests.waiting import until
 
-_ROOT = Path(__file__).resolve().parents[3]
+_PROCESSES = get_context("forkserver")
+_PROCESSES.set_forkserver_preload([__name__])
 
 
 class RunningBroadcaster:
+    """It listens."""
+
     def __init__(self, name: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, name], cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert self._line() == "listening"
+        self._connection, theirs = _PROCESSES.Pipe()
+        self._process = _PROCESSES.Process(target=_serve, args=(name, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.totals()
 
     def totals(self) -> dict[str, int]:
         """`MaskTotals`, and the engines and requests that there are."""
-        assert self._process.stdin is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        totals: dict[str, int] = json.loads(self._line())
+        self._connection.send(None)
+        totals: dict[str, int] = self._connection.recv()
         return totals
 
     def stop(self) -> None:
-        os.kill(self._process.pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)
+        os.kill(self._pid, signal.SIGSTOP)
+        until(lambda: psutil.Process(self._pid).status() == psutil.STATUS_STOPPED)
 
     def resume(self) -> None:
-        os.kill(self._process.pid, signal.SIGCONT)
+        os.kill(self._pid, signal.SIGCONT)
 
     def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            stream.close()
+        """It may be dead already."""
+        if not self._connection.closed:
+            self._process.kill()
+            self._process.join()
+            self._process.close()
+            self._connection.close()
 
-    def _line(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
+    @property
+    def _pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
 
 
 @contextmanager
@@ -65,16 +68,14 @@ def running_broadcaster(name: str) -> Iterator[RunningBroadcaster]:
         broadcaster.kill()
 
 
-def main() -> None:
+def _serve(name: str, connection: Connection[Any, Any]) -> None:
+    """Answers whatever comes by `connection` with what it has done so far, until that is closed."""
     logging.basicConfig(level=logging.INFO)
-    broadcaster = MaskBroadcaster(sys.argv[1])
+    broadcaster = MaskBroadcaster(name)
     broadcaster.start()
-    print("listening", flush=True)
-    for _ in sys.stdin:
-        requests = sum(len(found._requests) for found in gc.get_objects() if isinstance(found, EngineRequests))
-        print(json.dumps({**broadcaster.totals.as_dict(), "engines": broadcaster.engines, "requests": requests}), flush=True)
+    with suppress(EOFError):
+        while True:
+            connection.recv()
+            requests = sum(len(found._requests) for found in gc.get_objects() if isinstance(found, EngineRequests))
+            connection.send({**broadcaster.totals.as_dict(), "engines": broadcaster.engines, "requests": requests})
     broadcaster.close()
-
-
-if __name__ == "__main__":
-    main()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple
 
 from grammar_service.spec import GrammarKind, GrammarSpec
-from tests.integration.model_service.running_engine import RunningEngine, running_engine
+from tests.integration.model_service.running_engine import RunningEngine
 
 ASKED = "Extract name, age as JSON.\n\nMeet Ada Young. Age: 36."
 
@@ -30,8 +30,8 @@ def test_an_engine_counts_steps_and_the_grammars_that_it_holds(jumping: RunningE
     assert astuple(jumping.engine.core) == astuple(after)
 
 
-def test_different_rows_are_counted_where_they_are_wanted() -> None:
-    with running_engine(count_mask_rows=True) as engine:
-        engine.ask_all([(ASKED, regex("same-[a-c]{8}"), {})] * 8)
-        core = engine.engine.core
-        assert 0 < core.distinct_mask_rows < core.mask_rows
+def test_different_rows_are_counted_where_they_are_wanted(stepping: RunningEngine) -> None:
+    before = stepping.engine.core
+    stepping.ask_all([(ASKED, regex("same-[a-c]{8}"), {})] * 8)
+    after = stepping.engine.core
+    assert 0 < after.distinct_mask_rows - before.distinct_mask_rows < after.mask_rows - before.mask_rows

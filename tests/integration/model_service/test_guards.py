@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from grammar_service.spec import COMPACT, STANDARD, GrammarKind, GrammarSpec
-from tests.integration.model_service.running_broadcaster import running_broadcaster
-from tests.integration.model_service.running_engine import Answer, RunningEngine, running_engine
+from tests.integration.model_service.running_broadcaster import RunningBroadcaster
+from tests.integration.model_service.running_engine import Answer, RunningEngine
 
 FLAGS = {"type": "object", "additionalProperties": {"type": "boolean"}, "maxProperties": 5}
 WORDS = {"type": "array", "items": {"type": "string", "pattern": "^[ab]"}, "uniqueItems": True, "minItems": 3, "maxItems": 5}
@@ -24,7 +23,6 @@ QUESTION = "Extract name, age as JSON. Text: Clara Novak is 34 years old, name n
 ASKS: list[tuple[str, GrammarSpec | None, dict[str, Any]]] = [
     (QUESTION, spec, {"max_tokens": 160, "temperature": temperature, "seed": 3}) for spec in SPECS for temperature in (0, 1.2)
 ]
-NGRAMS = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4, "prompt_lookup_min": 1}
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -60,13 +58,14 @@ def test_nothing_does_with_jumps(jumping: RunningEngine) -> None:
     assert sum(answer.forced for answer in answers) > 0
 
 
-def test_nothing_does_with_drafts_and_masks_from_the_broadcaster(expected: list[Answer]) -> None:
-    name = f"maskcast-guards-test-{uuid4().hex}"
-    with running_broadcaster(name) as broadcaster, running_engine(mask_socket=name, engine_args={"speculative_config": NGRAMS}) as engine:
-        while not broadcaster.totals()["rows"]:
-            engine.ask(*ASKS[0][:2])
-        # Greedily: vLLM's rejection sampler on the CPU works on temperatures that nobody has written.
-        answers = engine.ask_all(ASKS[::2])
-        check(answers)
-        assert texts(answers) == texts(expected[::2])
-        assert broadcaster.totals()["refused"] == 0
+def test_nothing_does_with_drafts_and_masks_from_the_broadcaster(
+    drafting: tuple[RunningEngine, RunningBroadcaster], expected: list[Answer]
+) -> None:
+    engine, broadcaster = drafting
+    before = broadcaster.totals()["rows"]
+    # Greedily: vLLM's rejection sampler on the CPU works on temperatures that nobody has written.
+    answers = engine.ask_all(ASKS[::2])
+    check(answers)
+    assert texts(answers) == texts(expected[::2])
+    assert broadcaster.totals()["rows"] > before
+    assert broadcaster.totals()["refused"] == 0

@@ -3,17 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import ray
 
-from deployments.local.environment import environment
-from deployments.local.own_ray import own_serve
-from tests.integration.router.fleet import Deploy, deployments
-
-
-@pytest.fixture(scope="package")
-def ray_serve() -> Iterator[None]:
-    """A Ray of its own for the tests here."""
-    with environment({"RAY_USAGE_STATS_ENABLED": "0"}, {}), own_serve():
-        yield
+from tests.integration.router.fleet import Deploy, Fleet, deployments
 
 
 @pytest.fixture
@@ -21,3 +13,17 @@ def deploy(request: pytest.FixtureRequest) -> Iterator[Deploy]:
     """Deploys light replicas, which are gone after the test."""
     with deployments(request.node.name) as deploy:
         yield deploy
+
+
+@pytest.fixture(scope="package")
+def shared_fleet(ray_serve: None) -> Iterator[Fleet]:
+    with deployments("shared") as deploy:
+        yield deploy()
+
+
+@pytest.fixture
+def fleet(shared_fleet: Fleet) -> Fleet:
+    """One for all tests that leave its replicas as they are; its gate is closed."""
+    shared_fleet.settle()
+    ray.get(shared_fleet.gate.close.remote())
+    return shared_fleet

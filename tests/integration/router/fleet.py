@@ -18,6 +18,8 @@ from tests.integration.router.light_replica import Light, LightCall, new_gate
 REPLICAS = 4
 KEYS = [f"{number:064x}" for number in range(40)]
 Deploy = Callable[..., "Fleet"]
+CHECK_S = 1.0
+"""So often Ray Serve looks whether a replica lives."""
 
 
 def routed(router: type[SchemaRouter] = SchemaRouter, limits: Mapping[str, float] | None = None) -> RequestRouterConfig:
@@ -30,6 +32,13 @@ def routed(router: type[SchemaRouter] = SchemaRouter, limits: Mapping[str, float
     )
 
 
+def router_of(handle: DeploymentHandle[Any]) -> SchemaRouter:
+    """That of this process."""
+    router = handle._router._asyncio_router.request_router  # type: ignore[union-attr]
+    assert isinstance(router, SchemaRouter)
+    return router
+
+
 class Fleet:
     """A deployment of light replicas behind the router of this process."""
 
@@ -39,9 +48,7 @@ class Fleet:
 
     @property
     def router(self) -> SchemaRouter:
-        router = self._handle._router._asyncio_router.request_router  # type: ignore[union-attr]
-        assert isinstance(router, SchemaRouter)
-        return router
+        return router_of(self._handle)
 
     @property
     def reporting(self) -> set[str]:
@@ -86,6 +93,7 @@ def deployments(prefix: str) -> Iterator[Deploy]:
         router: type[SchemaRouter] = SchemaRouter,
         starts: int = 1000,
         limits: Mapping[str, float] | None = None,
+        max_ongoing_requests: int = 100,
         **options: Any,
     ) -> Fleet:
         gate, name = new_gate(starts), f"{prefix}-{len(deployed)}"
@@ -94,6 +102,9 @@ def deployments(prefix: str) -> Iterator[Deploy]:
             num_replicas=replicas,
             ray_actor_options={"num_cpus": 0},
             request_router_config=routed(router, limits),
+            max_ongoing_requests=max_ongoing_requests,
+            graceful_shutdown_wait_loop_s=0.1,
+            health_check_period_s=CHECK_S,
             **options,
         )(light)
         fleet = deployed[name] = Fleet(serve.run(deployment.bind(gate), name=name, route_prefix=None), gate)
@@ -105,4 +116,9 @@ def deployments(prefix: str) -> Iterator[Deploy]:
     for name, fleet in deployed.items():
         ray.get(fleet.gate.open.remote())
         fleet.settle()
-        serve.delete(name)
+        delete(name)
+
+
+def delete(application: str) -> None:
+    """Nobody waits for its end."""
+    serve.delete(application, _blocking=False)

@@ -25,6 +25,12 @@ class Fates:
         self._struck: dict[str, str] = {}
         self._fulfilled = asyncio.Event()
 
+    async def forget(self) -> None:
+        """All answer from now on, and nobody has been struck."""
+        self._next = ANSWERS
+        self._struck.clear()
+        self._fulfilled.clear()
+
     async def strike(self, fate: str) -> None:
         self._next = fate
 

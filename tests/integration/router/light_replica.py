@@ -63,6 +63,11 @@ class Gate:
     async def open(self) -> None:
         self._open.set()
 
+    async def close(self) -> None:
+        """For further calls; those that have arrived are forgotten."""
+        self._open.clear()
+        self._arrived.clear()
+
 
 class Light:
     """Answers with its own id."""

@@ -28,7 +28,7 @@ def known(fleet: Fleet) -> set[str]:
 
 
 def test_a_killed_replica_loses_its_keys_to_others_and_no_call_goes_unanswered(deploy: Deploy) -> None:
-    fleet = deploy(starts=REPLICAS, max_ongoing_requests=100)
+    fleet = deploy(starts=REPLICAS)
     before = fleet.homes(KEYS)
     victim, process = fleet.process(KEYS[0])
     with load(fleet, KEYS, FEW) as calls:
@@ -45,7 +45,7 @@ def test_a_killed_replica_loses_its_keys_to_others_and_no_call_goes_unanswered(d
 
 
 def test_a_replica_that_joins_takes_its_share_of_keys_and_no_call_fails(deploy: Deploy) -> None:
-    fleet = deploy(starts=REPLICAS, max_ongoing_requests=100)
+    fleet = deploy(starts=REPLICAS)
     os.kill(fleet.process(KEYS[0])[1], signal.SIGKILL)
     wait_for(lambda: len(known(fleet)) == REPLICAS - 1, 60, "the router to know of the loss")
     before = fleet.homes(KEYS)
@@ -63,7 +63,7 @@ def test_a_replica_that_joins_takes_its_share_of_keys_and_no_call_fails(deploy: 
 
 
 def test_a_replica_that_hangs_keeps_only_what_it_had_and_its_keys_are_answered_elsewhere(deploy: Deploy) -> None:
-    fleet = deploy(max_ongoing_requests=100)
+    fleet = deploy()
     victim, process = fleet.process(KEYS[0])
     with load(fleet, KEYS, MANY) as calls:
         calls.homes(KEYS, BACK_S)

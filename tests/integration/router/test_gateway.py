@@ -27,6 +27,8 @@ from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from grammar_service.limits import Limits
 from model_service.messages import ENGINE_DEAD, Endpoint, Head
+from tests.e2e.service import wait_for
+from tests.integration.router.fleet import CHECK_S, delete, router_of
 from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGINE_ENDS, Fates, LightModel
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300), pytest.mark.usefixtures("ray_serve")]
@@ -41,19 +43,34 @@ def settings() -> Settings:
 @pytest.fixture(scope="module")
 def compilers(ray_serve: None, settings: Settings) -> Iterator[DeploymentHandle[Any]]:
     yield serve.run(compile_pool(settings), name="pool", route_prefix=None)
-    serve.delete("pool")
+    delete("pool")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fates(ray_serve: None) -> Any:
     return ray.remote(Fates).options(num_cpus=0).remote()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def gateway(fates: Any, settings: Settings, compilers: DeploymentHandle[Any]) -> Any:
+@pytest.fixture(scope="module")
+def models(fates: Any) -> Iterator[DeploymentHandle[Any]]:
     router = RequestRouterConfig.model_validate({"request_router_class": SCHEMA})
-    deployment = serve.deployment(name="model", num_replicas=REPLICAS, ray_actor_options={"num_cpus": 0}, request_router_config=router)
-    models = await asyncio.to_thread(serve.run, deployment(LightModel).bind(fates), name="model", route_prefix=None)
+    deployment = serve.deployment(
+        name="model",
+        num_replicas=REPLICAS,
+        ray_actor_options={"num_cpus": 0},
+        request_router_config=router,
+        health_check_period_s=CHECK_S,
+    )
+    yield serve.run(deployment(LightModel).bind(fates), name="model", route_prefix=None).options()  # with its router
+    delete("model")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def gateway(fates: Any, models: DeploymentHandle[Any], settings: Settings, compilers: DeploymentHandle[Any]) -> Any:
+    """A new one, in front of as many replicas as there should be."""
+    await fates.forget.remote()
+    known = router_of(models).dispatcher
+    await asyncio.to_thread(wait_for, lambda: len(known.fleet) == REPLICAS, 60, "replicas in place of those that were struck")
     pool = CompilePool(compilers)
     grammars = PreparedGrammars(pool, Limits(), await pool.fingerprint())
     registry, checker = open_grammar_registry(settings, pool, grammars), AnswerChecker(pool.judge, lambda event, number: None, 0, 2.0)
@@ -61,7 +78,6 @@ async def gateway(fates: Any, settings: Settings, compilers: DeploymentHandle[An
     await receiver.start()
     yield Gateway(request_reader(settings), grammars, registry, EngineCalls(models, receiver), CallFacts(2048), checker)
     await receiver.close()
-    await asyncio.to_thread(serve.delete, "model")
 
 
 def asked(gateway: Gateway, number: int | None) -> AsyncGenerator[Head | str, None]:

@@ -9,7 +9,7 @@ import ray
 from ray import serve
 
 from tests.e2e.service import wait_for
-from tests.integration.router.fleet import KEYS, REPLICAS, Deploy, routed
+from tests.integration.router.fleet import KEYS, REPLICAS, Deploy, Fleet, delete, routed
 from tests.integration.router.light_replica import (
     OTHERS,
     BrokenRouter,
@@ -25,16 +25,14 @@ from tests.integration.router.light_replica import (
 pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("ray_serve")]
 
 
-def test_a_key_has_its_replica_and_keys_spread(deploy: Deploy) -> None:
-    fleet = deploy()
+def test_a_key_has_its_replica_and_keys_spread(fleet: Fleet) -> None:
     homes = fleet.homes(KEYS)
     assert len(set(homes.values())) == REPLICAS
     for _ in range(3):
         assert fleet.homes(KEYS) == homes
 
 
-def test_side_by_side_calls_of_a_key_meet_in_one_replica(deploy: Deploy) -> None:
-    fleet = deploy(max_ongoing_requests=100)
+def test_side_by_side_calls_of_a_key_meet_in_one_replica(fleet: Fleet) -> None:
     home = fleet.homes(KEYS[:1])[KEYS[0]]
     calls = [fleet.send(KEYS[0]) for _ in range(8)]
     assert {call.result(timeout_s=60) for call in calls} == {home}
@@ -48,8 +46,7 @@ def test_a_hot_key_spills_over_and_nobody_waits_for_its_replica(deploy: Deploy) 
     assert Counter(call.result(timeout_s=60) for call in calls).most_common(1)[0][1] == 3
 
 
-def test_calls_without_a_key_spread(deploy: Deploy) -> None:
-    fleet = deploy(max_ongoing_requests=100)
+def test_calls_without_a_key_spread(fleet: Fleet) -> None:
     calls = fleet.hold(40)
     ray.get(fleet.gate.open.remote())
     assert len({call.result(timeout_s=60) for call in calls}) == REPLICAS
@@ -75,8 +72,7 @@ def test_the_keys_of_a_dead_replica_move_and_no_others(deploy: Deploy) -> None:
     assert replacement in after.values()
 
 
-def test_a_replica_that_failed_a_call_is_avoided_by_it(deploy: Deploy) -> None:
-    fleet = deploy()
+def test_a_replica_that_failed_a_call_is_avoided_by_it(fleet: Fleet) -> None:
     homes = fleet.homes(KEYS)
     assert all(fleet.send(key, LightCall(avoid=home)).result(timeout_s=60) != home for key, home in homes.items())
 
@@ -91,7 +87,7 @@ def test_a_full_deployment_backs_off_and_then_answers(deploy: Deploy) -> None:
 
 
 def test_a_call_without_a_key_waits_for_a_seat_as_all_do(deploy: Deploy) -> None:
-    fleet = deploy(replicas=1, max_ongoing_requests=100, limits={"seats": 1})
+    fleet = deploy(replicas=1, limits={"seats": 1})
     held = fleet.hold(1)
     late = fleet.send("")
     wait_for(lambda: len(fleet.router._waiting_room) == 1, 30, "the call to wait in the router")
@@ -110,7 +106,7 @@ def test_cancelled_calls_leave_nothing_behind(deploy: Deploy) -> None:
 
 
 def test_waiting_groups_are_released_together(deploy: Deploy) -> None:
-    fleet = deploy(LightWithStats, replicas=1, router=RecordingRouter, max_ongoing_requests=100, limits={"seats": 8})
+    fleet = deploy(LightWithStats, replicas=1, router=RecordingRouter, limits={"seats": 8})
     policy = fleet.router.dispatcher
     assert isinstance(policy, RecordingDispatcher)
     (held,) = fleet.hold(1)
@@ -123,10 +119,9 @@ def test_waiting_groups_are_released_together(deploy: Deploy) -> None:
     assert policy.released == [4, 4]
 
 
-def test_replicas_report_and_those_that_do_not_are_used_as_well(deploy: Deploy) -> None:
-    silent = deploy()
-    assert silent.reporting == set()
-    assert len(set(silent.homes(KEYS).values())) == REPLICAS
+def test_replicas_report_and_those_that_do_not_are_used_as_well(fleet: Fleet, deploy: Deploy) -> None:
+    assert fleet.reporting == set()
+    assert len(set(fleet.homes(KEYS).values())) == REPLICAS
     telling = deploy(LightWithStats)
     wait_for(lambda: len(telling.reporting) == REPLICAS, 30, "every replica's report")
     assert len(set(telling.homes(KEYS).values())) == REPLICAS
@@ -140,7 +135,7 @@ def test_calls_that_one_request_makes_side_by_side_are_all_answered(ray_serve: N
     try:
         assert len(handle.answers.remote([*KEYS, *[""] * 10]).result(timeout_s=60)) == len(KEYS) + 10
     finally:
-        serve.delete("calling")
+        delete("calling")
 
 
 def test_a_policy_that_fails_is_replaced_by_power_of_two(ray_serve: None) -> None:
@@ -153,4 +148,4 @@ def test_a_policy_that_fails_is_replaced_by_power_of_two(ray_serve: None) -> Non
         answers = [handle.options(session_id=key).answer.remote(LightCall()).result(timeout_s=60) for key in (*KEYS, "")]
         assert len(set(answers)) == 2
     finally:
-        serve.delete("broken")
+        delete("broken")

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from router.parameters import Parameters
 from router.replica_load import LoadReport, ReplicaLoad, Sent
+
+
+def silent() -> ReplicaLoad:
+    return ReplicaLoad(Parameters().steps_smooth_s)
 
 
 def sent(at: float, tokens: int = 0) -> Sent:
@@ -20,7 +25,7 @@ def report(requests: int, tokens: int = 0, step_ms: float = 0.0) -> LoadReport:
 
 
 def test_what_a_report_counts_beyond_our_own_is_others() -> None:
-    replica = ReplicaLoad()
+    replica = silent()
     replica.came(sent(1.0))
     replica.reported(report(5), 2.0)
     assert (replica.own, replica.own_then, replica.others) == (1, 1, 4)
@@ -28,7 +33,7 @@ def test_what_a_report_counts_beyond_our_own_is_others() -> None:
 
 
 def test_what_has_come_since_a_report_was_taken_is_not_in_it() -> None:
-    replica = ReplicaLoad()
+    replica = silent()
     replica.came(sent(3.0))
     replica.reported(report(0), 2.0)
     assert (replica.own, replica.own_then, replica.others) == (1, 0, 0)
@@ -36,7 +41,7 @@ def test_what_has_come_since_a_report_was_taken_is_not_in_it() -> None:
 
 
 def test_what_has_gone_since_a_report_was_taken_is_no_request_of_others() -> None:
-    replica, ours = ReplicaLoad(), sent(1.0)
+    replica, ours = silent(), sent(1.0)
     replica.came(ours)
     replica.went(ours, 3.0)
     replica.reported(report(1), 2.0)
@@ -45,7 +50,7 @@ def test_what_has_gone_since_a_report_was_taken_is_no_request_of_others() -> Non
 
 
 def test_a_report_that_has_not_heard_of_ours_yet_leaves_no_fewer_than_no_others() -> None:
-    replica = ReplicaLoad()
+    replica = silent()
     for _ in range(3):
         replica.came(sent(1.0))
     replica.reported(report(1), 2.0)
@@ -54,7 +59,7 @@ def test_a_report_that_has_not_heard_of_ours_yet_leaves_no_fewer_than_no_others(
 
 
 def test_others_come_and_go_as_ours_do_but_are_never_fewer_than_none() -> None:
-    replica, ours = ReplicaLoad(), [sent(1.0) for _ in range(4)]
+    replica, ours = silent(), [sent(1.0) for _ in range(4)]
     for one in ours:
         replica.came(one)
     replica.reported(report(10), 2.0)
@@ -66,13 +71,13 @@ def test_others_come_and_go_as_ours_do_but_are_never_fewer_than_none() -> None:
 
 
 def test_a_replica_that_has_said_nothing_has_as_many_of_others_as_is_usual() -> None:
-    replica = ReplicaLoad()
+    replica = silent()
     replica.came(sent(1.0))
     assert replica.requests(ratio=9.0, usual=20.0) == 21
 
 
 def test_prefill_is_what_was_reported_and_what_was_sent_since() -> None:
-    replica, before, after = ReplicaLoad(), sent(1.0, 10_000), sent(3.0, 300)
+    replica, before, after = silent(), sent(1.0, 10_000), sent(3.0, 300)
     replica.came(before)
     assert replica.prefill_tokens(0.0) == 10_000
     replica.reported(report(1, tokens=700), 2.0)
@@ -86,7 +91,7 @@ def test_prefill_is_what_was_reported_and_what_was_sent_since() -> None:
 
 
 def test_what_ends_between_a_report_and_its_arrival_takes_no_prefill_from_it() -> None:
-    replica, before, after = ReplicaLoad(), sent(1.0, 100), sent(3.0, 30)
+    replica, before, after = silent(), sent(1.0, 100), sent(3.0, 30)
     for one in (before, after):
         replica.came(one)
     replica.went(before, 4.0)
@@ -97,14 +102,14 @@ def test_what_ends_between_a_report_and_its_arrival_takes_no_prefill_from_it() -
 
 
 def test_an_engine_that_has_made_no_step_is_as_fast_as_it_was() -> None:
-    replica = ReplicaLoad()
+    replica = silent()
     replica.reported(report(1, step_ms=12.0), 1.0)
     replica.reported(report(1), 2.0)
     assert replica.step_ms == 12.0
 
 
 def test_an_engine_that_is_slow_for_a_moment_is_not_thought_to_be_slow() -> None:
-    replica = ReplicaLoad()
+    replica = silent()
     for second in range(60):
         replica.reported(report(1, step_ms=12.0), float(second))
     replica.reported(report(1, step_ms=120.0), 60.0)
@@ -115,7 +120,7 @@ def test_an_engine_that_is_slow_for_a_moment_is_not_thought_to_be_slow() -> None
 
 
 def test_what_moved_before_the_oldest_report_to_come_is_forgotten_and_counts_on() -> None:
-    replica, ours = ReplicaLoad(), sent(1.0, 100)
+    replica, ours = silent(), sent(1.0, 100)
     replica.came(ours)
     replica.came(sent(3.0, 100))
     replica.forget(2.0)
@@ -134,7 +139,7 @@ def test_what_moved_before_the_oldest_report_to_come_is_forgotten_and_counts_on(
 )
 def test_a_report_tells_others_from_ours_however_late_it_comes(spans: list[tuple[int, int, int]], others: int, taken_at: int) -> None:
     """It counts who was there when it was taken; all has ended at 50."""
-    replica = ReplicaLoad()
+    replica = silent()
     ours = [(sent(at, tokens), at + took) for at, took, tokens in spans]
     for now in range(51):
         for one, ends_at in ours:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,14 @@ def test_the_table_says_what_is_missed(report: BenchReport) -> None:
     lines = shown.get().splitlines()
     assert any("speed-up" in line and "4.25 ×" in line and "holds" in line for line in lines)
     assert any("median" in line and "not measured" in line and "missed" in line for line in lines)
+
+
+def test_a_published_report_is_shown_and_written_and_says_whether_all_holds(report: BenchReport, tmp_path: Path) -> None:
+    console = Console(width=100)
+    with console.capture() as shown:
+        assert report.publish(console, tmp_path / "missed.json") == 1
+        kept = replace(report, targets=report.targets[:1])
+        assert kept.publish(console, None) == 0
+    assert shown.get().count("speed-up") == 2
+    assert BenchReport.read(tmp_path / "missed.json") == report
+    assert [path.name for path in tmp_path.iterdir()] == ["missed.json"]

@@ -60,8 +60,15 @@ def channel(payloads: Mapping[str, Payload]) -> Iterator[str]:
         yield name
 
 
+@pytest.fixture(scope="module")
+def forks() -> None:
+    """Broadcasters of their own processes are forked from one that stays."""
+    with running_broadcaster(f"maskcast-test-{uuid4().hex}"):
+        pass
+
+
 @pytest.fixture(autouse=True)
-def nothing_is_left_behind(channel: str) -> Iterator[None]:
+def nothing_is_left_behind(channel: str, forks: None) -> Iterator[None]:
     before = sorted(Path("/proc/self/fd").iterdir())
     yield
     assert [segment for segment in Path("/dev/shm").iterdir() if "maskcast" in segment.name] == []
@@ -93,6 +100,14 @@ def connected(channel: str, tokenizer: GrammarTokenizer, grammars: Mapping[str, 
     yield connect
     for engine in engines:
         engine.client.close()
+
+
+def with_masks(engine: WalkingEngine, drafts: int = 0) -> WalkingEngine:
+    """It has a request for every grammar, and the masks of all."""
+    for key in SPECS:
+        engine.begin(key, key)
+    engine.await_masks(drafts)
+    return engine
 
 
 class Clock:
@@ -153,10 +168,7 @@ def test_any_course_of_requests_has_the_right_masks(engine: WalkingEngine, broad
 
 def test_a_dropped_message_ends_the_session_and_the_client_begins_anew(connected: Started, broadcaster: MaskBroadcaster) -> None:
     clock = Clock()
-    engine = connected(broadcaster.name, clock=clock)
-    for key in SPECS:
-        engine.begin(key, key)
-    engine.await_masks()
+    engine = with_masks(connected(broadcaster.name, clock=clock))
     ring = engine.ring
     engine.client._number += 1  # as if a step had been lost
     assert engine.step() == frozenset()
@@ -225,10 +237,7 @@ def test_an_engine_that_says_nothing_for_its_lease_is_forgotten(channel: str, co
 def test_a_killed_broadcaster_is_missed_and_a_new_one_taken_up(connected: Started) -> None:
     name, clock = f"maskcast-test-{uuid4().hex}", Clock()
     with running_broadcaster(name) as broadcaster:
-        engine = connected(name, clock=clock)
-        for key in SPECS:
-            engine.begin(key, key)
-        engine.await_masks(drafts=3)
+        engine = with_masks(connected(name, clock=clock), drafts=3)
         ring = engine.ring
         broadcaster.stop()
         asked, _ = engine.ask()
@@ -247,10 +256,7 @@ def test_a_killed_broadcaster_is_missed_and_a_new_one_taken_up(connected: Starte
 def test_a_stopped_broadcaster_costs_a_few_deadlines_and_no_more(connected: Started) -> None:
     name, clock = f"maskcast-test-{uuid4().hex}", Clock()
     with running_broadcaster(name) as broadcaster:
-        engine = connected(name, clock=clock)
-        for key in SPECS:
-            engine.begin(key, key)
-        engine.await_masks()
+        engine = with_masks(connected(name, clock=clock))
         broadcaster.stop()
         clock.now += PATIENCE_S
         engine.client._deadline_s = 0.0
@@ -269,10 +275,7 @@ def test_a_stopped_broadcaster_costs_a_few_deadlines_and_no_more(connected: Star
 def test_a_late_frame_is_not_taken_for_the_one_after_it(connected: Started) -> None:
     name = f"maskcast-test-{uuid4().hex}"
     with running_broadcaster(name) as broadcaster:
-        engine = connected(name)
-        for key in SPECS:
-            engine.begin(key, key)
-        engine.await_masks()
+        engine = with_masks(connected(name))
         for _ in range(5):
             broadcaster.stop()
             engine.client._deadline_s = 0.0
@@ -306,10 +309,7 @@ def test_bytes_that_are_no_message_are_an_engines_end_and_nobody_elses(engine: W
 def test_requests_that_are_over_are_forgotten(connected: Started) -> None:
     name = f"maskcast-test-{uuid4().hex}"
     with running_broadcaster(name) as broadcaster:
-        engine = connected(name)
-        for key in SPECS:
-            engine.begin(key, key)
-        engine.await_masks()
+        engine = with_masks(connected(name))
         assert broadcaster.totals()["requests"] == len(SPECS)
         for key in list(SPECS)[1:]:
             engine.end(key)

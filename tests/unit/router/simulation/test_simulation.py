@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -25,6 +26,10 @@ def request(name: str, key: str | None = None, prompt: int = 100, output: int = 
     return Request(name, 0.0, key, prompt, output)
 
 
+def engine_of(model: EngineModel) -> Engine:
+    return Engine(model, Random(1))
+
+
 def played(engine: Engine, now: float = 0.0) -> list[Answered]:
     """All that the engine answers when it is left alone."""
     answered: list[Answered] = []
@@ -34,7 +39,7 @@ def played(engine: Engine, now: float = 0.0) -> list[Answered]:
 
 
 def test_a_request_takes_its_prefill_and_a_step_for_each_further_token() -> None:
-    engine = Engine(MODEL)
+    engine = engine_of(MODEL)
     engine.arrive(request("one"), 0.0)
     first, last = played(engine)
     assert (first.done, last.done) == (False, True)
@@ -45,14 +50,14 @@ def test_a_request_takes_its_prefill_and_a_step_for_each_further_token() -> None
 
 
 def test_a_long_prompt_is_prefilled_in_several_steps() -> None:
-    engine = Engine(MODEL)
+    engine = engine_of(MODEL)
     engine.arrive(request("long", prompt=250, output=1), 0.0)
     first, last = played(engine)
     assert first.at_s == last.at_s == pytest.approx(3 * 0.01 + 250 * 0.0001)
 
 
 def test_who_finds_no_seat_waits_for_one() -> None:
-    engine = Engine(MODEL)
+    engine = engine_of(MODEL)
     for name in ("one", "two", "three"):
         engine.arrive(request(name), 0.0)
     answered = engine.play(engine.next_at or 0.0)
@@ -62,7 +67,7 @@ def test_who_finds_no_seat_waits_for_one() -> None:
 
 
 def test_a_newcomer_is_admitted_at_the_end_of_the_step_that_runs() -> None:
-    engine = Engine(MODEL)
+    engine = engine_of(MODEL)
     engine.arrive(request("one", output=1000), 0.0)
     engine.play(engine.next_at or 0.0)
     began = 0.01 + 100 * 0.0001
@@ -71,7 +76,7 @@ def test_a_newcomer_is_admitted_at_the_end_of_the_step_that_runs() -> None:
 
 
 def test_a_grammar_is_loaded_once_and_forgotten_when_others_were_used_since() -> None:
-    engine = Engine(MODEL)
+    engine = engine_of(MODEL)
     assert engine.arrive(request("one", "a"), 0.0)
     assert not engine.arrive(request("two", "a"), 0.0)
     assert engine.next_at is None
@@ -86,7 +91,7 @@ def test_a_grammar_is_loaded_once_and_forgotten_when_others_were_used_since() ->
 
 
 def test_requests_of_one_grammar_share_mask_rows() -> None:
-    apart, together = Engine(MODEL), Engine(MODEL)
+    apart, together = engine_of(MODEL), engine_of(MODEL)
     for engine, keys in ((apart, "ab"), (together, "aa")):
         for number, key in enumerate(keys):
             engine.arrive(request(str(number), key, prompt=50), 0.0)
@@ -98,13 +103,36 @@ def test_requests_of_one_grammar_share_mask_rows() -> None:
 
 
 def test_a_slower_engine_takes_as_many_times_as_long() -> None:
-    engine = Engine(MODEL.slower(3.0))
+    engine = engine_of(MODEL.slower(3.0))
     engine.arrive(request("one", output=1), 0.0)
     assert played(engine)[-1].at_s == pytest.approx(3 * (0.01 + 100 * 0.0001))
 
 
+def test_steps_vary_about_their_mean_and_those_of_one_pace_alike() -> None:
+    noisy = replace(MODEL, noise=0.5, noise_s=0.2)
+    engine, ended = engine_of(noisy), [0.0]
+    engine.arrive(request("long", prompt=1, output=100_000), 0.0)
+    while (at_s := engine.next_at) is not None and len(ended) < 2000:
+        ended.append(at_s)
+        engine.play(at_s)
+    steps, seconds = engine.counts.steps, engine.counts.busy_s
+    assert seconds == pytest.approx(ended[-1])
+    # Each pace lasts for as long: slow ones make fewer steps, so that the median of all is below the mean of paces.
+    assert steps / seconds == pytest.approx(np.exp(0.5**2) / (0.01 + 0.0001), rel=0.1)
+    assert np.diff(ended).max() < 0.2 + 0.1
+
+
+def test_the_same_random_numbers_make_the_same_noise() -> None:
+    noisy, ends = replace(MODEL, noise=0.5), []
+    for seed in (1, 1, 2):
+        engine = Engine(noisy, Random(seed))
+        engine.arrive(request("one", output=1000), 0.0)
+        ends.append(played(engine)[-1].at_s)
+    assert ends[0] == ends[1] != ends[2]
+
+
 def test_an_engine_that_hangs_takes_requests_and_answers_none() -> None:
-    engine = Engine(MODEL)
+    engine = engine_of(MODEL)
     engine.arrive(request("before"), 0.0)
     engine.hang()
     engine.arrive(request("after"), 0.0)

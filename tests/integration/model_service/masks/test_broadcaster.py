@@ -7,15 +7,14 @@ from uuid import uuid4
 
 import pytest
 
-from tests.integration.model_service.mask_requests import requests
-from tests.integration.model_service.message_relay import MessageRelay
+from tests.integration.model_service.mask_requests import await_masks, requests
+from tests.integration.model_service.masks.message_relay import MessageRelay
 from tests.integration.model_service.running_broadcaster import RunningBroadcaster, running_broadcaster
 from tests.integration.model_service.running_engine import Answer, RunningEngine, running_engine
 from tests.waiting import until
 
 NAME = f"maskcast-masks-test-{uuid4().hex}"
 ASKS = requests()
-NGRAMS = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4, "prompt_lookup_min": 1}
 Outcomes = list[tuple[str, tuple[int, ...], str]]
 
 
@@ -37,14 +36,8 @@ def engine() -> Iterator[RunningEngine]:
 @pytest.fixture
 def broadcaster(engine: RunningEngine) -> Iterator[RunningBroadcaster]:
     with running_broadcaster(NAME) as running:
-        _await_masks(engine, running)
+        await_masks(engine, running)
         yield running
-
-
-def _await_masks(engine: RunningEngine, broadcaster: RunningBroadcaster) -> None:
-    """Ask until the engine has found the broadcaster."""
-    while not broadcaster.totals()["rows"]:
-        engine.ask(*ASKS[0][:2])
 
 
 def _await_end(broadcaster: RunningBroadcaster) -> None:
@@ -64,7 +57,7 @@ def test_answers_are_the_same(engine: RunningEngine, broadcaster: RunningBroadca
 def test_they_are_with_jumps(jumping: RunningEngine) -> None:
     name = f"{NAME}-jumping"
     with running_broadcaster(name) as broadcaster, running_engine(mask_socket=name) as engine:
-        _await_masks(engine, broadcaster)
+        await_masks(engine, broadcaster)
         answers = engine.ask_all(ASKS)
         assert _outcomes(answers) == _outcomes(jumping.ask_all(ASKS))
         assert sum(answer.forced for answer in answers if "completion_tokens_details" in answer.usage) > 0
@@ -76,20 +69,18 @@ def test_they_are_with_two_workers(expected: Outcomes, monkeypatch: pytest.Monke
     # Of the engines that run already, with one worker each.
     monkeypatch.delenv("VLLM_CPU_OMP_THREADS_BIND", raising=False)
     with running_broadcaster(name) as broadcaster, running_engine(jump_forward=False, mask_socket=name, tensor_parallel_size=2) as engine:
-        _await_masks(engine, broadcaster)
+        await_masks(engine, broadcaster)
         assert _outcomes(engine.ask_all(ASKS)) == expected
         first, second = engine.mask_counts()
         assert first == second
         assert first["mapped"] > 50
 
 
-def test_they_are_with_drafts(expected: Outcomes) -> None:
-    name = f"{NAME}-drafts"
-    arguments = {"speculative_config": NGRAMS}
-    with running_broadcaster(name) as broadcaster, running_engine(mask_socket=name, engine_args=arguments) as engine:
-        _await_masks(engine, broadcaster)
-        assert _outcomes(engine.ask_all(ASKS)) == expected
-        assert broadcaster.totals()["rows"] > 1000
+def test_they_are_with_drafts(drafting: tuple[RunningEngine, RunningBroadcaster], expected: Outcomes) -> None:
+    engine, broadcaster = drafting
+    before = broadcaster.totals()["rows"]
+    assert _outcomes(engine.ask_all(ASKS)) == expected
+    assert broadcaster.totals()["rows"] - before > 1000
 
 
 def test_they_are_when_the_broadcaster_is_killed(engine: RunningEngine, broadcaster: RunningBroadcaster, expected: Outcomes) -> None:
@@ -101,7 +92,7 @@ def test_they_are_when_the_broadcaster_is_killed(engine: RunningEngine, broadcas
     # And without one from the start; the next one is found.
     assert _outcomes(engine.ask_all(ASKS)) == expected
     with running_broadcaster(NAME) as another:
-        _await_masks(engine, another)
+        await_masks(engine, another)
         assert _outcomes(engine.ask_all(ASKS)) == expected
         assert another.totals()["rows"] > 1000
 
@@ -126,7 +117,7 @@ def test_they_are_when_a_message_is_lost(engine: RunningEngine, expected: Outcom
     with running_broadcaster(behind) as broadcaster:
         relay = MessageRelay(NAME, behind)
         try:
-            _await_masks(engine, broadcaster)
+            await_masks(engine, broadcaster)
             assert _outcomes(engine.ask_all(ASKS, lambda finished: relay.lose_one() if finished == 4 else None)) == expected
             assert relay.lost.is_set()
             assert broadcaster.totals()["refused"] == 1
