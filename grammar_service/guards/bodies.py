@@ -37,7 +37,8 @@ class Values:
     def __init__(self, tokens: NameTokens, form: int) -> None:
         self.site = Site(self, () if form == FREE else (form,), _START)
         self.strings = Names(tokens)
-        self.inner = Names(tokens)
+        # Where nothing is counted nobody asks how one of them would end.
+        self.inner = Names(tokens, {} if form == FREE else None)
         self.ending = Names(tokens, tokens.ending)
         self._contents: Counter[Hashable] = Counter()
         self._held: set[Hashable] = set()

@@ -15,6 +15,8 @@ from grammar_service.guards.removal import Removal, allowed
 from grammar_service.guards.token_set import Row, forbid
 
 _NOTHING: tuple[Hashable, ...] = (frozenset(), ())
+_LOOKED_AT = 8
+"""Members or items of each object or array."""
 _EXPONENT = re.compile(rb"[eE]")
 
 
@@ -71,24 +73,32 @@ class ItemGuard:
         if cursor.where is Where.ITEM and cursor.pending:
             self._removal.refused(self._tokens.quoted_closers, cursor, row)
             return
-        ends = cursor.where is not Where.ITEM or self._take_ends_of_strings(cursor, inside, row)
+        if cursor.where is Where.ITEM:
+            self._take_ends_of_strings(cursor, inside, row)
         levels = self._tokens.items.in_string if in_string else self._tokens.items.outside
         if depth > len(levels):
             return
         closing = levels[depth - 1]
-        self._removal.refused(closing.others, cursor, row)
         self._removal.refused(closing.more, cursor, row)
         if cursor.where is not Where.NAME:
-            self._take_plain(closing, cursor, inside, depth, where, ends, row)
+            self._take_plain(closing, cursor, inside, depth, where, row)
 
-    def _take_plain(self, closing: Closing, cursor: Cursor, inside: Open, depth: int, where: Open, ends: bool, row: Row) -> None:
-        """Tokens that close brackets, first of all; unless the string before `ends` as another, all is new so far."""
+    def _take_ends_of_strings(self, cursor: Cursor, inside: Open, row: Row) -> None:
+        """Tokens that hold the rest of a string that is in an item."""
+        at_once = self._tokens.ending.get(b"")
+        for root in _with_items(inside):
+            for tokens in root.ending.repeating(cursor.text):
+                if tokens is not at_once:
+                    self._removal.refused(tokens, cursor, row)
+
+    def _take_plain(self, closing: Closing, cursor: Cursor, inside: Open, depth: int, where: Open, row: Row) -> None:
+        """Tokens that close brackets, first of all."""
         _, root = _root(where)
         is_free_root = where.items is root and is_free(root.site)
         is_free_alone = is_free_root and where.body is None
-        if not is_free_root and (ends or not is_free_alone):
+        if not is_free_root:
             self._removal.refused(closing.begun, cursor, row)
-        if not ends and (is_free_alone or (where.items is root and where.body is None and root.has_plenty(self._forms))):
+        if where.items is root and where.body is None and root.has_plenty(self._forms) and _is_new(cursor, inside, root):
             return
         if not closing.plain.is_any(row):
             return
@@ -98,23 +108,15 @@ class ItemGuard:
         if not is_free_root:
             self._removal.refused(closing.comma, cursor, row)
         if not is_free_alone:
+            self._removal.refused(closing.begun, cursor, row)
             self._removal.refused(closing.deeper, cursor, row)
-
-    def _take_ends_of_strings(self, cursor: Cursor, inside: Open, row: Row) -> bool:
-        """Whether the string that is written, as it is now, is in an item."""
-        ends = False
-        at_once = self._tokens.ending.get(b"")
-        for root in _with_items(inside):
-            ends = ends or cursor.text in root.inner
-            for tokens in root.ending.repeating(cursor.text):
-                if tokens is not at_once:
-                    self._removal.refused(tokens, cursor, row)
-        return ends
 
     def _take_counted(self, cursor: Cursor, inside: Open, row: Row) -> None:
         """Where the ways to go on are counted, and others have been here."""
         in_string = cursor.where in (Where.ITEM, Where.NAME)
         self._removal.refused(self._tokens.quoted_far if in_string else self._tokens.far, cursor, row)
+        if cursor.where in (Where.OUTSIDE, Where.NUMBER):
+            self._removal.refused(self._tokens.ended_numbers, cursor, row)
         roots = _with_items(inside)
         if not roots and not isinstance(inside.items, Values):
             return
@@ -141,7 +143,7 @@ class ItemGuard:
             self._removal.refused(tokens, cursor, row)
         if depth <= len(self._tokens.items.in_string):
             closing = self._tokens.items.in_string[depth - 1]
-            for tokens in (closing.more, closing.begun, closing.others, *(() if root.has_plenty(self._forms) else (closing.comma,))):
+            for tokens in (closing.more, closing.begun, *(() if root.has_plenty(self._forms) else (closing.comma,))):
                 self._removal.refused(tokens, cursor, row)
 
     def _take_ending(self, cursor: Cursor, inside: Open, roots: Sequence[Values], row: Row) -> None:
@@ -166,14 +168,18 @@ class ItemGuard:
             return False
         match cursor.where:
             case Where.ITEM:
-                return not endless_forms(inside.site, "string", self._forms)
+                return not self._goes_on(inside, "string")
             case Where.NUMBER:
-                return not endless_forms(inside.site, "number", self._forms)
+                return not self._goes_on(inside, "number")
         return True
+
+    def _goes_on(self, inside: Open, kind: str) -> bool:
+        """Whether a value of that type which is written there can always become endlessly many others, or nothing of it is counted."""
+        return is_free(inside.site) or bool(endless_forms(inside.site, kind, self._forms))
 
     def _take_each(self, cursor: Cursor, inside: Open, row: Row) -> None:
         """All tokens but those that begin a string which always goes on."""
-        begins = cursor.where is Where.OUTSIDE and bool(endless_forms(inside.site, "string", self._forms))
+        begins = cursor.where is Where.OUTSIDE and self._goes_on(inside, "string")
         for token in allowed(row, self._tokens.blank):
             text = self._tokens.text(token)
             if begins and text.count(b'"') == 1 and text.lstrip()[:1] == b'"':
@@ -196,7 +202,7 @@ class ItemGuard:
         """Tokens that end a string or a number, of which there are endlessly many, and begin an item of which there may be no more."""
         items, in_string = self._tokens.items, cursor.where is Where.ITEM
         self._removal.refused(items.end_begins_other if in_string else items.begins_other, cursor, row)
-        if not endless_forms(inside.site, "string", self._forms):
+        if not self._goes_on(inside, "string"):
             self._removal.refused(items.end_begins_string if in_string else items.begins_string, cursor, row)
 
 
@@ -207,6 +213,22 @@ def _decisive(inside: Open) -> tuple[int, Open]:
         assert at.outer is not None, "an item is in an array"
         depth, at = depth + 1, at.outer
     return depth, at
+
+
+def _is_new(cursor: Cursor, inside: Open, root: Values) -> bool:
+    """Whether the item differs from all others by a string, as far as a short look tells."""
+    if cursor.where is Where.ITEM and cursor.text not in root.inner:
+        return True
+    at = inside
+    while at.items is not root:
+        assert at.body is not None, "it is inside of an item"
+        assert at.outer is not None, "it is inside of an item"
+        for part in at.body.parts[:_LOOKED_AT]:
+            value = part[1] if at.is_object else part
+            if isinstance(value, bytes) and value not in root.inner:
+                return True
+        at = at.outer
+    return False
 
 
 def _root(inside: Open) -> tuple[int, Values]:

@@ -31,20 +31,21 @@ _STRING_END = re.compile(rb'(?:[^"\\]|\\.)*"', re.DOTALL)
 
 class Closing(NamedTuple):
     """Tokens that close so many brackets, at least. `plain`: by doing nothing else before; of those, `comma`: a comma follows, `begun`: and
-    what begins another value; `deeper`: more brackets are closed, then nothing or the same; `more`: anything else. `others`: they do
-    something else before, save the end of a string that they hold a part of."""
+    what begins another value; `deeper`: more brackets are closed, then nothing or the same. `more`: they do anything else behind or
+    before, save the end of a string that they hold a part of."""
 
     plain: TokenSet
     comma: TokenSet
     begun: TokenSet
     deeper: TokenSet
     more: TokenSet
-    others: TokenSet
 
 
 class ItemTokens:
-    """`outside`: by brackets, from one on, of tokens that do not begin in a string. `in_string`: the same of those that do, and end it at
-    once; among the `others` are those that end it later.
+    """`marked` are the tokens with a quote, a bracket, or a comma.
+
+    `outside`: by brackets, from one on, of tokens that do not begin in a string. `in_string`: the same of those that do, and end it at
+    once; among `more` are those that end it later.
 
     `empty_objects`, `empty_arrays`: the tokens that are one of these and do nothing else of interest, `beyond`: those of some tokens that
     are neither, nor a single string. `beyond_string`: that end a string, and do something of interest behind it. `comma`: with a comma
@@ -53,8 +54,9 @@ class ItemTokens:
     string and a comma.
     """
 
-    def __init__(self, vocabulary: Sequence[bytes], far: TokenSet) -> None:
-        texts = [(token, text) for token, text in enumerate(vocabulary) if b"}" in text or b"]" in text]
+    def __init__(self, marked: Sequence[tuple[int, bytes]], far: TokenSet) -> None:
+        vocabulary = dict(marked)
+        texts = [(token, text) for token, text in marked if b"}" in text or b"]" in text]
         self.outside = _closing([(token, text, False) for token, text in texts])
         ending = [(token, text, end) for token, text in texts if (end := string_end(text)) >= 0]
         self.in_string = _closing([(token, text[end + 1 :], end > 0) for token, text, end in ending])
@@ -63,9 +65,9 @@ class ItemTokens:
         self.empty_arrays = token_set(token for token, found in ones if not found[1])
         known = {token for token, _ in ones}
         self.beyond = token_set(token for token in far.tokens.tolist() if token not in known and not _is_one_string(vocabulary[token]))
-        quoted = [(token, text) for token, text in enumerate(vocabulary) if b'"' in text]
+        quoted = [(token, text) for token, text in marked if b'"' in text]
         self.beyond_string = token_set(token for token, text in quoted if not _ends_quietly(text))
-        self.comma = token_set(token for token, text in enumerate(vocabulary) if b"," in text and _COMMA.match(text))
+        self.comma = token_set(token for token, text in marked if _COMMA.match(text))
         self.begins_string = token_set(token for token, text in quoted if _BEGINS_STRING.match(text))
         self.begins_other = token_set(token for token in self.comma.tokens.tolist() if _BEGINS_OTHER.match(vocabulary[token]))
         self.string_and_comma = token_set(token for token, text in quoted if _STRING_AND_COMMA.match(text))
@@ -110,7 +112,7 @@ def _closing_so(levels: int, texts: Sequence[tuple[int, bytes, bool, int]]) -> C
         if falls < levels:
             continue
         if (rest := _behind(text, levels)) is None:
-            sets["others"].append(token)
+            sets["more"].append(token)
         elif not late:
             sets["plain"].append(token)
             if kind := _kind(rest):

@@ -16,6 +16,7 @@ _IN_ESCAPES = b'"\\/bfnrtu0123456789abcdefABCDEF'
 _SURROGATE = len(b"\\ud83d")
 _WHOLE = re.compile(rb'[{\[,][ \t\n\r]*"(?:[^"\\]|\\.)*"[ \t\n\r]*(?:[:,\]]|\Z)', re.DOTALL)
 _INTO = re.compile(rb'(?:^|[\[,])[ \t\n\r]*"[^"]')
+_MARKED = re.compile(rb'["\\\\{}\[\],:]')
 _MAYBE_NUMERIC = re.compile(rb"[0-9eE]")
 _ENDED_NUMBER = re.compile(rb"(?:.*[ \t\n\r,\[])?[-0-9.]*[0-9][ \t\n\r,\]}].*\Z", re.DOTALL)
 _EXPONENT = re.compile(rb"[ \t\n\r,\[]*[-0-9.]*[eE][-+0-9]*(?:[ \t\n\r,\]}].*)?\Z", re.DOTALL)
@@ -42,7 +43,8 @@ class NameTokens:
     """
 
     def __init__(self, vocabulary: Sequence[bytes]) -> None:
-        quoted = [(token, text) for token, text in enumerate(vocabulary) if b'"' in text]
+        marked = [(token, text) for token, text in enumerate(vocabulary) if _MARKED.search(text)]
+        quoted = [(token, text) for token, text in marked if b'"' in text]
         self.closing = _grouped((token, _closed(text, 0)) for token, text in quoted)
         self.opening = _grouped((token, _closed(text, text.index(b'"') + 1)) for token, text in quoted if text.lstrip(_SPACES)[:1] == b'"')
         self.several = token_set(token for token, text in quoted if _WHOLE.search(text))
@@ -50,16 +52,16 @@ class NameTokens:
         self._set_numeric([(token, text) for token, text in enumerate(vocabulary) if _MAYBE_NUMERIC.search(text)])
         self.into = token_set(token for token, text in quoted if _INTO.search(text))
         self.through = token_set(token for token, text in quoted if (end := string_end(text)) >= 0 and _INTO.search(text[end + 1 :]))
-        self.escaped = token_set(token for token, text in enumerate(vocabulary) if b"\\" in text)
-        self.far = token_set(token for token, text in enumerate(vocabulary) if _has_far(text))
-        self.closers = token_set(token for token, text in enumerate(vocabulary) if b"}" in text or b"]" in text)
+        self.escaped = token_set(token for token, text in marked if b"\\" in text)
+        self.far = token_set(token for token, text in marked if _has_far(text))
+        self.closers = token_set(token for token, text in marked if b"}" in text or b"]" in text)
         self.quoted_far = token_set(token for token in self.far.tokens.tolist() if b'"' in vocabulary[token])
         self.quoted_closers = token_set(token for token in self.closers.tokens.tolist() if b'"' in vocabulary[token])
         self.quoted = token_set(token for token, _ in quoted)
         self.blank = token_set(token for token, text in enumerate(vocabulary) if text and not text.strip(_SPACES))
         self.ending = _grouped((token, _closed(text, 0)) for token, text in quoted if _closes_behind(text))
-        self.items = ItemTokens(vocabulary, self.far)
-        self.plain = _plain(vocabulary)
+        self.items = ItemTokens(marked, self.far)
+        self.plain = _plain(vocabulary, {*(token for token, _ in quoted), *self.escaped.tokens.tolist()})
         self.longest_plain = max(map(len, self.plain), default=0)
         self.longest = max(map(len, self.closing), default=0)
         self._vocabulary = vocabulary
@@ -122,11 +124,12 @@ def _closed(text: bytes, start: int) -> bytes | None:
     return piece.text if piece.end >= 0 else None
 
 
-def _plain(vocabulary: Sequence[bytes]) -> dict[bytes, tuple[int, ...]]:
-    found: dict[bytes, tuple[int, ...]] = {}
+def _plain(vocabulary: Sequence[bytes], but: set[int]) -> dict[bytes, tuple[int, ...]]:
+    found: dict[bytes, tuple[int, ...]] = {text: (token,) for token, text in enumerate(vocabulary) if text and token not in but}
     for token, text in enumerate(vocabulary):
-        if text and b'"' not in text and b"\\" not in text:
-            found[text] = (*found.get(text, ()), token)
+        # Few texts have several tokens.
+        if text in found and token not in found[text] and token not in but:
+            found[text] = (*found[text], token)
     return found
 
 

@@ -55,5 +55,7 @@ class Names:
 
     def _ends(self, name: bytes) -> list[int]:
         """Where ends of it begin that tokens close."""
+        if not self._by_end:
+            return []
         first = max(0, len(name) - self._tokens.longest)
         return [at for at in range(first, len(name) + 1) if name[at:] in self._by_end]

@@ -23,7 +23,7 @@ class Removal:
 
     def refused(self, tokens: TokenSet, cursor: Cursor, row: Row) -> None:
         """One by one."""
-        if len(tokens.tokens):
+        if tokens.is_any(row):
             self.each(tokens.among(row), cursor, row)
 
     def each(self, tokens: Iterable[int], cursor: Cursor, row: Row) -> None:

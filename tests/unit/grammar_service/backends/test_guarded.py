@@ -73,6 +73,8 @@ DISTINCT: list[dict[str, Any]] = [
             {"anyOf": [{"type": "number"}, {"enum": ["a", "b"]}]},
             {"type": ["string", "boolean"]},
             closed({"a": {"type": "object"}, "b": {"type": "boolean"}}),
+            closed({"a": {"type": "string"}, "b": {"enum": ["a", "b"]}, "ab": {"type": "array"}, "ba": {"type": "boolean"}}),
+            closed({"a": {"type": "string"}, "b": {"type": "number"}, "ab": {"type": "integer"}}),
             closed({"a": {"type": "string"}, "b": {"type": "boolean"}}),
             closed({"a": {"type": "boolean"}, "b": {"enum": ["a", "b", "ab"]}}),
             closed({"a": {"type": "integer"}, "b": {"type": "number"}}),
