@@ -12,7 +12,7 @@ from grammar_service.guards.forms import Form
 from grammar_service.guards.item_tokens import Closing
 from grammar_service.guards.name_tokens import NameTokens
 from grammar_service.guards.removal import Removal, allowed
-from grammar_service.guards.token_set import Row, forbid
+from grammar_service.guards.token_set import Row
 
 _NOTHING: tuple[Hashable, ...] = (frozenset(), ())
 _LOOKED_AT = 8
@@ -180,12 +180,7 @@ class ItemGuard:
     def _take_each(self, cursor: Cursor, inside: Open, row: Row) -> None:
         """All tokens but those that begin a string which always goes on."""
         begins = cursor.where is Where.OUTSIDE and self._goes_on(inside, "string")
-        for token in allowed(row, self._tokens.blank):
-            text = self._tokens.text(token)
-            if begins and text.count(b'"') == 1 and text.lstrip()[:1] == b'"':
-                continue
-            if self._removal.is_refused(text, cursor):
-                forbid(row, token)
+        self._removal.each(allowed(row, self._tokens.blank_or_begun if begins else self._tokens.blank), cursor, row)
 
     def _take_scalars(self, cursor: Cursor, items: Values, row: Row) -> None:
         match cursor.where:

@@ -35,7 +35,8 @@ class NameTokens:
     quotes included. `several`: the tokens that may begin and close a name behind the end of something else. `longest`: bytes of the longest
     end of a name. What is said of names holds of strings in arrays too. `after_numbers`: the tokens that begin with what ends a number;
     `numeric`: those that end one later on (`ended_numbers`), are a zero (`zeros`), end with one (`later_zeros`), or have an exponent
-    (`exponents`; `long_exponents`: of seven digits). `blank`: those of whitespace; `far`: those with a whole value; `closers`: with a
+    (`exponents`; `long_exponents`: of seven digits). `blank`: those of whitespace (`blank_or_begun`: or
+    that begin a string and do not end it); `far`: those with a whole value; `closers`: with a
     bracket that closes; `quoted`: with a quote (`quoted_far`, `quoted_closers`, `quoted_numeric`: both); `into`: those that go on behind
     the opening quote of a string (`through`: and end another one first); `escaped`: those with a backslash. `ending`: as `closing`, of
     tokens that close a bracket behind the string, too. `plain`: by their bytes, the tokens that may stand in a string as they are;
@@ -58,7 +59,9 @@ class NameTokens:
         self.quoted_far = token_set(token for token in self.far.tokens.tolist() if b'"' in vocabulary[token])
         self.quoted_closers = token_set(token for token in self.closers.tokens.tolist() if b'"' in vocabulary[token])
         self.quoted = token_set(token for token, _ in quoted)
+        begun = [(token, text) for token, text in quoted if text.count(b'"') == 1 and text.lstrip()[:1] == b'"']
         self.blank = token_set(token for token, text in enumerate(vocabulary) if text and not text.strip(_SPACES))
+        self.blank_or_begun = token_set([*self.blank.tokens.tolist(), *(token for token, _ in begun)])
         self.ending = _grouped((token, _closed(text, 0)) for token, text in quoted if _closes_behind(text))
         self.items = ItemTokens(marked, self.far)
         self.plain = _plain(vocabulary, {*(token for token, _ in quoted), *self.escaped.tokens.tolist()})
