@@ -27,12 +27,18 @@ def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerpri
     """
     digest = hashlib.blake2b(digest_size=32)
     whitespace = spec.whitespace if spec.kind in SPACED_KINDS else ""
-    closed = f"{spec.closed} {spec.formats}" if spec.kind in SCHEMA_KINDS else ""
-    for part in (str(KEY_VERSION), spec.kind.value, canonical_text(spec), whitespace, closed, backend, backend_version, fingerprint):
+    text = canonical_text(spec)
+    closed = f"{spec.closed} {_formats(spec, text)}" if spec.kind in SCHEMA_KINDS else ""
+    for part in (str(KEY_VERSION), spec.kind.value, text, whitespace, closed, backend, backend_version, fingerprint):
         data = part.encode("utf-8")
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()
+
+
+def _formats(spec: GrammarSpec, text: str) -> str:
+    """The option as far as it matters: a translated schema has no `format` that is none."""
+    return str(spec.formats) if spec.kind is GrammarKind.STRUCTURAL_TAG and '"format"' in text else ""
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from grammar_service.regexes.classes import CodePoints
 from grammar_service.regexes.dialect import Dialect
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.other_strings import pattern_of_others
-from grammar_service.regexes.plain import plain_pattern, plain_patterns
+from grammar_service.regexes.plain import REMEMBERED, plain_pattern, plain_patterns
 from grammar_service.regexes.regex import parse_regex
 from grammar_service.regexes.rendering import character_class
 from grammar_service.schema.formats.known import FORMATS
@@ -38,6 +39,7 @@ def with_patterns(schema: Json) -> Json:
     return copy
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _in_json(pattern: str) -> str:
     """The pattern as llguidance 1.7.6 may read it: of a class that has all control characters, or all but the line feed, it takes the
     escapes of quotes and backslashes for members, too. So NUL is left out of every class that has not got both."""

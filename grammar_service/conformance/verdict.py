@@ -17,10 +17,12 @@ class Outcome(StrEnum):
 
 class Reason(StrEnum):
     """Why a valid instance is rejected: with the properties in the schema's order, with whole numbers spelt as integers and
-    characters without escapes, or without the schema's `format` it is accepted."""
+    characters without escapes, without the signs of its numbers where the schema asks for multiples (those below zero are not
+    written), or without the schema's `format` it is accepted."""
 
     ORDER = "property order"
     SPELLING = "spelling of numbers or characters"
+    SIGN = "multiples below zero"
     FORMAT = "format enforced"
     NONE = "unexplained"
 

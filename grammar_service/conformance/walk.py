@@ -13,7 +13,7 @@ from grammar_service.conformance.suite import Case, Group
 from grammar_service.conformance.verdict import Reason
 from grammar_service.errors import GrammarError, NothingMatches
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import mapped
+from grammar_service.schema.keywords import mapped, walk
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 _MOST_ORDERS = 5000
@@ -53,6 +53,8 @@ def _reason(schema: Json, case: Case, accepts: Acceptor, compile_schema: Compile
         return Reason.SPELLING
     if accepts_any(_orders(whole)):
         return Reason.ORDER
+    if _asks_for_multiples(schema) and accepts_any(iter([_without_signs(whole)])):
+        return Reason.SIGN
     try:
         unformatted = compile_schema(_without_format(schema))
     except GrammarError:
@@ -80,6 +82,21 @@ def _with_integers(value: Json) -> Json:
         return [_with_integers(item) for item in value]
     if isinstance(value, dict):
         return {name: _with_integers(member) for name, member in value.items()}
+    return value
+
+
+def _asks_for_multiples(schema: Json) -> bool:
+    return any(isinstance(inner, dict) and "multipleOf" in inner for _, inner in walk(schema))
+
+
+def _without_signs(value: Json) -> Json:
+    """The value with its numbers above zero."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return abs(value)
+    if isinstance(value, list):
+        return [_without_signs(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _without_signs(member) for name, member in value.items()}
     return value
 
 

@@ -31,12 +31,15 @@ class Item(NamedTuple):
 
 
 class Values:
-    """The items of one open array, its strings in `strings` too; `inner` are all strings inside of them. `site`: where each is written."""
+    """The items of one open array, its strings in `strings` too; `inner` are all strings inside of them; `ending` the same, by the
+    tokens that close a bracket behind one. `site`: where each is written."""
 
     def __init__(self, tokens: NameTokens, form: int) -> None:
         self.site = Site(self, () if form == FREE else (form,), _START)
         self.strings = Names(tokens)
-        self.inner = Names(tokens)
+        # Where nothing is counted nobody asks how one of them would end.
+        self.inner = Names(tokens, {} if form == FREE else None)
+        self.ending = Names(tokens, tokens.ending)
         self._contents: Counter[Hashable] = Counter()
         self._held: set[Hashable] = set()
         self._passed: Counter[Hashable] = Counter()
@@ -49,6 +52,14 @@ class Values:
         """Whether there is one more item than those that are there."""
         ways = sum(forms[index].count for index in self.site.forms) if self.site.forms else ENOUGH
         return ways >= ENOUGH or len(self._held) + sum(held is self for held, _ in added) < ways
+
+    def has_plenty(self, forms: Sequence[Form]) -> bool:
+        """Whether there are two more."""
+        ways = sum(forms[index].count for index in self.site.forms) if self.site.forms else ENOUGH
+        return ways >= ENOUGH or len(self._held) + 1 < ways
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
 
     def passed(self, state: Hashable) -> int:
         """How many items came through a state."""
@@ -67,6 +78,7 @@ class Values:
             self._contents[value] += 1
             if isinstance(value, bytes) and self._contents[value] == 1:
                 self.inner.add(value)
+                self.ending.add(value)
 
     def drop(self, item: Item) -> None:
         self._held.remove(item.value)
@@ -77,6 +89,7 @@ class Values:
             self._contents[value] -= 1
             if isinstance(value, bytes) and not self._contents[value]:
                 self.inner.drop(value)
+                self.ending.drop(value)
 
 
 def _contents(value: Hashable) -> list[Hashable]:

@@ -5,65 +5,27 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 
 from grammar_service.guards.escapes import read
+from grammar_service.guards.item_tokens import ItemTokens, string_end, without_space
+from grammar_service.guards.token_set import TokenSet, token_set
 
-Row = npt.NDArray[np.int32]
 _SPACES = b" \t\n\r"
-_DENSE = 256
 _AFTER_NUMBERS = b" \t\n\r,]"
 _IN_ESCAPES = b'"\\/bfnrtu0123456789abcdefABCDEF'
 _SURROGATE = len(b"\\ud83d")
 _WHOLE = re.compile(rb'[{\[,][ \t\n\r]*"(?:[^"\\]|\\.)*"[ \t\n\r]*(?:[:,\]]|\Z)', re.DOTALL)
 _INTO = re.compile(rb'(?:^|[\[,])[ \t\n\r]*"[^"]')
-_NUMERIC = re.compile(
-    rb"(?:(?:.*[ \t\n\r,\[])?[-0-9.]*[0-9][ \t\n\r,\]}].*"  # a number that ends
-    rb"|[ \t\n\r,\[]*[-0-9.]*[eE][-+0-9]*(?:[ \t\n\r,\]}].*)?"  # one with an exponent
-    rb"|(?:.*[ \t\n\r,\[])?-?0)\Z",  # one that is zero
-    re.DOTALL,
-)
+_MARKED = re.compile(rb'["\\\\{}\[\],:]')
+_MAYBE_NUMERIC = re.compile(rb"[0-9eE]")
+_ENDED_NUMBER = re.compile(rb"(?:.*[ \t\n\r,\[])?[-0-9.]*[0-9][ \t\n\r,\]}].*\Z", re.DOTALL)
+_EXPONENT = re.compile(rb"[ \t\n\r,\[]*[-0-9.]*[eE][-+0-9]*(?:[ \t\n\r,\]}].*)?\Z", re.DOTALL)
+_LONG_EXPONENT = re.compile(rb"[eE][-+]?[0-9]{7}")
+_ZERO = re.compile(rb"-?0\Z")
+_LATER_ZERO = re.compile(rb".*[ \t\n\r,\[]-?0\Z", re.DOTALL)
 _BLANKS = rb"[ \t\n\r]*"
 _WHOLE_VALUE = rb'(?:"(?:[^"\\]|\\.)*"|\{' + _BLANKS + rb"\}|\[" + _BLANKS + rb"\]|true|false|null|-?[0-9][-+.0-9eE]*)"
 _FAR = re.compile(rb"(?:^|[\[{,:])" + _BLANKS + _WHOLE_VALUE + _BLANKS + rb"(?:[,\]}:]|\Z)", re.DOTALL)
-
-
-class TokenSet(NamedTuple):
-    """Some tokens as the words of a bitmask row that they are in, each once; `bits`: theirs in those words, `others`: all but theirs."""
-
-    tokens: npt.NDArray[np.intp]
-    words: npt.NDArray[np.intp] | slice
-    bits: Row
-    others: Row
-
-    def clear(self, row: Row) -> None:
-        """Forbid them: int32 [ceil(V/32)]."""
-        row[self.words] &= self.others
-
-    def among(self, row: Row) -> Iterator[int]:
-        """Those that a row allows."""
-        if len(self.tokens) and (row[self.words] & self.bits).any():
-            yield from self.tokens[(row[self.tokens >> 5] >> (self.tokens & 31) & 1) != 0].tolist()
-
-
-def forbid(row: Row, token: int) -> None:
-    """Clear the token's bit."""
-    row[token >> 5] &= np.int32(~(1 << (token & 31)) if token & 31 < 31 else 0x7FFFFFFF)
-
-
-def token_set(tokens: Iterable[int]) -> TokenSet:
-    listed = np.unique(np.array(list(tokens), dtype=np.intp))
-    last = int(listed[-1]) >> 5 if len(listed) else -1
-    row = np.zeros(last + 1, dtype=np.uint32)
-    np.bitwise_or.at(row, listed >> 5, np.uint32(1) << (listed & 31).astype(np.uint32))
-    words = np.flatnonzero(row)
-    # A row is faster read as a whole than by many of its words.
-    chosen: npt.NDArray[np.intp] | slice = slice(0, last + 1) if len(words) > _DENSE else words
-    bits = row[chosen].view(np.int32)
-    return TokenSet(listed, chosen, bits, ~bits)
 
 
 class NameTokens:
@@ -72,37 +34,67 @@ class NameTokens:
     `closing`: by the end of a name, the tokens that begin with it and close it. `opening`: by a whole name, the tokens that begin with it,
     quotes included. `several`: the tokens that may begin and close a name behind the end of something else. `longest`: bytes of the longest
     end of a name. What is said of names holds of strings in arrays too. `after_numbers`: the tokens that begin with what ends a number;
-    `numeric`: those that end one later on, are or begin a zero, or have an exponent. `blank`: those of whitespace;
-    `far`: those with a whole value; `closers`: with a bracket that closes; `quoted`: with a quote
-    (`quoted_far`, `quoted_closers`: both);
-    `into`: those that go on behind the opening quote of a string; `escaped`: those with a backslash; `special`: with that or a quote.
+    `numeric`: those that end one later on (`ended_numbers`), are a zero (`zeros`), end with one (`later_zeros`), or have an exponent
+    (`exponents`; `long_exponents`: of seven digits). `blank`: those of whitespace (`blank_or_begun`: or
+    that begin a string and do not end it); `far`: those with a whole value; `closers`: with a
+    bracket that closes; `quoted`: with a quote (`quoted_far`, `quoted_closers`, `quoted_numeric`: both); `into`: those that go on behind
+    the opening quote of a string (`through`: and end another one first); `escaped`: those with a backslash. `ending`: as `closing`, of
+    tokens that close a bracket behind the string, too. `plain`: by their bytes, the tokens that may stand in a string as they are;
+    `longest_plain`: bytes of such a token. `items`: those that end items.
     """
 
     def __init__(self, vocabulary: Sequence[bytes]) -> None:
-        quoted = [(token, text) for token, text in enumerate(vocabulary) if b'"' in text]
+        marked = [(token, text) for token, text in enumerate(vocabulary) if _MARKED.search(text)]
+        quoted = [(token, text) for token, text in marked if b'"' in text]
         self.closing = _grouped((token, _closed(text, 0)) for token, text in quoted)
         self.opening = _grouped((token, _closed(text, text.index(b'"') + 1)) for token, text in quoted if text.lstrip(_SPACES)[:1] == b'"')
         self.several = token_set(token for token, text in quoted if _WHOLE.search(text))
         self.after_numbers = token_set(token for token, text in enumerate(vocabulary) if text[:1] in _AFTER_NUMBERS and text)
-        self.numeric = token_set(token for token, text in enumerate(vocabulary) if text and _NUMERIC.match(text))
+        self._set_numeric([(token, text) for token, text in enumerate(vocabulary) if _MAYBE_NUMERIC.search(text)])
         self.into = token_set(token for token, text in quoted if _INTO.search(text))
-        self.escaped = token_set(token for token, text in enumerate(vocabulary) if b"\\" in text)
-        self.special = token_set([*(token for token, _ in quoted), *self.escaped.tokens.tolist()])
-        self.far = token_set(token for token, text in enumerate(vocabulary) if _has_far(text))
-        self.closers = token_set(token for token, text in enumerate(vocabulary) if b"}" in text or b"]" in text)
+        self.through = token_set(token for token, text in quoted if (end := string_end(text)) >= 0 and _INTO.search(text[end + 1 :]))
+        self.escaped = token_set(token for token, text in marked if b"\\" in text)
+        self.far = token_set(token for token, text in marked if _has_far(text))
+        self.closers = token_set(token for token, text in marked if b"}" in text or b"]" in text)
         self.quoted_far = token_set(token for token in self.far.tokens.tolist() if b'"' in vocabulary[token])
         self.quoted_closers = token_set(token for token in self.closers.tokens.tolist() if b'"' in vocabulary[token])
         self.quoted = token_set(token for token, _ in quoted)
+        begun = [(token, text) for token, text in quoted if text.count(b'"') == 1 and text.lstrip()[:1] == b'"']
         self.blank = token_set(token for token, text in enumerate(vocabulary) if text and not text.strip(_SPACES))
+        self.blank_or_begun = token_set([*self.blank.tokens.tolist(), *(token for token, _ in begun)])
+        self.ending = _grouped((token, _closed(text, 0)) for token, text in quoted if _closes_behind(text))
+        self.items = ItemTokens(marked, self.far)
+        self.plain = _plain(vocabulary, {*(token for token, _ in quoted), *self.escaped.tokens.tolist()})
+        self.longest_plain = max(map(len, self.plain), default=0)
         self.longest = max(map(len, self.closing), default=0)
         self._vocabulary = vocabulary
+        self._alike: tuple[dict[int, bytes], dict[int, bytes]] = ({}, {})
         self._by_first: dict[int, list[int]] = defaultdict(list)
         for token, text in quoted:
             self._by_first[text[0]].append(token)
 
+    def _set_numeric(self, texts: Sequence[tuple[int, bytes]]) -> None:
+        def of(pattern: re.Pattern[bytes]) -> TokenSet:
+            return token_set(token for token, text in texts if pattern.match(text))
+
+        self.ended_numbers, self.exponents = of(_ENDED_NUMBER), of(_EXPONENT)
+        self.zeros, self.later_zeros = of(_ZERO), of(_LATER_ZERO)
+        self.long_exponents = token_set(token for token, text in texts if _LONG_EXPONENT.search(text))
+        kinds = (self.ended_numbers, self.exponents, self.zeros, self.later_zeros)
+        self.numeric = token_set(token for kind in kinds for token in kind.tokens.tolist())
+        quoted = {token for token, text in texts if b'"' in text}
+        self.quoted_numeric = token_set(token for token in self.numeric.tokens.tolist() if token in quoted)
+
     def text(self, token: int) -> bytes:
         """The bytes of a token; none for ids without text."""
         return self._vocabulary[token] if 0 <= token < len(self._vocabulary) else b""
+
+    def alike(self, token: int, in_string: bool) -> bytes:
+        """The same for all tokens that differ only in space that means nothing: bytes that are read as theirs are."""
+        known = self._alike[in_string]
+        if token not in known:
+            known[token] = without_space(self.text(token), in_string)
+        return known[token]
 
     def behind(self, pending: bytes) -> Iterator[tuple[int, bytes]]:
         """Tokens that go on with an escape that has begun, and close the name, each with what is then the name's end."""
@@ -123,10 +115,25 @@ def _has_far(text: bytes) -> bool:
     return found is not None and any(byte in text for byte in b"[]{},:")
 
 
+def _closes_behind(text: bytes) -> bool:
+    """Whether a bracket closes behind the string that it begins in."""
+    end = string_end(text)
+    return end >= 0 and (b"}" in text[end:] or b"]" in text[end:])
+
+
 def _closed(text: bytes, start: int) -> bytes | None:
     """What stands in a token before the closing quote of a string, None where there is none."""
     piece = read(b"", text, start)
     return piece.text if piece.end >= 0 else None
+
+
+def _plain(vocabulary: Sequence[bytes], but: set[int]) -> dict[bytes, tuple[int, ...]]:
+    found: dict[bytes, tuple[int, ...]] = {text: (token,) for token, text in enumerate(vocabulary) if text and token not in but}
+    for token, text in enumerate(vocabulary):
+        # Few texts have several tokens.
+        if text in found and token not in found[text] and token not in but:
+            found[text] = (*found[text], token)
+    return found
 
 
 def _grouped(ends: Iterable[tuple[int, bytes | None]]) -> dict[bytes, TokenSet]:

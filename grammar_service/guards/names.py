@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from grammar_service.guards.name_tokens import NameTokens, TokenSet
+from grammar_service.guards.name_tokens import NameTokens
+from grammar_service.guards.token_set import TokenSet
 
 
 class Names:
-    """Names in UTF-8. The tokens that would repeat one are looked up when it is added, so that no step costs more where names are many."""
+    """Names in UTF-8. The tokens that would repeat one are looked up when it is added, so that no step costs more where names are many.
+    `ends`: by the end of a name, the tokens that matter; those that begin with it and close it, where it is not said."""
 
-    def __init__(self, tokens: NameTokens) -> None:
+    def __init__(self, tokens: NameTokens, ends: Mapping[bytes, TokenSet] | None = None) -> None:
         self._tokens = tokens
+        self._by_end = tokens.closing if ends is None else ends
         self._held: set[bytes] = set()
         self._closing: defaultdict[bytes, list[TokenSet]] = defaultdict(list)
         self._opening: list[TokenSet] = []
@@ -38,7 +41,7 @@ class Names:
     def add(self, name: bytes) -> None:
         self._held.add(name)
         for at in self._ends(name):
-            self._closing[name[:at]].append(self._tokens.closing[name[at:]])
+            self._closing[name[:at]].append(self._by_end[name[at:]])
         if name in self._tokens.opening:
             self._opening.append(self._tokens.opening[name])
 
@@ -52,5 +55,7 @@ class Names:
 
     def _ends(self, name: bytes) -> list[int]:
         """Where ends of it begin that tokens close."""
+        if not self._by_end:
+            return []
         first = max(0, len(name) - self._tokens.longest)
-        return [at for at in range(first, len(name) + 1) if name[at:] in self._tokens.closing]
+        return [at for at in range(first, len(name) + 1) if name[at:] in self._by_end]

@@ -64,6 +64,7 @@ class _Places:
         self._references = references
         self._effort = effort
         self._loose = loose
+        self._first_asking = join(min(unique), "uniqueItems") if unique else min(loose)
         self._unique = self._leading(unique)
         self._asking = self._unique | self._leading(loose)
         self._numbers: dict[frozenset[str], int] = {}
@@ -101,7 +102,7 @@ class _Places:
             return FREE
         if leaves not in self._numbers:
             if len(self._waiting) == MOST_PLACES:
-                raise UnsupportedGrammar("more combinations of schemas than are followed")
+                raise UnsupportedGrammar("more combinations of schemas than are followed", self._first_asking)
             self._numbers[leaves] = len(self._waiting)
             self._waiting.append(leaves)
         return self._numbers[leaves]

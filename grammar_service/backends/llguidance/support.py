@@ -24,6 +24,8 @@ from grammar_service.schema.references import asserting
 LOOK_AROUND_EFFORT = 1_000_000
 """Steps for the look-around of all patterns of one document: about a second."""
 _INT64 = 2**63
+_SMALLEST, _LARGEST = 1e-80, float(2**63 - 2048)
+"""Bounds that are written as floats: the library makes no regex of longer ones, and reads those next to 2⁶³ as 2⁶³."""
 _ALLOWED = frozenset(
     {
         "type",
@@ -88,7 +90,7 @@ def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
     if "multipleOf" in schema and not any(_is_positive(schema.get(bound)) for bound in ("minimum", "exclusiveMinimum")):
         yield Fault(join(pointer, "multipleOf"), "negative multiples cannot be written: add `minimum: 0`")
     for keyword in _inexact_numbers(schema):
-        yield Fault(join(pointer, keyword), f"`{keyword}` with so large a number is not enforced")
+        yield Fault(join(pointer, keyword), f"`{keyword}` with so large or so small a number is not enforced")
 
 
 def _may_leave_out(schema: Schema) -> bool:
@@ -117,6 +119,8 @@ def _inexact_numbers(schema: Schema) -> Iterator[str]:
     for keyword, sign in (("minimum", -1), ("exclusiveMinimum", -1), ("maximum", 1), ("exclusiveMaximum", 1)):
         bound = schema.get(keyword)
         if isinstance(bound, int) and (sign * (_computed(bound) - bound) > 0 or _computed(bound) == -_INT64):
+            yield keyword
+        if isinstance(bound, float) and not (bound == 0 or _SMALLEST <= abs(bound) < _LARGEST):
             yield keyword
     for keyword in ("enum", "const"):
         if keyword in schema and not all(map(_is_kept, _numbers_in(schema[keyword]))):

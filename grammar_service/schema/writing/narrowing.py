@@ -3,6 +3,7 @@
 * Multiples without a lower bound are not negative, as in the normal form of closed schemas.
 * Backends compute bounds of many digits as floats, some widening them: such a bound is moved inwards to the nearest float. So of
   `minimum: -9223372036854775808` the lowest 1,024 numbers are lost.
+* None enforces bounds as far out as ±1.7e308, which stand for "any number" where floats are meant: they come near, too.
 
 A rewrite has no negation, in which a narrower part would make the whole wider.
 """
@@ -16,6 +17,8 @@ from grammar_service.schema.keywords import Schema, mapped
 
 _FARTHEST = 2**63 - 1024
 """The largest float below 2⁶³; at 2⁶³ itself libraries overflow."""
+_FARTHEST_WRITTEN = 2**63 - 2048
+"""The same of those that a schema writes as floats, of which libraries read the last digit differently."""
 _LOWER, _UPPER = ("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")
 
 
@@ -39,7 +42,7 @@ def _bound_multiples(schema: Schema) -> None:
 
 def _round_bounds(schema: Schema) -> None:
     """Leaves both as they are where nothing would be left between them."""
-    bounds = {keyword: bound for keyword in (*_LOWER, *_UPPER) if isinstance(bound := schema.get(keyword), int)}
+    bounds = {keyword: bound for keyword in (*_LOWER, *_UPPER) if isinstance(bound := schema.get(keyword), (int, float))}
     rounded = {keyword: _inwards(bound, 1 if keyword in _LOWER else -1) for keyword, bound in bounds.items()}
     low = max((bound for keyword, bound in rounded.items() if keyword in _LOWER), default=-_FARTHEST)
     high = min((bound for keyword, bound in rounded.items() if keyword in _UPPER), default=_FARTHEST)
@@ -47,11 +50,12 @@ def _round_bounds(schema: Schema) -> None:
         schema.update(rounded)
 
 
-def _inwards(bound: int, sign: int) -> int:
-    """The nearest float that is not below a lower bound (`sign` 1), or not above an upper one."""
-    if sign * bound <= -_FARTHEST:
-        return -sign * _FARTHEST
-    if abs(bound) >= _FARTHEST:
+def _inwards(bound: int | float, sign: int) -> int | float:
+    """The nearest float that is not below a lower bound (`sign` 1), or not above an upper one; as a whole number where it is moved."""
+    farthest = _FARTHEST if isinstance(bound, int) else _FARTHEST_WRITTEN
+    if sign * bound <= -farthest:
+        return -sign * farthest
+    if isinstance(bound, float) or bound >= _FARTHEST or bound <= -_FARTHEST:
         return bound
     near = int(float(bound))
     return near if sign * (near - bound) >= 0 else int(math.nextafter(float(bound), sign * math.inf))

@@ -33,6 +33,7 @@ FILES: dict[str, list[dict[str, Any]]] = {
     "contains": [group({"contains": {"const": 1}}, ([1], True), ([2], False), ("a", True))],
     "format": [group({"format": "date"}, ("2024-02-29", True), ("tomorrow", True), (3, True))],
     "maxLength": [group({"maxLength": 1}, ("é", True), ("ab", False))],
+    "multipleOf": [group({"multipleOf": 1.5}, (4.5, True), (-4.5, True), (1, False))],
     "not": [group({"not": {"type": ["string", "number"]}}, (True, True), ("a", False), (1, False))],
     "allOf": [group({"allOf": [{"maximum": 3}, {"minimum": 1}]}, (2, True), (4, False), (0, False))],
 }
@@ -63,6 +64,7 @@ def test_deviations_are_told_with_their_reasons(suite: Path, tokenizer: GrammarT
         ("properties", Reason.ORDER),
         ("format", Reason.FORMAT),
         ("maxLength", Reason.SPELLING),
+        ("multipleOf", Reason.SIGN),
     }
     refused = {row.keyword: row.tally.counts[Outcome.REFUSED] for row in report.rows if row.refused_schemas}
     assert refused == {"contains": 3}

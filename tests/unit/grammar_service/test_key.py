@@ -92,10 +92,19 @@ def test_backend_version_tokenizer_kind_and_whitespace_change_the_key() -> None:
         key(GrammarSpec(GrammarKind.STRUCTURAL_TAG, spec.text)),
         key(GrammarSpec(GrammarKind.STRUCTURAL_TAG, spec.text, "flexible")),
         key(replace(spec, closed=False)),
-        key(replace(spec, formats=False)),
         key(GrammarSpec(GrammarKind.STRUCTURAL_TAG, spec.text, closed=False)),
     ]
-    assert len({key(spec), *others}) == 10
+    assert len({key(spec), *others}) == 9
+
+
+@pytest.mark.parametrize("kind", [GrammarKind.JSON_SCHEMA, GrammarKind.STRUCTURAL_TAG])
+def test_whether_formats_assert_counts_where_one_stands(kind: GrammarKind) -> None:
+    def keys(schema: dict[str, Any]) -> set[str]:
+        text = json.dumps(schema if kind is GrammarKind.JSON_SCHEMA else {"type": "json_schema", "json_schema": schema})
+        return {key(GrammarSpec(kind, text, formats=formats)) for formats in (True, False)}
+
+    assert len(keys(BASE)) == 1
+    assert len(keys({"items": {"format": "date"}})) == 2
 
 
 def test_options_are_ignored_where_they_mean_nothing() -> None:

@@ -70,6 +70,11 @@ DISTINCT: list[dict[str, Any]] = [
             {"anyOf": [{"type": "boolean"}, {"type": "null"}, {"type": "object"}]},
             {"anyOf": [{"type": "string"}, closed({"a": {"type": "string"}})]},
             {"type": ["string", "object", "array", "integer"]},
+            {"anyOf": [{"type": "number"}, {"enum": ["a", "b"]}]},
+            {"type": ["string", "boolean"]},
+            closed({"a": {"type": "object"}, "b": {"type": "boolean"}}),
+            closed({"a": {"type": "string"}, "b": {"enum": ["a", "b"]}, "ab": {"type": "array"}, "ba": {"type": "boolean"}}),
+            closed({"a": {"type": "string"}, "b": {"type": "number"}, "ab": {"type": "integer"}}),
             closed({"a": {"type": "string"}, "b": {"type": "boolean"}}),
             closed({"a": {"type": "boolean"}, "b": {"enum": ["a", "b", "ab"]}}),
             closed({"a": {"type": "integer"}, "b": {"type": "number"}}),
@@ -228,6 +233,23 @@ def test_numbers_are_compared_by_value(quoting: GrammarTokenizer) -> None:
     assert b"," not in texts(begun(grammar, "[1,1.0", quoting), quoting)
     assert b"]" not in texts(begun(grammar, "[0.0,-0", quoting), quoting)
     assert b"," in texts(begun(grammar, "[1,1.01", quoting), quoting)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_exponents_grow_no_longer_than_is_accepted(backend: str, quoting: GrammarTokenizer) -> None:
+    grammar = grammar_of(
+        schema_spec({"type": "array", "uniqueItems": True}, COMPACT if backend == "llguidance" else FLEXIBLE), quoting, backend
+    )
+    assert b"7" not in texts(begun(grammar, '[{"a":1e123456', quoting), quoting)
+    assert b"1234567" not in texts(begun(grammar, '[{"a":1e', quoting), quoting)
+    assert b"7" in texts(begun(grammar, '[{"a":1e12345', quoting), quoting)
+
+
+def test_what_is_begun_behind_an_item_must_be_able_to_end(quoting: GrammarTokenizer) -> None:
+    grammar = grammar_of(schema_spec({**DISTINCT[9], "items": {"anyOf": [{"type": "number"}, {"enum": ["a", "b"]}]}}, FLEXIBLE), quoting)
+    assert b', "' in texts(begun(grammar, '["a", 1', quoting), quoting)
+    assert b', "' not in texts(begun(grammar, '["a", "b", 1', quoting), quoting)
+    assert {b'","a', b'","'} & texts(begun(grammar, '["a', quoting), quoting) == {b'","'}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -25,6 +26,19 @@ def test_what_was_written_elsewhere_compiles_to_the_same_payload(schema: Any, wh
     library_source = backend.library_source(spec)
     assert library_source is not None
     assert backend.compile(spec, tokenizer, library_source).data == backend.compile(spec, tokenizer).data
+
+
+def test_a_format_at_many_places_is_written_once() -> None:
+    """Each of sixty took 35 ms of the process that answers everybody."""
+
+    def seconds(places: int) -> float:
+        members = {f"mail_{places}_{number}": {"type": "string", "format": "idn-email"} for number in range(places)}
+        spec, started = schema_spec({"type": "object", "properties": members}), process_time()
+        assert LlguidanceBackend().library_source(spec) is not None
+        return process_time() - started
+
+    seconds(1)
+    assert seconds(60) < 0.5
 
 
 def test_a_stopgap_travels_with_what_was_written_for_it() -> None:

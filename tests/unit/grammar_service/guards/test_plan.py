@@ -137,6 +137,20 @@ def test_names_are_not_counted_where_an_object_may_run_out_of_them() -> None:
     assert not list(guard_faults({"type": "array", "prefixItems": [bounded, {"type": "array", "items": counted}], "items": False}))
 
 
+def test_a_refusal_for_too_many_places_says_what_they_are_for() -> None:
+    def last(number: int) -> dict[str, Any]:
+        return {"$ref": f"#/$defs/{number}"}
+
+    def fork(left: Any, right: Any) -> dict[str, Any]:
+        return {"type": "object", "properties": {"a": left, "b": right}, "additionalProperties": False}
+
+    # As many places as there are sets of the last ten names.
+    definitions: Any = {str(number): fork(last(number + 1), last(number + 1)) for number in range(1, 10)}
+    choice: Any = {"anyOf": [fork(last(0), last(0)), {"type": "object", "properties": {"a": last(1)}, "additionalProperties": False}]}
+    (fault,) = guard_faults({**last(0), "$defs": {"0": choice, **definitions, "10": {"type": "array", "items": SET}}})
+    assert fault.pointer == "/$defs/10/items/uniqueItems"
+
+
 @pytest.mark.parametrize(
     "schema",
     [

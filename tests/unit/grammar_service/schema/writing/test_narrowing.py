@@ -24,6 +24,8 @@ INT64 = 2**63
         ({"minimum": -5, "maximum": 7.5}, {"minimum": -5, "maximum": 7.5}),
         ({"minimum": 2**53 + 1, "maximum": 2**53 + 1}, {"minimum": 2**53 + 1, "maximum": 2**53 + 1}),
         ({"minimum": 2**64}, {"minimum": 2**64}),
+        ({"minimum": -1.7e308, "maximum": 1e37}, {"minimum": 2048 - INT64, "maximum": INT64 - 2048}),
+        ({"minimum": 1e37, "maximum": 1.5}, {"minimum": 1e37, "maximum": 1.5}),
         ({"multipleOf": 2}, {"multipleOf": 2, "minimum": 0}),
         ({"multipleOf": 2, "maximum": 0}, {"multipleOf": 2, "minimum": 0, "maximum": 0}),
         ({"multipleOf": 2, "exclusiveMinimum": -3}, {"multipleOf": 2, "exclusiveMinimum": -3}),
@@ -39,6 +41,8 @@ def test_bounds_move_inwards_if_at_all(schema: Any, narrow: Any) -> None:
     ("schema", "valid", "invalid"),
     [
         ({"type": "integer", "minimum": -INT64, "maximum": INT64 - 1}, [0, -1, 1024 - INT64, INT64 - 1024], [-INT64 - 1, INT64]),
+        ({"type": "number", "minimum": -1.79769e308, "maximum": 1.79769e308}, [0, -1.5, 123456.75, -(10**17)], []),
+        ({"type": "number", "minimum": 0, "maximum": 1e37}, [0, 0.25, 10**17], [-1, -0.5]),
         ({"multipleOf": 0.01}, [0, 4.02, "a", None], [0.005, 35.001, -0.001]),
         ({"multipleOf": 0.5, "minimum": -2, "maximum": 2}, [-2, -1.5, 0, 2], [-2.5, -0.25, 2.5]),
         ({"multipleOf": 3, "minimum": -1, "maximum": 1}, [0, "a"], [1, -1, 3]),
