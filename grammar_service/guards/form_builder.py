@@ -13,7 +13,7 @@ from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.unending import never_runs_out
 from grammar_service.schema.formats.known import FORMATS
 from grammar_service.schema.json_text import Json, text_of
-from grammar_service.schema.keywords import IN_PLACE, Schema
+from grammar_service.schema.keywords import IN_PLACE, SEQUENCE, Schema
 from grammar_service.schema.normal_form.disjoint import values_of
 from grammar_service.schema.normal_form.normal import types_of
 from grammar_service.schema.pointer import join
@@ -213,6 +213,8 @@ class FormBuilder:
 
     def _array(self, leaf: str, tail: int) -> Layout:
         schema = self._schema_of(leaf)
+        if SEQUENCE in schema:
+            raise _unknown()
         first, least, most = schema.get("prefixItems", []), schema.get("minItems", 0), schema.get("maxItems")
         prefix = first if isinstance(first, list) else []
         if schema.get("items", True) is False:

@@ -75,6 +75,9 @@ BY_TYPE: dict[str, frozenset[str]] = {
 IN_PLACE = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
 """Applicators that are about the same value as the schema they stand in."""
 
+SEQUENCE = "sequence"
+"""What a rewrite says of arrays that no keyword can (`schema.writing.sequences`); in a user's schema it is unknown, as any other name."""
+
 ANY_TYPE = frozenset({"type", "enum", "const", "$ref", "$defs", "definitions", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"})
 IDENTIFIERS = frozenset({"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$vocabulary", "$recursiveRef", "$recursiveAnchor"})
 KNOWN = ANY_TYPE | IDENTIFIERS | frozenset().union(*BY_TYPE.values())

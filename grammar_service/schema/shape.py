@@ -58,7 +58,8 @@ def _is_type(value: Json) -> bool:
 
 
 def _is_enum(value: Json) -> bool:
-    if not isinstance(value, list) or not value:
+    """Without values, too: that should not be, but may (Validation, 6.1.2)."""
+    if not isinstance(value, list):
         return False
     texts = {item for item in value if isinstance(item, str)}
     others = [equality_text(item) for item in value if not isinstance(item, str)]
@@ -92,5 +93,5 @@ _FORMS: dict[str, _Form] = {
     "required": _NAMES,
     "dependentRequired": ("an object of arrays of different strings", _is_names_by_name),
     "type": ("a JSON type or a non-empty array of different ones", _is_type),
-    "enum": ("a non-empty array of different values", _is_enum),
+    "enum": ("an array of different values", _is_enum),
 }

@@ -10,6 +10,7 @@ import msgspec
 
 from grammar_service.backends.choice import choices_of
 from grammar_service.backends.llguidance.lark import lark_faults
+from grammar_service.backends.llguidance.sequences import has_sequences, lark_of
 from grammar_service.backends.llguidance.source import LibrarySource
 from grammar_service.backends.llguidance.support import llguidance_faults
 from grammar_service.backends.patterns import with_patterns, with_plain_names
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from grammar_service.backends.llguidance.library import LlguidanceLibrary
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-_PAYLOAD_FORMAT = 4
+_PAYLOAD_FORMAT = 5
 _VERSION: Final = f"{version('llguidance')}/{_PAYLOAD_FORMAT}"
 
 
@@ -58,8 +59,10 @@ class LlguidanceBackend:
         if spec.kind is not GrammarKind.JSON_SCHEMA:
             return None
         schema = parse_schema(spec.text, spec.closed, spec.formats).form_for(llguidance_faults).document
-        text = text_of(with_patterns(with_plain_names(without_guarded(schema))))
-        return LibrarySource(msgspec.Raw(text.encode("utf-8")), plan_of(schema)).to_text()
+        plain = with_patterns(with_plain_names(without_guarded(schema)))
+        is_lark = isinstance(plain, dict) and has_sequences(plain)
+        text = text_of(lark_of(plain, spec.whitespace) if is_lark and isinstance(plain, dict) else plain)
+        return LibrarySource(msgspec.Raw(text.encode("utf-8")), plan_of(schema), is_lark).to_text()
 
     def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, library_source: str | None = None) -> CompiledPayload:
         return self._library.compile(spec, tokenizer, self.library_source(spec) if library_source is None else library_source)

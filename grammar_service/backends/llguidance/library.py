@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
-from typing import TYPE_CHECKING
 
 import llguidance
 import msgspec
 
 from grammar_service.backends.choice import choices_of
+from grammar_service.backends.llguidance.layout import options_of
 from grammar_service.backends.llguidance.load_cost import bounded_load
 from grammar_service.backends.llguidance.matcher import LlguidanceGrammar, LlguidancePayload
 from grammar_service.backends.llguidance.source import LibrarySource, read_source
@@ -17,11 +18,8 @@ from grammar_service.errors import ArtifactError, GrammarError, InvalidGrammar, 
 from grammar_service.guards.plan import Plan
 from grammar_service.regexes.plain import plain_full_match
 from grammar_service.regexes.rendering import literal
-from grammar_service.spec import COMPACT, FLEXIBLE, JSON_KINDS, GrammarKind, GrammarSpec
+from grammar_service.spec import FLEXIBLE, JSON_KINDS, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-
-if TYPE_CHECKING:
-    from llguidance._lib import JsonCompileOptions
 
 
 class LlguidanceLibrary:
@@ -61,7 +59,9 @@ def _payload(spec: GrammarSpec, library_source: str | None) -> LlguidancePayload
     if spec.kind not in JSON_KINDS:
         return LlguidancePayload(_grammar(spec), bounded, None)
     source = LibrarySource(msgspec.Raw(b'{"type": "object"}'), Plan()) if library_source is None else read_source(library_source)
-    return LlguidancePayload(_json(bytes(source.schema).decode("utf-8"), spec.whitespace), bounded, source.plan)
+    text = bytes(source.schema).decode("utf-8")
+    grammar = llguidance.LLMatcher.grammar_from_lark(json.loads(text)) if source.is_lark else _json(text, spec.whitespace)
+    return LlguidancePayload(grammar, bounded, source.plan)
 
 
 def _grammar(spec: GrammarSpec) -> str:
@@ -77,15 +77,7 @@ def _grammar(spec: GrammarSpec) -> str:
 
 
 def _json(schema: str, whitespace: str) -> str:
-    comma, colon = (",", ":") if whitespace in (COMPACT, FLEXIBLE) else (", ", ": ")
-    options: JsonCompileOptions = {
-        "whitespace_flexible": whitespace == FLEXIBLE,
-        "item_separator": comma,
-        "key_separator": colon,
-        "coerce_one_of": False,
-        "lenient": False,
-    }
-    return llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=options)
+    return llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=options_of(whitespace))
 
 
 def _translated(message: str, spec: GrammarSpec) -> GrammarError:

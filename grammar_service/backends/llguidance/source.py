@@ -9,10 +9,12 @@ from grammar_service.guards.plan import Plan
 
 
 class LibrarySource(msgspec.Struct, frozen=True):
-    """`schema`: the JSON that the library enforces exactly, but for what the guard's `plan` is about."""
+    """`schema`: the JSON that the library enforces exactly, but for what the guard's `plan` is about; `is_lark`: a string of JSON, which is
+    the same as Lark."""
 
     schema: msgspec.Raw
     plan: Plan | None
+    is_lark: bool = False
 
     def to_text(self) -> str:
         return msgspec.json.encode(self).decode("utf-8")

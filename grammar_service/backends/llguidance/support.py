@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grammar_service.backends.llguidance.sequences import sequence_faults
 from grammar_service.backends.patterns import plain_text_patterns
 from grammar_service.errors import GrammarError
 from grammar_service.guards.open_objects import is_open, may_run_out
@@ -16,7 +17,7 @@ from grammar_service.regexes.other_strings import MAX_EXCLUDED_LENGTH
 from grammar_service.regexes.plain import plain_pattern
 from grammar_service.schema.fault import Fault
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import Schema, walk
+from grammar_service.schema.keywords import SEQUENCE, Schema, walk
 from grammar_service.schema.normal_form.normal import composes
 from grammar_service.schema.pointer import join
 from grammar_service.schema.references import asserting
@@ -64,12 +65,13 @@ def llguidance_faults(document: Schema, rewritten: bool = False) -> Iterator[Fau
     `rewritten`: patterns match no named properties, and nothing is composed.
     """
     yield from guard_faults(document)
+    yield from sequence_faults(document) if rewritten else ()
     schemas = list(walk(document))
     effort = Effort(LOOK_AROUND_EFFORT)
     composed = not rewritten and any(composes(schema) for _, schema in schemas)
     for pointer, schema in schemas:
         if isinstance(schema, dict):
-            yield from _faults(schema, pointer)
+            yield from _faults(schema, pointer, rewritten)
             yield from _unreadable(schema, pointer, effort)
             if not rewritten and schema.get("patternProperties"):
                 yield from _pattern_faults(schema, pointer, composed)
@@ -77,8 +79,8 @@ def llguidance_faults(document: Schema, rewritten: bool = False) -> Iterator[Fau
                 yield Fault(join(pointer, "minProperties"), "`minProperties` is not enforced, since a grammar cannot tell names apart")
 
 
-def _faults(schema: Schema, pointer: str) -> Iterator[Fault]:
-    for keyword in sorted(asserting(schema) - _ALLOWED):
+def _faults(schema: Schema, pointer: str, rewritten: bool) -> Iterator[Fault]:
+    for keyword in sorted(asserting(schema) - (_ALLOWED | {SEQUENCE} if rewritten else _ALLOWED)):
         yield Fault(join(pointer, keyword), f"`{keyword}` is not enforced")
     for keyword in ("minItems", "maxItems", "maxProperties"):
         if isinstance(count := schema.get(keyword), int) and count > MAX_COUNT:

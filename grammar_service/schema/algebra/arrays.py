@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, Empty, Expression, every, negated
 from grammar_service.schema.algebra.inexact import Inexact
@@ -13,18 +13,28 @@ MAX_PREFIX = 64
 
 @dataclass(frozen=True, slots=True)
 class Contained:
-    """At least `least` and at most `most` (None: any number of) items satisfy `item`."""
+    """At least `least` and at most `most` (None: any number of) items satisfy `item`, of those behind the first `start`."""
 
     item: Expression
     least: int
     most: int | None
+    start: int = 0
+
+    def complement(self) -> list[Arrays]:
+        """Arrays with fewer of them, or more."""
+        fewer = Arrays(contained=(replace(self, least=0, most=self.least - 1),))
+        if self.least == 1:
+            fewer = Arrays((ANYTHING,) * self.start, negated(self.item))
+        more = [] if self.most is None else [Arrays(contained=(replace(self, least=self.most + 1, most=None),))]
+        return [fewer, *more] if self.least else more
 
 
 @dataclass(frozen=True, slots=True)
 class Arrays:
     """Arrays of `least` to `most` items (None: no bound): the first ones satisfy `prefix`, the others `rest`.
 
-    `seen` is how many items at the start have been evaluated, in the sense of `unevaluatedItems`; None: all of them.
+    `seen` is how many items at the start have been evaluated, in the sense of `unevaluatedItems`; None: all of them. So have those that
+    satisfy one of `seen_items`.
     """
 
     prefix: tuple[Expression, ...] = ()
@@ -34,6 +44,7 @@ class Arrays:
     contained: tuple[Contained, ...] = ()
     unique: bool = False
     seen: int | None = 0
+    seen_items: tuple[Expression, ...] = ()
 
     def meet(self, other: Arrays) -> Arrays | None:
         """Both at once; None where nothing is left."""
@@ -49,6 +60,7 @@ class Arrays:
             tuple(dict.fromkeys((*self.contained, *other.contained))),
             self.unique or other.unique,
             None if self.seen is None or other.seen is None else max(self.seen, other.seen),
+            tuple(dict.fromkeys((*self.seen_items, *other.seen_items))),
         ).tidy()
 
     def item(self, index: int) -> Expression:
@@ -65,7 +77,8 @@ class Arrays:
         while prefix and prefix[-1] == self.rest:
             prefix = prefix[:-1]
         rest = NOTHING if most is not None and len(prefix) >= most else self.rest
-        return Arrays(prefix, rest, self.least, most, self.contained, self.unique and (most is None or most > 1), self.seen)
+        unique = self.unique and (most is None or most > 1)
+        return replace(self, prefix=prefix, rest=rest, most=most, unique=unique)
 
     def complement(self) -> list[Arrays]:
         """Of tidy arrays. Raises Inexact: some item of many, or two equal ones."""
@@ -73,14 +86,13 @@ class Arrays:
 
     def without(self, other: Arrays, empty: Empty) -> list[Arrays]:
         """Those of tidy arrays that are not among others. Raises Inexact as `complement` does, where both are not alike in that."""
-        contained = [part for part in other.contained if part not in self.contained]
-        if (other.unique and not self.unique) or any(part.least > 1 or part.most is not None for part in contained):
-            raise Inexact("arrays with equal items, or with so many of some kind, cannot be described")
+        if other.unique and not self.unique:
+            raise Inexact("arrays with equal items cannot be described")
         outside = [Arrays(most=other.least - 1)] if other.least > self.least else []
         outside += [Arrays(least=other.most + 1)] if other.most is not None else []
         length = max(len(self.prefix), len(other.prefix))
         outside += [shape for index in range(length) for shape in self._with_other_item(index, other.item(index))]
-        outside += [Arrays(rest=negated(part.item)) for part in contained]
+        outside += [shape for part in other.contained if part not in self.contained for shape in part.complement()]
         outside += self._with_other_rest(length, other, empty)
         return [both for shape in outside if (tidy := shape.tidy()) is not None and (both := self.meet(tidy)) is not None]
 
@@ -98,6 +110,4 @@ class Arrays:
         bounds = [most for most in (self.most, other.most) if most is not None]
         if bounds and min(bounds) <= MAX_PREFIX:
             return [shape for index in range(first, min(bounds)) for shape in self._with_other_item(index, other.rest)]
-        if first:
-            raise Inexact(f"arrays in which some item is of some kind cannot be described, save for `maxItems` of at most {MAX_PREFIX}")
-        return [Arrays(contained=(Contained(negated(other.rest), 1, None),))]
+        return [Arrays(contained=(Contained(negated(other.rest), 1, None, first),))]

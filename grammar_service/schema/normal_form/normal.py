@@ -47,6 +47,9 @@ class Normaliser:
         if not isinstance(schema, dict):
             return schema
         normal = {name: value for name, value in schema.items() if not is_annotation(name) and name != "$id"}
+        if normal.get("enum") == []:
+            # Nothing is among no values; what others refer to stays.
+            normal = {"not": {}, **{name: normal[name] for name in ("$defs", "definitions") if name in normal}}
         self._choose_branches(normal)
         _unlist_type(normal)
         if self._narrows:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from grammar_service.schema.algebra.arrays import Arrays, Contained
-from grammar_service.schema.algebra.cases import EMPTY, EVERYTHING, Alternatives, Cases
-from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, at, negated
-from grammar_service.schema.algebra.inexact import Reason
+from grammar_service.schema.algebra.cases import EMPTY, EVERYTHING, Cases
+from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, Expression, at, negated
 from grammar_service.schema.keywords import Schema
 from grammar_service.schema.pointer import join
 from grammar_service.schema.reading.scalar_keywords import Assertion, count, one_or_none
@@ -25,20 +24,24 @@ def contains(schema: Schema, pointer: str, annotated: bool) -> Cases:
     """`contains` with its two bounds, which say nothing alone."""
     if "contains" not in schema:
         return EVERYTHING
-    if annotated:
-        return Cases.about("array", Alternatives(reason=Reason("which items `contains` has evaluated is not known")))
     item = at(schema["contains"], join(pointer, "contains"))
     least = count(schema.get("minContains", 1))
     most = count(schema["maxContains"]) if "maxContains" in schema else None
-    if most is not None and most < least:
+    if (most is not None and most < least) or (item == NOTHING and least):
         return Cases.about("array", EMPTY)
-    if item == ANYTHING:
-        return _arrays(Arrays(least=least, most=most).tidy())
     if item == NOTHING:
-        return EVERYTHING if least == 0 else Cases.about("array", EMPTY)
+        return EVERYTHING
+    return _arrays(_with(item, least, most, annotated))
+
+
+def _with(item: Expression, least: int, most: int | None, annotated: bool) -> Arrays | None:
+    """Arrays with so many items of a kind, which have then been evaluated."""
+    if item == ANYTHING:
+        return Arrays(least=least, most=most, seen=None if annotated else 0).tidy()
     if most == 0:
-        return _arrays(Arrays(rest=negated(item)).tidy())
-    return EVERYTHING if least == 0 and most is None else _arrays(Arrays(contained=(Contained(item, least, most),)))
+        return Arrays(rest=negated(item)).tidy()
+    contained = () if least == 0 and most is None else (Contained(item, least, most),)
+    return Arrays(contained=contained, seen_items=(item,) if annotated else ())
 
 
 def _arrays(shape: Arrays | None) -> Cases:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.schema.algebra.arrays import Arrays
 from grammar_service.schema.algebra.cases import Alternatives, Cases, Shape, known
-from grammar_service.schema.algebra.expression import Expression, at, every
+from grammar_service.schema.algebra.expression import Expression, at, every, negated
 from grammar_service.schema.algebra.objects import Objects, Seen, joined
 from grammar_service.schema.keywords import Schema
 from grammar_service.schema.pointer import join
@@ -29,7 +29,7 @@ def closed(cases: Cases, schema: Schema, pointer: str) -> Cases:
 
 def forgotten(cases: Cases) -> Cases:
     """The cases without what they have evaluated."""
-    cases = _changed(cases, "array", lambda shape: replace(shape, seen=0) if isinstance(shape, Arrays) else shape)
+    cases = _changed(cases, "array", lambda shape: replace(shape, seen=0, seen_items=()) if isinstance(shape, Arrays) else shape)
     return _changed(cases, "object", lambda shape: replace(shape, seen=Seen()) if isinstance(shape, Objects) else shape)
 
 
@@ -43,9 +43,12 @@ def _changed(cases: Cases, kind: str, change: _Change) -> Cases:
 def _array(shape: Arrays, asked: Expression) -> Arrays | None:
     if shape.seen is None:
         return shape
+    if shape.seen_items:
+        # One of those that have been evaluated, or as asked.
+        asked = negated(every(negated(asked), *(negated(item) for item in shape.seen_items)))
     prefix = tuple(item if index < shape.seen else every(item, asked) for index, item in enumerate(shape.prefix))
     prefix += (shape.rest,) * (shape.seen - len(prefix))
-    return replace(shape, prefix=prefix, rest=every(shape.rest, asked), seen=None).tidy()
+    return replace(shape, prefix=prefix, rest=every(shape.rest, asked), seen=None, seen_items=()).tidy()
 
 
 def _object(shape: Objects, asked: Expression) -> Objects | None:

@@ -1,4 +1,4 @@
-"""Arrays as schemas, with `contains` spelt out where the arrays are short, and `uniqueItems` where they are few."""
+"""Arrays as schemas, with `contains` spelt out where the arrays are short, else as a sequence, and `uniqueItems` where they are few."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from grammar_service.schema.algebra.numbers import Numbers
 from grammar_service.schema.algebra.strings import Strings
 from grammar_service.schema.json_text import Json, equality_text
 from grammar_service.schema.reading.reader import Reader
+from grammar_service.schema.writing.sequences import Sequence
 
 MAX_ARRAYS = 64
 """Arrays, or kinds of arrays, that are listed one by one."""
@@ -39,8 +40,30 @@ class ArrayWriter:
         tidy = self._without_impossible(shape)
         if tidy is None:
             return []
-        shapes = self._spelt(tidy) if tidy.contained else [tidy]
+        if tidy.contained and (tidy.most is None or tidy.most > MAX_SPELT):
+            return self._sequence(tidy)
+        try:
+            shapes = self._spelt(tidy) if tidy.contained else [tidy]
+        except Inexact:
+            return self._sequence(tidy)
         return [schema for spelt in shapes for schema in (self._unique(spelt) if spelt.unique else [self._plain(spelt)])]
+
+    def _sequence(self, shape: Arrays) -> list[Json]:
+        if shape.unique:
+            raise Inexact("`contains` beside `uniqueItems` is not enforced in long arrays")
+        sequence, kinds = self._kinds_of(shape, frozenset())
+        if not sequence.is_possible:
+            return []
+        return [{"type": "array", "prefixItems": kinds, "items": False, **sequence.to_keyword()}]
+
+    def _kinds_of(self, shape: Arrays, empty: frozenset[Expression]) -> tuple[Sequence, list[Json]]:
+        """The sequence and the schemas of its kinds. Of some it shows only in writing that nothing satisfies them."""
+        sequence = Sequence(shape, lambda item: item in empty or self._reader.is_empty(item))
+        kinds = [self._inner(kind) for kind in sequence.kinds]
+        if False in kinds:
+            found = frozenset(kind for kind, written in zip(sequence.kinds, kinds, strict=True) if written is False)
+            return self._kinds_of(shape, empty | found)
+        return sequence, [{} if kind is True else kind for kind in kinds]
 
     def _spelt(self, shape: Arrays) -> list[Arrays]:
         """Without anything contained. Counted after each part, since the cases of several multiply."""
@@ -138,13 +161,12 @@ def _values_of(shape: object) -> list[Json]:
 
 def _spelt(shape: Arrays, part: Contained) -> list[Arrays]:
     """Every choice of the items that satisfy `part`, where arrays are short."""
-    if shape.most is None or shape.most > MAX_SPELT:
-        raise Inexact(f"`contains` is enforced only in arrays of at most {MAX_SPELT} items")
+    assert shape.most is not None, "long arrays are sequences"
     found: list[Arrays] = []
     for length in range(max(shape.least, part.least), shape.most + 1):
         most = part.least if part.most is None else min(part.most, length)
         for number in range(part.least, most + 1):
-            found += [_chosen(shape, part, length, set(chosen)) for chosen in combinations(range(length), number)]
+            found += [_chosen(shape, part, length, set(chosen)) for chosen in combinations(range(part.start, length), number)]
         if len(found) > MAX_ARRAYS:
             raise Inexact(f"`contains` has more than {MAX_ARRAYS} cases")
     return found
@@ -156,6 +178,6 @@ def _chosen(shape: Arrays, part: Contained, length: int, chosen: set[int]) -> Ar
     def item(index: int) -> Expression:
         if index in chosen:
             return every(shape.item(index), part.item)
-        return shape.item(index) if part.most is None else every(shape.item(index), negated(part.item))
+        return shape.item(index) if part.most is None or index < part.start else every(shape.item(index), negated(part.item))
 
     return replace(shape, prefix=tuple(item(index) for index in range(length)), rest=NOTHING, least=length, most=length)

@@ -50,6 +50,7 @@ CASES: list[tuple[Any, list[Any], list[Any]]] = [
         [[1, "a"], [0, "a", 1, 2]],
         [[1], ["a", "b"], []],
     ),
+    ({"type": "object", "properties": {"a": {"enum": []}, "b": {"type": "null"}}}, [{}, {"b": None}], [{"a": 1}, {"a": None}]),
     ({"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}, [[], ["b", "a"]], [["a", "a"], ["c"]]),
     ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, [[], ["b", "a"]], [["a", "a"], ["a", "b", "a"]]),
     ({"type": "object", "minProperties": 3}, [{"a": 1, "b": 1, "c": 1}, dict.fromkeys("abcd")], [{}, {"a": 1, "b": 1}]),

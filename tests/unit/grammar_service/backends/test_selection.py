@@ -21,9 +21,9 @@ REFUSALS: list[tuple[Any, str, str]] = [
         "/allOf",
         "the common multiple is not a number",
     ),
-    ({**ARRAY, "contains": {"const": 1}}, "/contains", "`contains` is enforced only in arrays of at most 8 items"),
-    ({**ARRAY, "contains": {"const": 1}, "maxItems": 8, "minContains": 3}, "/contains", "`contains` has more than 64 cases"),
-    ({**ARRAY, "maxItems": 8, "allOf": [{"contains": {"const": n}} for n in range(8)]}, "/allOf", "`contains` has more than 1500 cases"),
+    ({**ARRAY, "allOf": [{"contains": {"const": n}} for n in range(8)]}, "/allOf", "`contains` takes more than 600 steps"),
+    ({**ARRAY, "contains": {"const": 1}, "maxContains": 300, "minContains": 300}, "/contains", "`contains` takes more than 600 steps"),
+    ({**ARRAY, "contains": {"const": 1}, "uniqueItems": True}, "/contains", "`contains` beside `uniqueItems` is not enforced"),
     (
         {**ARRAY, "prefixItems": [{"enum": [*range(16)]}] * 6 + [{"enum": [0, 1]}] * 2, "minItems": 8, "items": False, "uniqueItems": True},
         "/uniqueItems",
@@ -34,7 +34,6 @@ REFUSALS: list[tuple[Any, str, str]] = [
         "/minProperties",
         "more than 40 choices of names",
     ),
-    ({**ARRAY, "contains": {"const": 1}, "unevaluatedItems": False}, "/contains", "which items `contains` has evaluated is not known"),
     (
         {**ARRAY, "uniqueItems": True, "items": {"type": "string", "maxLength": 3}},
         "/uniqueItems",
@@ -46,9 +45,6 @@ REFUSALS: list[tuple[Any, str, str]] = [
         "`uniqueItems` of items that hold themselves",
     ),
     ({**ARRAY, "not": {"uniqueItems": True}}, "/not", "arrays with equal items"),
-    ({**ARRAY, "not": {"items": {"const": 1}}}, "/not", "`contains` is enforced only in arrays of at most 8 items"),
-    ({**ARRAY, "not": {"prefixItems": [{}], "items": {"const": 1}}}, "/not", "arrays in which some item is of some kind"),
-    ({"not": {"$ref": "#/$defs/tree"}, "$defs": {"tree": TREE}}, "/not", "`contains` is enforced only in arrays of at most 8 items"),
     (
         {"allOf": [{**ARRAY, "prefixItems": [{"type": "null"}] * 65}] * 2, "uniqueItems": True},
         "/uniqueItems",

@@ -68,18 +68,19 @@ def test_the_complement_of_a_complement_is_the_set(shape: Arrays, values: list[J
     assert [value for value in values if any(is_in(value, part) for part in again) != is_in(value, shape)] == []
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [
-        Arrays(unique=True),
-        Arrays(contained=(Contained(NUMBER, 2, None),)),
-        Arrays(contained=(Contained(NUMBER, 1, 3),)),
-        Arrays((NUMBER,), rest=TEXT),
-    ],
-)
-def test_what_cannot_be_counted_is_not_described(shape: Arrays) -> None:
+def test_arrays_with_equal_items_are_not_described() -> None:
     with pytest.raises(Inexact, match="cannot be described"):
-        shape.complement()
+        Arrays(unique=True).complement()
+
+
+def test_what_is_counted_is_described() -> None:
+    one, few = Contained(NUMBER, 1, None, 1), Contained(NUMBER, 2, 3)
+    assert Arrays((NUMBER,), rest=TEXT).complement()[-1] == Arrays(contained=(Contained(negated(TEXT), 1, None, 1),))
+    assert Arrays(contained=(one,)).complement() == [Arrays((ANYTHING,), rest=negated(NUMBER))]
+    assert Arrays(contained=(few,)).complement() == [
+        Arrays(contained=(Contained(NUMBER, 0, 1),)),
+        Arrays(contained=(Contained(NUMBER, 4, None),)),
+    ]
 
 
 def test_an_impossible_item_bounds_the_length() -> None:
