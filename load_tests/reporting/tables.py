@@ -33,14 +33,24 @@ class Figure:
 
 
 HEADLINE = (
-    Figure("jump_forward", "character, 1 request, latency, stock / ours", "character sheet as JSON, 1 request: latency, stock vLLM / ours"),
     Figure(
-        "jump_forward",
-        "character, 32 requests, throughput, ours / stock",
-        "character sheet, 32 requests: requests per second, ours / stock",
+        "front_door",
+        "character, 32 streaming clients: requests a second, ours / stock",
+        "character sheet as JSON, 32 clients: requests per second, ours / stock vLLM",
     ),
-    Figure("jump_forward", "extraction, 1 request, latency, stock / ours", "short fields from a text, 1 request: latency, stock / ours"),
-    Figure("nothing_forced", "nothing forced, 32 requests, throughput", "a grammar that forces nothing: requests per second, ours / stock"),
+    Figure(
+        "front_door", "character, 1 client: median latency, ours / stock", "character sheet, 1 client: median latency, ours / stock vLLM"
+    ),
+    Figure(
+        "front_door",
+        "extraction, 32 streaming clients: requests a second, ours / stock",
+        "short fields from a text, 32 clients: requests per second, ours / stock vLLM",
+    ),
+    Figure(
+        "front_door",
+        "none, 32 streaming clients: requests a second, ours / stock",
+        "no constraint at all, 32 clients: requests per second, ours / stock vLLM",
+    ),
     Figure("conformance", "invalid instances accepted", "JSON Schema test suite: invalid instances accepted"),
     Figure("grammar", "cold first mask on llguidance, p50", "a grammar nobody has asked for: median time to its first mask"),
     Figure("abuse", "p99 time to first token, attacked / alone", "p99 time to first token beside an attacker / alone"),
