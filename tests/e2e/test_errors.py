@@ -32,7 +32,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
         {"structured_outputs": {"json": {"properties": {"a": {"$ref": "https://example.com/x"}}}}},
         "structured_outputs.json#/properties/a/$ref",
     ),
-    ({"structured_outputs": {"json": {"type": "array", "contains": {"type": "null"}}}}, "structured_outputs.json#/contains"),
+    (
+        {"structured_outputs": {"json": {"type": "array", "contains": {"type": "null"}, "uniqueItems": True}}},
+        "structured_outputs.json#/contains",
+    ),
     ({"structured_outputs": {"json": nested(100)}}, "structured_outputs.json"),
     ({"structured_outputs": {"choice": []}}, "structured_outputs.choice"),
     ({"structured_outputs": {"regex": "foo**("}}, "structured_outputs.regex"),

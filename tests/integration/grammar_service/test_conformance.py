@@ -30,7 +30,7 @@ FILES: dict[str, list[dict[str, Any]]] = {
     "properties": [
         group({"properties": {"a": {"type": "integer"}, "b": {}}}, ({"a": 1, "b": 2}, True), ({"b": 2, "a": 1}, True), ({"a": "x"}, False))
     ],
-    "contains": [group({"contains": {"const": 1}}, ([1], True), ([2], False), ("a", True))],
+    "contains": [group({"contains": {"const": 1}, "uniqueItems": True}, ([1], True), ([2], False), ("a", True))],
     "format": [group({"format": "date"}, ("2024-02-29", True), ("tomorrow", True), (3, True))],
     "maxLength": [group({"maxLength": 1}, ("é", True), ("ab", False))],
     "multipleOf": [group({"multipleOf": 1.5}, (4.5, True), (-4.5, True), (1, False))],
