@@ -13,8 +13,8 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from grammar_service.guards.forms import ENOUGH, FREE, Form, Layout, Slot, times
-from grammar_service.guards.name_tokens import NameTokens
 from grammar_service.guards.names import Names
+from grammar_service.guards.tokens.name_tokens import NameTokens
 
 _START = ()
 """The state before an item."""

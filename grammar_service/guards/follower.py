@@ -23,12 +23,12 @@ from grammar_service.guards.bodies import (
     site_in,
     with_comma,
 )
-from grammar_service.guards.escapes import read
 from grammar_service.guards.forms import FREE, Form
 from grammar_service.guards.item_set import ItemSet, Numbers
-from grammar_service.guards.name_tokens import NameTokens
 from grammar_service.guards.names import Names
 from grammar_service.guards.places import Place
+from grammar_service.guards.tokens.escapes import read
+from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.guards.ways import has_way
 
 _STRUCTURE = re.compile(rb'["{}\[\],]')

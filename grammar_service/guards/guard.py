@@ -9,12 +9,12 @@ from grammar_service.guards.follower import Cursor, Follower, Open, Where
 from grammar_service.guards.forms import Form
 from grammar_service.guards.item_guard import ItemGuard
 from grammar_service.guards.item_set import ItemSet
-from grammar_service.guards.name_tokens import NameTokens
 from grammar_service.guards.names import Names
 from grammar_service.guards.places import Place
-from grammar_service.guards.removal import Removal
 from grammar_service.guards.set_guard import SetGuard
-from grammar_service.guards.token_set import Row
+from grammar_service.guards.tokens.name_tokens import NameTokens
+from grammar_service.guards.tokens.removal import Removal
+from grammar_service.guards.tokens.token_set import Row
 
 
 class Guard:

@@ -9,10 +9,10 @@ from decimal import Decimal
 from grammar_service.guards.bodies import Values, endless_forms, is_free
 from grammar_service.guards.follower import Cursor, Open, Where
 from grammar_service.guards.forms import Form
-from grammar_service.guards.item_tokens import Closing
-from grammar_service.guards.name_tokens import NameTokens
-from grammar_service.guards.removal import Removal, allowed
-from grammar_service.guards.token_set import Row
+from grammar_service.guards.tokens.item_tokens import Closing
+from grammar_service.guards.tokens.name_tokens import NameTokens
+from grammar_service.guards.tokens.removal import Removal, allowed
+from grammar_service.guards.tokens.token_set import Row
 
 _NOTHING: tuple[Hashable, ...] = (frozenset(), ())
 _LOOKED_AT = 8

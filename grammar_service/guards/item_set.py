@@ -8,9 +8,9 @@ from decimal import Decimal
 from functools import lru_cache
 
 from grammar_service.guards.distinct_items import Items
-from grammar_service.guards.name_tokens import NameTokens
 from grammar_service.guards.names import Names
-from grammar_service.guards.token_set import GrowingSet
+from grammar_service.guards.tokens.name_tokens import NameTokens
+from grammar_service.guards.tokens.token_set import GrowingSet
 
 _NO_TOKENS = GrowingSet()
 REMEMBERED = 16

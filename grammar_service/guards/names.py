@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from grammar_service.guards.name_tokens import NameTokens
-from grammar_service.guards.token_set import TokenSet
+from grammar_service.guards.tokens.name_tokens import NameTokens
+from grammar_service.guards.tokens.token_set import TokenSet
 
 
 class Names:

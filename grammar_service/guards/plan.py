@@ -9,9 +9,9 @@ import msgspec
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.guards.forms import Form
 from grammar_service.guards.guard import Guard
-from grammar_service.guards.name_tokens import NameTokens
 from grammar_service.guards.open_objects import has_open_objects
 from grammar_service.guards.places import Place, places_of
+from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.schema.fault import Fault
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import mapped, walk

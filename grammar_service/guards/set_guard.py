@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from grammar_service.guards.follower import Cursor, Where
 from grammar_service.guards.item_set import ItemSet, Listed
-from grammar_service.guards.name_tokens import NameTokens
-from grammar_service.guards.removal import Removal, allowed
-from grammar_service.guards.token_set import Row
+from grammar_service.guards.tokens.name_tokens import NameTokens
+from grammar_service.guards.tokens.removal import Removal, allowed
+from grammar_service.guards.tokens.token_set import Row
 
 _SIGNS = (b"", b"-")
 

@@ -16,7 +16,7 @@ import zstandard
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from grammar_service.errors import ArtifactError
-from grammar_service.guards.name_tokens import NameTokens
+from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.vocabulary.hidden_specials import hide_specials
 from grammar_service.vocabulary.inner_encoder import InnerEncoder
 from grammar_service.vocabulary.token_spaces import TokenSpaces

@@ -49,7 +49,7 @@ def measured(plan: Plan, client: ClientProcess, said: Callable[[str], None]) -> 
 
 def _warm_up(plan: Plan, side: str, server: Server, client: ClientProcess) -> None:
     """Every question twice, so that every grammar is compiled and every kernel has run: the first answers may come by a stopgap."""
-    for workload in plan.workloads * 2:
+    for workload in [*plan.workloads, *plan.workloads]:
         course = Course(HOST, server.port, workload.encoded(side, stream=True), WARMING, stream=True, seconds=None)
         client.answers(course, lambda: None, lambda _: None)
 

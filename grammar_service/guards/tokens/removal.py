@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from grammar_service.guards.follower import Cursor, Follower, Where
-from grammar_service.guards.name_tokens import NameTokens
 from grammar_service.guards.names import Names
-from grammar_service.guards.token_set import Row, TokenSet, forbid
+from grammar_service.guards.tokens.name_tokens import NameTokens
+from grammar_service.guards.tokens.token_set import Row, TokenSet, forbid
 
 _IN_STRINGS = (Where.STRING, Where.NAME, Where.ITEM)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from grammar_service.guards.token_set import TokenSet, token_set
+from grammar_service.guards.tokens.token_set import TokenSet, token_set
 
 _BLANKS = rb"[ \t\n\r]*"
 _STRING = rb'"(?:[^"\\]|\\.)*"'

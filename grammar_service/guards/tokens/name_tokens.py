@@ -6,9 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from grammar_service.guards.escapes import read
-from grammar_service.guards.item_tokens import ItemTokens, string_end, without_space
-from grammar_service.guards.token_set import TokenSet, token_set
+from grammar_service.guards.tokens.escapes import read
+from grammar_service.guards.tokens.item_tokens import ItemTokens, string_end, without_space
+from grammar_service.guards.tokens.token_set import TokenSet, token_set
 
 _SPACES = b" \t\n\r"
 _AFTER_NUMBERS = b" \t\n\r,]"

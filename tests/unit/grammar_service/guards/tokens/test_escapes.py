@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grammar_service.guards.escapes import read
+from grammar_service.guards.tokens.escapes import read
 
 _SPELLINGS = st.lists(
     st.one_of(
