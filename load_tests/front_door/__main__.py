@@ -55,10 +55,7 @@ def main(
     command = f"python -m load_tests.front_door --clients {clients} --turns {turns} --seconds {seconds:g}{chosen}"
     rows = _rows(plan)
     report = BenchReport.here(command, PACKAGES, targets(rows), rows)
-    Console().print(report.table())
-    if json_out:
-        report.write(json_out)
-    raise typer.Exit(0 if all(target.holds for target in report.targets) else 1)
+    raise typer.Exit(report.publish(Console(), json_out))
 
 
 def _rows(plan: Plan) -> list[Row]:

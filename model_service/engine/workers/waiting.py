@@ -1,7 +1,8 @@
 """How an engine core and its workers wait for each other on CPUs (vLLM 0.32: `distributed/device_communicators/shm_broadcast.py`).
 
 They take turns, and vLLM lets whoever waits look again without a pause: that saves microseconds where the other is a GPU. Where it is a
-CPU, whoever waits takes it from whoever is waited for, and from the door.
+CPU, whoever waits takes it from whoever is waited for, and from the door. Nor can they wait for vLLM's notifications alone: its sockets
+keep one, and drop the next while that is on its way.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import time
 from vllm.distributed.device_communicators import shm_broadcast
 
 LOOK_S = 5e-5
-"""A fortieth of the shortest step that was seen on a CPU."""
+"""Seconds: a fortieth of the shortest step that was seen on a CPU, 2 ms."""
 PR_SET_TIMERSLACK = 29
 SLACK_NS = 1000
-"""Linux lets threads sleep 50 microseconds longer than they ask for."""
+"""Nanoseconds: Linux else lets threads sleep 50 microseconds longer than they ask for."""
 
 
 class _Asleep(shm_broadcast.SpinCondition):
