@@ -42,6 +42,7 @@ def engine_settings(settings: Settings, mask_socket: str | None = None) -> Engin
         count_mask_rows=model.count_mask_rows,
         mask_socket=mask_socket,
         mask_deadline_ms=model.mask_deadline_ms,
+        restart_wait_s=model.restart_wait_s,
         is_alone=model.num_replicas == 1,
         engine_args=model.engine_args,
     )

@@ -44,6 +44,9 @@ class ModelSettings(_Section):
         "in_process", description="who fills masks: each engine its own, beside its scheduling; or a process for all engines of a node"
     )
     mask_deadline_ms: float = Field(20.0, gt=0, description="a step waits so long for the broadcaster's masks; then the engine fills them")
+    restart_wait_s: float = Field(
+        30.0, ge=0, description="requests whose engine has ended, and that no other replica takes, wait so long for the next one; then: 503"
+    )
     cpus_per_worker: float = Field(0.5, ge=0, description="CPUs that Ray reserves for one worker")
     gpus_per_worker: float = Field(0, ge=0, description="GPUs that Ray reserves for one worker; 0 on a CPU")
     max_ongoing_requests: int = Field(256, ge=1, description="requests that one replica works on at a time")

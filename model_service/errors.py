@@ -23,7 +23,7 @@ class EngineSettingsError(MaskcastError):
 
 
 class EngineDead(MaskcastError):
-    """The engine process is gone; the replica is about to be replaced."""
+    """The engine process is gone; another one is about to take its place."""
 
 
 class ChannelError(MaskcastError):

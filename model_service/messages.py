@@ -68,7 +68,8 @@ ENGINE_DEAD = "engine_dead"
 class ReplicaStatus:
     """`grammar` holds the replica's grammar counters (memory_hits, redis_hits, pool_calls, corrupt); `jumps` those of its engine
     (forced_tokens, forced_segments, steps_saved); `outstanding_prefill_tokens` what it has accepted and not yet prefilled;
-    `step_tokens` is the most that a step of it computes; `core` what its engine core has counted."""
+    `step_tokens` is the most that a step of it computes; `core` what its engine core has counted; `restarts` how many engines have ended
+    in this replica. All but `grammar` and `restarts` begin anew with each engine."""
 
     replica: str
     running: int
@@ -77,3 +78,4 @@ class ReplicaStatus:
     outstanding_prefill_tokens: int = 0
     step_tokens: int = 0
     core: CoreFigures = field(default_factory=CoreFigures)
+    restarts: int = 0

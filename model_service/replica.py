@@ -17,6 +17,7 @@ from grammar_service.errors import GrammarError, MaskcastError, PoolBusy, PoolUn
 from grammar_service.messages import ReadyGrammar, Refusal
 from model_service.artifact_channel import ArtifactServer, PayloadView
 from model_service.engine.environment import prepare_environment
+from model_service.engine_keeper import EngineKeeper
 from model_service.errors import EngineDead
 from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head, ReplicaStatus
 from model_service.settings import EngineSettings
@@ -37,23 +38,16 @@ class ModelReplica:
         self._opened: GrammarSource | None = None
         self._name = name
         self._artifacts = ArtifactServer(f"maskcast-{os.getpid()}-{name}")
-        self._engine: Engine | None = None
+        self._keeper: EngineKeeper[Engine] = EngineKeeper(self._make_engine)
 
     async def start(self) -> None:
         """Load the engine and warm it up; takes from half a minute to minutes."""
         prepare_environment(self._settings)
-        from model_service.engine.engine import Engine  # vLLM reads the environment when it is imported
-
         await self._artifacts.start()
-        self._engine = Engine(self._settings, self._artifacts.name)
-        await self._engine.start()
-        # Only now, so that the engine and the pool start side by side.
-        self._opened = await self._open_source()
-        await self._warm_up()
+        await self._keeper.start()
 
     async def close(self) -> None:
-        if self._engine is not None:
-            self._engine.close()
+        await self._keeper.close()
         await self._artifacts.close()
         if self._opened is not None:
             await self._opened.close()
@@ -65,24 +59,36 @@ class ModelReplica:
 
     async def check_health(self) -> None:
         """Raises EngineDead, on which the replica is to be replaced."""
-        if self._engine is not None:
-            await self._engine.check_health()
+        await self._keeper.check_health()
 
     async def status(self) -> ReplicaStatus:
-        assert self._engine is not None, "start() comes first"
-        forced = self._engine.forced
+        """Of the engine that runs now; where none does, none of its figures."""
+        grammar, restarts = self._source.counters(), self._keeper.restarts
+        if (engine := self._keeper.current) is None:
+            return ReplicaStatus(self._name, 0, grammar, restarts=restarts)
+        forced = engine.forced
         jumps = {"forced_tokens": forced.tokens, "forced_segments": forced.segments, "steps_saved": forced.steps_saved}
-        load, step = self._engine.outstanding_prefill_tokens, self._engine.step_tokens
-        return ReplicaStatus(self._name, self._engine.running, self._source.counters(), jumps, load, step, self._engine.core)
+        load, step = engine.outstanding_prefill_tokens, engine.step_tokens
+        return ReplicaStatus(self._name, engine.running, grammar, jumps, load, step, engine.core, restarts)
 
     async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
-        """A head and the body, or a failure in place of the head. Every call is answered."""
-        assert self._engine is not None, "start() comes first"
+        """A head and the body, or a failure in place of the head. Every call is answered; one that an engine has failed to answer before
+        waits for this one, should that be on its way."""
+        try:
+            engine = await self._keeper.engine(self._settings.restart_wait_s if call.avoid else 0)
+        except EngineDead as error:
+            yield Failure(ENGINE_DEAD, str(error), replica=self._name)
+            return
+        async with aclosing(self._answer(engine, call)) as items:
+            async for item in items:
+                yield item
+
+    async def _answer(self, engine: Engine, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
         try:
             with ExitStack() as held:
                 if call.constraint is not None:
                     held.enter_context(self._artifacts.offered(call.constraint.key, await self._payload(call.constraint)))
-                head, pieces = await self._engine.respond(call)
+                head, pieces = await engine.respond(call)
                 yield head
                 async with aclosing(pieces):
                     async for piece in pieces:
@@ -91,17 +97,33 @@ class ModelReplica:
             refusal = Refusal.of(error)
             yield Failure(refusal.code, refusal.message, refusal.pointer)
         except EngineDead as error:
+            self._keeper.ended(engine)
             yield Failure(ENGINE_DEAD, str(error), replica=self._name)
+
+    async def _make_engine(self) -> Engine:
+        from model_service.engine.engine import Engine  # vLLM reads the environment when it is imported
+
+        engine = Engine(self._settings, self._artifacts.name)
+        try:
+            await engine.start()
+            if self._opened is None:
+                # Only now, so that the engine and the pool start side by side.
+                self._opened = await self._open_source()
+            await self._warm_up(engine)
+        except BaseException:
+            engine.close()
+            raise
+        return engine
 
     async def _payload(self, grammar: ReadyGrammar) -> Callable[[], PayloadView]:
         artifact = await self._source.get(grammar)
         # The engine core mostly has the grammar already: only a fetch pays for expanding the payload.
         return lambda: PayloadView(artifact.header.backend, artifact.payload())
 
-    async def _warm_up(self) -> None:
+    async def _warm_up(self, engine: Engine) -> None:
         constraint = self._source.resolve(SPEC)
         for number, (body, constrained) in zip(count(), bodies(self._settings.served_name), strict=False):
             call = Call(Endpoint.CHAT, f"warm-up-{number}", body, constraint if constrained else None)
-            async for item in self.respond(call):
+            async for item in self._answer(engine, call):
                 if isinstance(item, Failure) or (isinstance(item, Head) and item.status != 200):
                     raise MaskcastError(f"the engine failed its warm-up: {item}")

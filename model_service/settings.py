@@ -10,6 +10,7 @@ from typing import Any
 class EngineSettings:
     """`engine_args` are further vLLM arguments, by vLLM's names; they win over the named ones. `mask_socket`: the abstract name that the
     node's mask broadcaster listens at; None: masks are filled in the engine core. `mask_deadline_ms`: how long a step waits for them.
+    `restart_wait_s`: how long a call that an engine has failed waits for the next one.
     `is_alone`: no other engine computes on this machine's CPUs."""
 
     model: str
@@ -27,6 +28,7 @@ class EngineSettings:
     count_mask_rows: bool = False
     mask_socket: str | None = None
     mask_deadline_ms: float = 20.0
+    restart_wait_s: float = 30.0
     is_alone: bool = True
     engine_args: dict[str, Any] = field(default_factory=dict)
 

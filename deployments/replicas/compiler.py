@@ -46,7 +46,7 @@ class CompilerDeployment:
 
     async def compile(self, request: CompileRequest) -> Compiled | Refusal:
         answer = await self._compiler.compile(request)
-        self._metrics.update(await self._compiler.counters())
+        await self._count()
         return answer
 
     async def unpin(self, key: str) -> None:
@@ -54,6 +54,11 @@ class CompilerDeployment:
 
     async def check_health(self) -> None:
         await self._compiler.check_health()
+        # What was compiled behind an answer is counted though no other request follows.
+        await self._count()
+
+    async def _count(self) -> None:
+        self._metrics.update(await self._compiler.counters())
 
     async def __del__(self) -> None:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.

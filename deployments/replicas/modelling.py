@@ -14,6 +14,7 @@ from deployments.builders import engine_settings, limits, open_cache, secret
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
 from deployments.replicas.broadcasting import NodeMasks
+from deployments.telemetry.handed_on import VLLM, HandedOn
 from deployments.telemetry.metrics import EngineMetrics, GrammarMetrics, JumpMetrics
 from grammar_service.compiler.source import GrammarSource
 from model_service.core_figures import CoreFigures
@@ -48,6 +49,7 @@ class ModelDeployment:
         self._metrics = GrammarMetrics("model")
         self._jumps = JumpMetrics(context.deployment)
         self._engine = EngineMetrics(context.deployment, name)
+        self._vllm = HandedOn(VLLM, {"ReplicaId": name})
         self._told = CoreFigures()
         await self._replica.start()
 
@@ -74,6 +76,7 @@ class ModelDeployment:
         self._metrics.update(status.grammar)
         self._jumps.update(status.jumps)
         self._engine.update(status)
+        self._vllm.publish()
 
     async def check_health(self) -> None:
         if self._masks is not None:

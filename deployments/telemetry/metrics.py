@@ -91,17 +91,20 @@ class EngineMetrics:
         "distinct_mask_rows": "Different mask rows of each of these steps, added up; 0 unless model.count_mask_rows is set.",
         "grammars_loaded": "Grammars that the engine had to load, from their tables or by compiling their recipe.",
     }
+    _RESTARTS = "Engines that ended, and another one took their place."
 
     def __init__(self, deployment: str, replica: str) -> None:
         self._labels = {"deployment": deployment, "replica": replica}
         names = tuple(self._labels)
-        self._counters = {name: Counter(f"maskcast_engine_{name}", told, names) for name, told in self._COUNTED.items()}
+        told = {**self._COUNTED, "restarts": self._RESTARTS}
+        self._counters = {name: Counter(f"maskcast_engine_{name}", text, names) for name, text in told.items()}
         self._resident = Gauge("maskcast_engine_grammars_resident", "Grammars that the engine holds.", names)
         self._running = Gauge("maskcast_engine_running", "Requests that the engine has accepted and not yet finished.", names)
         self._growth = _Growth()
 
     def update(self, status: ReplicaStatus) -> None:
-        for name, more in self._growth.of({name: getattr(status.core, name) for name in self._COUNTED}).items():
+        counted = {name: getattr(status.core, name) for name in self._COUNTED}
+        for name, more in self._growth.of({**counted, "restarts": status.restarts}).items():
             self._counters[name].inc(more, self._labels)
         self._resident.set(status.core.grammars_resident, self._labels)
         self._running.set(status.running, self._labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from http import HTTPStatus
@@ -9,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 from starlette.datastructures import State
+from vllm.config import VllmConfig
 from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.entrypoints.launchers.api_server.app_state import init_app_state
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
@@ -16,7 +18,6 @@ from vllm.entrypoints.openai.completion.protocol import CompletionRequest
 from vllm.entrypoints.serve.engine.protocol import ErrorResponse
 from vllm.entrypoints.serve.exception_handling.error_response import create_error_response
 from vllm.v1.engine.exceptions import EngineDeadError
-from vllm.v1.metrics.ray_wrappers import RayPrometheusStatLogger
 
 from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import parse_arguments
@@ -31,7 +32,7 @@ from model_service.settings import EngineSettings
 
 
 class Engine:
-    """One vLLM engine. `start` blocks the event loop while the engine loads; nothing is served before that anyway."""
+    """One vLLM engine."""
 
     def __init__(self, settings: EngineSettings, channel: str) -> None:
         self._settings = settings
@@ -41,15 +42,14 @@ class Engine:
         self._engine: KeyedEngine | None = None
 
     async def start(self) -> None:
-        """Raises EngineSettingsError when vLLM refuses the arguments."""
+        """Load the model; takes from ten seconds to minutes. Raises EngineSettingsError when vLLM refuses the arguments."""
         arguments = parse_arguments(self._settings, self._channel, self._page.address)
         try:
-            config = AsyncEngineArgs.from_cli_args(arguments).create_engine_config()
+            config = await asyncio.to_thread(AsyncEngineArgs.from_cli_args(arguments).create_engine_config)
         except (ValueError, ValidationError) as error:
             raise EngineSettingsError(f"engine arguments: {error}") from error
-        executor = executor_class(config)
-        engine = KeyedEngine(config, executor, log_stats=True, stat_loggers=[RayPrometheusStatLogger], log_requests=False)
-        self._engine = engine
+        # In a thread: it waits for its processes, and this one has others to answer.
+        engine = self._engine = await asyncio.to_thread(self._load, config)
         await init_app_state(engine, self._state, arguments, await engine.get_supported_tasks())
 
     @property
@@ -116,6 +116,9 @@ class Engine:
         if isinstance(answer, AsyncGenerator):
             return Head(HTTPStatus.OK, stream=True), _events(answer, usage)
         return Head(HTTPStatus.OK, stream=False), _whole(usage.whole(answer.model_dump_json()))
+
+    def _load(self, config: VllmConfig) -> KeyedEngine:
+        return KeyedEngine(config, executor_class(config), log_stats=True, log_requests=False)
 
     async def _serve(self, call: Call) -> Any:
         body = dict(call.body)

@@ -16,6 +16,10 @@ from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 
 from deployments.local.local import LocalCluster
+from grammar_service.limits import Limits
+from grammar_service.messages import Compiled
+from grammar_service.resolve import resolve
+from grammar_service.spec import GrammarSpec
 from model_service.messages import ReplicaStatus
 
 MODEL = "maskcast-embedded"
@@ -62,6 +66,14 @@ class Service:
         """Of the one model replica, asked by handle."""
         status: ReplicaStatus = serve.get_deployment_handle("ModelReplica", "maskcast").status.remote().result(timeout_s=60)
         return status
+
+    def artifact(self, spec: GrammarSpec) -> bytes:
+        """What the compile pool holds or makes for it; the bytes hold the time of their making."""
+        pool = serve.get_deployment_handle("GrammarCompiler", "maskcast")
+        request = resolve(spec, Limits(), pool.fingerprint.remote().result(timeout_s=60)).request()
+        answer = pool.options(session_id=request.key, method_name="compile").remote(request).result(timeout_s=60)
+        assert isinstance(answer, Compiled), answer
+        return answer.blob
 
     def routing_stats(self) -> dict[str, Any]:
         """What the one model replica tells routers."""

@@ -31,3 +31,12 @@ def test_metrics_tell_of_requests_grammars_and_the_engine(service: Service) -> N
     wait_for(lambda: all(name in page() for name in wanted), 60, "the metrics")
     assert not [label for label in ("NodeAddress", "WorkerId", "vllm", "127.0.0.1") if label in page()]
     wait_for(lambda: service.events("compiler").get("compiled", 0) >= 1, 60, "the compile to be counted")
+
+
+def test_what_is_compiled_behind_an_answer_is_counted_without_another_request(service: Service) -> None:
+    def made() -> float:
+        return service.events("compiler").get("compiled", 0)
+
+    before = made()
+    assert service.text("Say.", structured_outputs={"regex": "(behind|after)-[0-9]{2}"})
+    wait_for(lambda: made() >= before + 2, 60, "the stopgap and the grammar's own artifact to be counted")
