@@ -112,7 +112,7 @@ class HttpSettings(_Section):
     api_keys: tuple[SecretStr, ...] = Field((), description="accepted bearer tokens; empty: no authentication")
     max_body_mib: float = Field(4.0, gt=0)
     max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time; beyond it: 503")
-    num_replicas: int = Field(1, ge=1)
+    num_replicas: int = Field(1, ge=1, description="ingresses; one alone is in the model replica, where there is one of that as well")
     metrics: Literal["own", "all"] = Field(
         "own", description="what /metrics shows: what the service counts; or vLLM's and Ray Serve's too, with addresses and process ids"
     )
@@ -130,6 +130,11 @@ class Settings(_Section):
         default_factory=dict, description="named grammars: each has the fields of `structured_outputs`; clients send its name as grammar_id"
     )
     artifact_secret: SecretStr = Field(SecretStr(""), description="key that authenticates cached artifacts (HMAC)")
+
+    @property
+    def is_single(self) -> bool:
+        """Whether nothing is to be chosen between the door and the engine."""
+        return self.model.num_replicas == self.http.num_replicas == 1
 
     @model_validator(mode="after")
     def _shared_cache_needs_a_secret(self) -> Self:

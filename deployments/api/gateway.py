@@ -14,7 +14,7 @@ from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
-from deployments.api.engine_calls import EngineCalls
+from deployments.api.engine_calls import Engines
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
 from deployments.constraints.forms import NamedGrammar, Requested
@@ -36,7 +36,7 @@ class Gateway:
         reader: RequestReader,
         grammars: PreparedGrammars,
         registry: GrammarRegistry,
-        engines: EngineCalls,
+        engines: Engines,
         facts: CallFacts,
         checker: AnswerChecker,
     ) -> None:

@@ -140,14 +140,6 @@ async def test_a_killed_model_worker_is_replaced_in_its_replica_and_no_request_f
     assert service.text("Say.", structured_outputs={"regex": "back[x-z]"})
 
 
-def test_a_killed_ingress_is_replaced_and_a_client_that_tries_again_is_answered(service: Service) -> None:
-    for process in service.processes("ServeReplica:maskcast:Ingress"):
-        process.kill()
-    again = service.client().with_options(max_retries=10)
-    answer = again.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "Say."}], max_tokens=8)
-    assert answer.choices[0].message.content
-
-
 def test_a_restarted_replica_gets_its_grammars_without_a_compile(service: Service) -> None:
     spec = GrammarSpec(GrammarKind.EBNF, 'root ::= "kept-" [0-4]{3}')
     grammar = {"structured_outputs": {"grammar": spec.text}}

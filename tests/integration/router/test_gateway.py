@@ -18,7 +18,7 @@ from ray.serve.handle import DeploymentHandle
 from deployments.answers.receiver import AnswerReceiver
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
-from deployments.api.deployment import open_grammar_registry, request_reader
+from deployments.api.door import open_grammar_registry, request_reader
 from deployments.api.engine_calls import EngineCalls
 from deployments.api.gateway import Gateway
 from deployments.app import SCHEMA, compile_pool

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from deployments.api.api_keys import ApiKeys
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
-from deployments.api.leaving import ClientLeft, while_connected
+from deployments.api.http.leaving import ClientLeft, while_connected
 from deployments.api.protocol import parse_body
 from deployments.errors import ApiError, translated, unavailable
 from deployments.grammars.registry import GrammarRegistry
