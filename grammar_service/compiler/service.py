@@ -16,6 +16,7 @@ from grammar_service.compiler.background import Resting
 from grammar_service.compiler.counters import CompilerCounters
 from grammar_service.compiler.lookup import HEAD_START_S, Lookup
 from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, MaskcastError
+from grammar_service.mac import Secret
 from grammar_service.messages import SMALL_BYTES, AnswerCheck, Compiled, CompileRequest, Refusal, Verdicts
 from grammar_service.resolve import Resolution
 from grammar_service.sandbox import QUICK, Sandbox, SandboxSettings
@@ -35,7 +36,7 @@ class GrammarCompiler:
         deadline_s: float,
         sandbox: SandboxSettings,
         cache: TieredCache,
-        secret: bytes,
+        secret: Secret,
         head_start_s: float = HEAD_START_S,
     ) -> None:
         self._deadline_s = deadline_s

@@ -99,7 +99,7 @@ async def test_another_replica_finds_it_in_redis(compiler: GrammarCompiler, serv
 async def test_a_tampered_value_in_redis_is_compiled_again(compiler: GrammarCompiler, server: RedisProcess) -> None:
     spec = GrammarSpec(GrammarKind.REGEX, "tampered")
     request = request_of(compiler, spec)
-    server.client.set(f"test:artifact:1:{request.key}", b"MKA\x01" + bytes(500))
+    server.client.set(f"test:artifact:2:{request.key}", b"MKA\x02" + bytes(500))
     assert (await compiled(compiler, spec)).source == "compiled"
     assert (await compiler.counters())["corrupt"] >= 1
 
@@ -211,14 +211,14 @@ async def test_a_fault_that_lasts_is_remembered_in_redis_and_a_timeout_is_not(
         assert (await other.counters())["refused"] == 1
     finally:
         await other.close()
-    assert not server.client.exists(f"test:artifact:1:{request_of(compiler, slow).key}")
+    assert not server.client.exists(f"test:artifact:2:{request_of(compiler, slow).key}")
 
 
 async def test_a_refusal_in_redis_that_nobody_here_has_written_is_not_believed(compiler: GrammarCompiler, server: RedisProcess) -> None:
     request = request_of(compiler, GrammarSpec(GrammarKind.REGEX, "slandered"))
     forger = Seal(b"another secret")
     forger.fingerprint = compiler.fingerprint
-    server.client.set(f"test:artifact:1:{request.key}", forger.refusal(request, InvalidGrammar("never")).blob)
+    server.client.set(f"test:artifact:2:{request.key}", forger.refusal(request, InvalidGrammar("never")).blob)
     assert (await compiled(compiler, request.spec)).source == "compiled"
 
 
@@ -306,7 +306,7 @@ async def test_a_model_replica_reads_what_the_pool_wrote(compiler: GrammarCompil
 async def test_many_requests_at_once_ask_redis_once(compiler: GrammarCompiler, server: RedisProcess) -> None:
     spec = GrammarSpec(GrammarKind.REGEX, "asked|once")
     answer = await compiled(compiler, spec)
-    server.client.set(f"test:artifact:1:{answer.key}", answer.blob)
+    server.client.set(f"test:artifact:2:{answer.key}", answer.blob)
     source = GrammarSource(cache_of(server), compiler.compile, SECRET, compiler.fingerprint, Limits(), PATIENT_S)
     await asyncio.gather(*(source.get(source.resolve(spec)) for _ in range(20)))
     assert source.counters()["redis_server_hits"] == 1
