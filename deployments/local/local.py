@@ -81,7 +81,8 @@ class LocalCluster:
         with self._progress.step("starting Ray"):
             ray.start()
             self._after_ray()
-        roll_out(self._settings, self._progress, ray.logs, self._builder or build)
+        # Ray keeps what its processes are started with, and shows it to whoever asks.
+        roll_out(self._settings.with_secrets_in(folder / "secrets.yaml"), self._progress, ray.logs, self._builder or build)
         self._progress.say(f"Ray jobs of this user join it after: . {ray.access.shell_file}")
 
     def stop(self) -> None:
