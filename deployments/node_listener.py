@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from ray._common.network_utils import build_address
 from ray._common.tls_utils import add_port_to_grpc_server
 from ray.serve._private import replica
 from ray.util import get_node_ip_address
@@ -20,14 +19,15 @@ _log = logging.getLogger(__name__)
 
 def listen_on_node_only() -> None:
     """For the constructor of whatever Ray Serve deploys; holds for this process."""
-    replica.add_port_to_grpc_server = _add_port
+    replica.add_port_to_grpc_server = _add_port  # type: ignore[attr-defined]  # what it has imported itself
 
 
 def _add_port(server: Any, address: str) -> int:
     """The port that was opened. A node that is known by an address that it does not have, of a gateway say, listens on all it has."""
     if address != EVERYWHERE:
         return int(add_port_to_grpc_server(server, address))
-    own = build_address(get_node_ip_address(), 0)
+    host = get_node_ip_address()
+    own = f"[{host}]:0" if ":" in host else f"{host}:0"
     try:
         return int(add_port_to_grpc_server(server, own))
     except RuntimeError:

@@ -10,11 +10,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import grpc
+import grpc  # type: ignore[import-untyped]
 import psutil
 import pytest
-from ray.serve.generated.serve_pb2 import ASGIRequest
+from ray.serve.generated.serve_pb2 import ASGIRequest  # type: ignore[attr-defined]  # made when it is imported
 from ray.serve.generated.serve_pb2_grpc import ASGIServiceStub
 
 from tests.e2e.service import Service
@@ -92,7 +93,7 @@ class Writes:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def __reduce__(self) -> object:
+    def __reduce__(self) -> tuple[Any, ...]:
         return Path.touch, (self._path,)
 
 
