@@ -8,6 +8,7 @@ from deployments.config import EMBEDDED, Settings
 from grammar_service.artifacts.cache import MemoryCache, RedisCache, TieredCache
 from grammar_service.artifacts.cache.link import RedisLink
 from grammar_service.limits import Limits
+from grammar_service.mac import Secret
 from grammar_service.registry import RegistryStore
 from grammar_service.registry.entry import OVERHEAD_BYTES
 from grammar_service.registry.store import RegistryCounters
@@ -64,8 +65,10 @@ def sandbox_settings(settings: Settings) -> SandboxSettings:
     )
 
 
-def secret(settings: Settings) -> bytes:
-    return settings.artifact_secret.get_secret_value().encode()
+def secret(settings: Settings) -> Secret:
+    """The one that seals, then the other one that is believed, if there is one."""
+    both = (settings.artifact_secret, settings.other_artifact_secret)
+    return tuple(each.get_secret_value().encode() for each in both if each is not None)
 
 
 def open_redis(settings: Settings) -> RedisCache | None:
@@ -80,6 +83,7 @@ def open_redis(settings: Settings) -> RedisCache | None:
         timeout_ms=redis.timeout_ms,
         ttl_s=redis.ttl_s,
         max_value_bytes=redis.max_value_mib << 20,
+        ca_file=redis.ca_file,
     )
 
 
@@ -88,8 +92,8 @@ def open_registry(settings: Settings) -> RegistryStore | None:
     redis, counters = settings.redis, RegistryCounters()
     if redis.url is None:
         return None
-    quick = RedisLink(redis.url, _password(settings), redis.timeout_ms, counters)
-    patient = RedisLink(redis.url, _password(settings), PATIENCE_MS, counters, retries=1)
+    quick = RedisLink(redis.url, _password(settings), redis.timeout_ms, counters, ca_file=redis.ca_file)
+    patient = RedisLink(redis.url, _password(settings), PATIENCE_MS, counters, retries=1, ca_file=redis.ca_file)
     bound = settings.grammar.max_constraint_bytes + OVERHEAD_BYTES
     return RegistryStore(quick, counters, redis.namespace, secret(settings), bound, patient)
 

@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from deployments.errors import SettingsError
+from deployments.secret_file import filled, plain, without, write
 
 ENVIRONMENT_PREFIX = "MASKCAST_"
 EMBEDDED = "embedded"
@@ -86,8 +87,9 @@ class GrammarSettings(_Section):
 class RedisSettings(_Section):
     """The shared grammar cache; without a URL every process compiles for itself."""
 
-    url: str | None = Field(None, description="redis://host:port/db; None: no shared cache")
+    url: str | None = Field(None, description="redis://host:port/db, or rediss:// over TLS; None: no shared cache")
     password: SecretStr | None = None
+    ca_file: str | None = Field(None, description="with rediss://, who may sign Redis's certificate (PEM); None: whom the node trusts")
     namespace: str = "maskcast"
     timeout_ms: int = Field(20, ge=1, description="an answer that takes longer is a miss; several processes may ask for one request")
     head_start_ms: float = Field(
@@ -95,6 +97,12 @@ class RedisSettings(_Section):
     )
     ttl_s: int = Field(7 * 24 * 3600, ge=1)
     max_value_mib: int = Field(16, ge=1)
+
+    @model_validator(mode="after")
+    def _authorities_are_for_tls(self) -> Self:
+        if self.ca_file is not None and not (self.url or "").startswith("rediss://"):
+            raise ValueError("ca_file is for a url that begins with rediss://")
+        return self
 
 
 class RouterSettings(_Section):
@@ -130,6 +138,16 @@ class Settings(_Section):
         default_factory=dict, description="named grammars: each has the fields of `structured_outputs`; clients send its name as grammar_id"
     )
     artifact_secret: SecretStr = Field(SecretStr(""), description="key that authenticates cached artifacts (HMAC)")
+    other_artifact_secret: SecretStr | None = Field(
+        None,
+        min_length=32,
+        description="is believed as well, and seals nothing: so that artifact_secret can be changed on one node after the other",
+    )
+    secrets_file: str | None = Field(
+        None,
+        description="YAML with some of these settings, at the same path on all nodes: those that nothing else sets are read there, and do "
+        "not travel through Ray",
+    )
 
     @property
     def is_single(self) -> bool:
@@ -142,6 +160,16 @@ class Settings(_Section):
         if self.redis.url is not None and not self.artifact_secret.get_secret_value():
             raise ValueError("artifact_secret must be set where redis.url is, to the same value on all nodes")
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what was set, without what `secrets_file` has."""
+        tree = plain(self)
+        return parse_settings, (tree if self.secrets_file is None else without(tree, _read_yaml(Path(self.secrets_file))),)
+
+    def with_secrets_in(self, file: Path) -> Self:
+        """The same, with its secrets in a new file, which only this user can read."""
+        write(file, plain(self, only_secrets=True))
+        return self.model_copy(update={"secrets_file": str(file)})
 
 
 def load_settings(path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
@@ -159,6 +187,8 @@ def load_settings(path: Path | None = None, environment: Mapping[str, str] | Non
 
 def parse_settings(tree: Mapping[str, Any]) -> Settings:
     """Settings from a plain mapping, such as the `args` of a Serve configuration file. Raises SettingsError."""
+    if file := tree.get("secrets_file"):
+        tree = filled(tree, _read_yaml(Path(str(file))))
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:

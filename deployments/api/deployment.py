@@ -15,6 +15,7 @@ from deployments.api.door import Door
 from deployments.api.engine_calls import EngineCalls
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
+from deployments.node_listener import listen_on_node_only
 
 
 class ByHandle:
@@ -53,6 +54,7 @@ class IngressDeployment(ByHandle):
     async def __init__(  # type: ignore[misc]  # Ray Serve awaits constructors
         self, settings: Settings, application: str, compilers: DeploymentHandle[Any], models: DeploymentHandle[Any]
     ) -> None:
+        listen_on_node_only()
         pool = CompilePool(compilers)
         self._receiver = AnswerReceiver(get_runtime_context().get_node_id(), get_node_ip_address())
         await self._receiver.start()

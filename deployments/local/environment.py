@@ -32,6 +32,9 @@ def defaults(settings: Settings, home: Path) -> dict[str, str]:
         **SELDOM,
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # Ray's future default; without it every start warns about the change
         "TOKENIZERS_PARALLELISM": "false",
+        # Otherwise engines and their workers find each other by an address that all the network can reach.
+        "VLLM_HOST_IP": "127.0.0.1",
+        "GLOO_SOCKET_IFNAME": "lo",
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "WARNING",
         # Otherwise below the temporary folder, which goes with each run.

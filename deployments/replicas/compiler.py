@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deployments.builders import model_path, open_cache, sandbox_settings, secret
 from deployments.config import Settings
+from deployments.node_listener import listen_on_node_only
 from deployments.telemetry.metrics import GrammarMetrics
 from grammar_service.compiler.service import GrammarCompiler
 from grammar_service.heap import settle_heap
@@ -16,6 +17,7 @@ class CompilerDeployment:
     """One compile replica."""
 
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Ray Serve awaits constructors
+        listen_on_node_only()
         grammar = settings.grammar
         self._compiler = GrammarCompiler(
             tokenizer_path=model_path(settings),

@@ -12,6 +12,7 @@ from redis.exceptions import ResponseError
 
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from grammar_service.errors import EntryError
+from grammar_service.mac import Secret
 from grammar_service.registry.entry import GrammarEntry, seal, unseal
 
 FORMAT_VERSION = 1
@@ -49,7 +50,7 @@ class RegistryStore:
         link: RedisLink,
         counters: RegistryCounters,
         namespace: str,
-        secret: bytes,
+        secret: Secret,
         max_entry_bytes: int,
         patient: RedisLink | None = None,
     ) -> None:
