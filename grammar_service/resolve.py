@@ -12,6 +12,7 @@ from grammar_service.key import grammar_key
 from grammar_service.limits import Limits, check_limits
 from grammar_service.messages import CompileRequest, ReadyGrammar, Stopgap
 from grammar_service.relaxation import relaxed
+from grammar_service.relaxation.relaxed import Compile
 from grammar_service.schema.dialects.remarks import UNKNOWN_KEYWORD
 from grammar_service.schema.json_schema import parse_schema
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -81,11 +82,11 @@ def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:
     return Resolution(spec, key, backend.name, stopgap, backend.library_source(spec), warnings_of(spec))
 
 
-def resolve_relaxed(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:
-    """The same where no backend enforces all of a schema: the resolution of what is left of it. Takes as long as several: run it where a
-    deadline holds. Raises as `resolve`."""
+def resolve_relaxed(spec: GrammarSpec, limits: Limits, fingerprint: str, compiles: Compile | None = None) -> Resolution:
+    """The same where no backend enforces all of a schema, or with `compiles` where its library cannot use it: the resolution of what is
+    left of it. Takes as long as several: run it where a deadline holds. Raises as `resolve`."""
     check_limits(spec, limits)
     refuse_unknown(spec)
-    less = relaxed(spec)
+    less = relaxed(spec, compiles)
     resolution = resolve(less.spec, limits, fingerprint)
     return replace(resolution, warnings=first(chain(less.warnings(), warnings_of(spec))), left_out=less.left_out)

@@ -9,6 +9,7 @@ from deployments.telemetry.metrics import GrammarMetrics
 from grammar_service.compiler.service import GrammarCompiler
 from grammar_service.heap import settle_heap
 from grammar_service.messages import AnswerCheck, Compiled, CompileRequest, Prepared, Refusal, Verdicts
+from grammar_service.relaxation import Relax
 from grammar_service.resolve import Resolution
 from grammar_service.spec import GrammarSpec
 
@@ -40,7 +41,7 @@ class CompilerDeployment:
         answer = await self.compile(request)
         return answer if isinstance(answer, Refusal) else Prepared.of(answer)
 
-    async def resolve(self, spec: GrammarSpec, tenant: str, relax: bool = False) -> Resolution | Refusal:
+    async def resolve(self, spec: GrammarSpec, tenant: str, relax: Relax = Relax.NOTHING) -> Resolution | Refusal:
         return await self._compiler.resolve(spec, tenant, relax)
 
     async def judge(self, check: AnswerCheck) -> Verdicts | Refusal:

@@ -18,6 +18,7 @@ from grammar_service.compiler.lookup import HEAD_START_S, Lookup
 from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, MaskcastError
 from grammar_service.mac import Secret
 from grammar_service.messages import SMALL_BYTES, AnswerCheck, Compiled, CompileRequest, Refusal, Verdicts
+from grammar_service.relaxation import Relax
 from grammar_service.resolve import Resolution
 from grammar_service.sandbox import QUICK, Sandbox, SandboxSettings
 from grammar_service.spec import GrammarSpec
@@ -82,7 +83,7 @@ class GrammarCompiler:
         except MaskcastError as error:
             return Refusal.of(error)
 
-    async def resolve(self, spec: GrammarSpec, tenant: str, relax: bool = False) -> Resolution | Refusal:
+    async def resolve(self, spec: GrammarSpec, tenant: str, relax: Relax = Relax.NOTHING) -> Resolution | Refusal:
         """For specs that are too long to be resolved where other requests would wait, and those of which something may be left out
         (`relax`). Raises nothing but cancellation."""
         try:

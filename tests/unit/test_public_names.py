@@ -17,7 +17,7 @@ EXPORTED = {
     },
     "grammar_service.conformance": {"ConformanceReport", "Row", "run_conformance"},
     "grammar_service.registry": {"MAX_ID_LENGTH", "GrammarEntry", "GrammarNames", "RegistryStore", "is_valid_id"},
-    "grammar_service.relaxation": {"LEFT_OUT", "Relaxed", "relaxed"},
+    "grammar_service.relaxation": {"LEFT_OUT", "Relax", "Relaxed", "relaxed"},
     "grammar_service.sandbox": {"QUICK", "Sandbox", "SandboxSettings"},
     "grammar_service.segments": {"Segment", "Segmenter"},
 }
