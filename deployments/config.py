@@ -106,11 +106,24 @@ class RouterSettings(_Section):
     bound: float = Field(1.25, ge=1, description="a replica over `bound` × the mean load is passed over; for popular grammars sooner")
 
 
+class LimitSettings(_Section):
+    """What one request may ask for; over it: 400, which names the field."""
+
+    max_sequences: int = Field(128, ge=1, description="answers of one request: n of each prompt")
+    max_tokens: int | None = Field(None, ge=1, description="tokens of one answer, also of one that asks for none; None: as the model can")
+    max_logprobs: int = Field(20, ge=0, description="log-probabilities of one position of the answer or the prompt")
+    max_logit_bias: int = Field(1024, ge=0, description="entries of `logit_bias`")
+    max_stop: int = Field(64, ge=0, description="stop texts; stop tokens and bad words, too")
+    max_messages: int = Field(2048, ge=1)
+    max_tools: int = Field(512, ge=0)
+    max_body_values: int = Field(250_000, ge=1, description="values in a body's JSON, at all levels")
+
+
 class HttpSettings(_Section):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
     api_keys: tuple[SecretStr, ...] = Field((), description="accepted bearer tokens; empty: no authentication")
-    max_body_mib: float = Field(4.0, gt=0)
+    max_body_mib: float = Field(2.0, gt=0)
     max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time; beyond it: 503")
     num_replicas: int = Field(1, ge=1)
     metrics: Literal["own", "all"] = Field(
@@ -123,6 +136,7 @@ class Settings(_Section):
 
     model: ModelSettings = ModelSettings()
     grammar: GrammarSettings = GrammarSettings()
+    limits: LimitSettings = LimitSettings()
     router: RouterSettings = RouterSettings()
     redis: RedisSettings = RedisSettings()
     http: HttpSettings = HttpSettings()

@@ -64,6 +64,7 @@ class IngressDeployment:
             served_name=settings.model.served_name,
             api_keys=ApiKeys(key.get_secret_value() for key in settings.http.api_keys),
             max_body_bytes=int(settings.http.max_body_mib * 2**20),
+            max_body_values=settings.limits.max_body_values,
             max_ongoing=settings.http.max_ongoing_requests,
         )
         settle_heap()
@@ -124,7 +125,8 @@ def health_reader(settings: Settings, application: str) -> HealthReader:
 
 
 def request_reader(settings: Settings) -> RequestReader:
-    return RequestReader(settings.model.served_name, settings.model.tool_call_parser, ConstraintDefaults.of(settings.grammar))
+    defaults = ConstraintDefaults.of(settings.grammar)
+    return RequestReader(settings.model.served_name, settings.model.tool_call_parser, defaults, settings.limits)
 
 
 def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:

@@ -14,10 +14,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from deployments.api.api_keys import ApiKeys
+from deployments.api.bounds.body import parse_body
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.leaving import ClientLeft, while_connected
-from deployments.api.protocol import parse_body
 from deployments.errors import ApiError, translated, unavailable
 from deployments.grammars.registry import GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
@@ -45,6 +45,7 @@ class HttpIngress:
         served_name: str,
         api_keys: ApiKeys,
         max_body_bytes: int,
+        max_body_values: int,
         max_ongoing: int,
     ) -> None:
         self._gateway = gateway
@@ -55,6 +56,7 @@ class HttpIngress:
         self._served_name = served_name
         self._api_keys = api_keys
         self._max_body_bytes = max_body_bytes
+        self._max_body_values = max_body_values
         self._max_ongoing = max_ongoing
         self._ongoing = 0
         self._started = int(time.time())
@@ -66,9 +68,10 @@ class HttpIngress:
             if self._ongoing > self._max_ongoing:
                 raise unavailable("The service is full; try again in a moment.", "ingress_busy")
             tenant = self._authorize(request)
-            body = parse_body(await self._read(request))
+            raw = await self._read(request)
+            items = self._gateway.answer(endpoint, self._parsed(raw), tenant, len(raw))
             async with while_connected(request):
-                response = await self._answered(self._gateway.answer(endpoint, body, tenant), endpoint, started)
+                response = await self._answered(items, endpoint, started)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
@@ -100,7 +103,7 @@ class HttpIngress:
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
         tenant = self._authorize(request)
-        grammar, is_new = await self._registry.register(parse_body(await self._read(request)), tenant)
+        grammar, is_new = await self._registry.register(self._parsed(await self._read(request)), tenant)
         return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
     async def list_grammars(self, request: Request) -> Response:
@@ -150,6 +153,9 @@ class HttpIngress:
             if len(received) > self._max_body_bytes:
                 raise self._too_large()
         return bytes(received)
+
+    def _parsed(self, raw: bytes) -> dict[str, Any]:
+        return parse_body(raw, self._max_body_values)
 
     def _too_large(self) -> ApiError:
         limit = f"{self._max_body_bytes / 2**20:g} MiB"

@@ -70,7 +70,7 @@ class LightModel:
             os._exit(1)
         yield Head(200, stream=True)
         key = call.constraint.key if call.constraint else ""
-        told = {"replica": self._name, "key": key, "prompt": call.prompt_tokens, "forced": call.forced_tokens}
+        told = {"replica": self._name, "key": key, "prompt": call.prompt_tokens, "forced": call.forced_tokens, "sequences": call.sequences}
         yield json.dumps({**told, "usage": {"completion_tokens_details": {"forced_tokens": 40}}}, separators=(",", ":"))
         if fate == ENDS_LATER:
             await self._fates.fulfilled.remote()

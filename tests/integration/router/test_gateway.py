@@ -23,6 +23,7 @@ from deployments.api.engine_calls import EngineCalls
 from deployments.api.gateway import Gateway
 from deployments.app import SCHEMA, compile_pool
 from deployments.config import Settings, parse_settings
+from deployments.errors import ApiError
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from grammar_service.limits import Limits
@@ -80,20 +81,29 @@ async def gateway(fates: Any, models: DeploymentHandle[Any], settings: Settings,
     await receiver.close()
 
 
-def asked(gateway: Gateway, number: int | None) -> AsyncGenerator[Head | str, None]:
+def asked(gateway: Gateway, number: int | None, **fields: Any) -> AsyncGenerator[Head | str, None]:
     """Under the grammar of this number, or under none."""
-    body: dict[str, Any] = {"prompt": "x" * 400}
+    body: dict[str, Any] = {"prompt": "x" * 400, **fields}
     if number is not None:
         body["structured_outputs"] = {"choice": [str(number)]}
     return gateway.answer(Endpoint.COMPLETION, body)
 
 
-async def answer(gateway: Gateway, number: int | None = None) -> dict[str, Any]:
-    async with aclosing(asked(gateway, number)) as items:
+async def answer(gateway: Gateway, number: int | None = None, **fields: Any) -> dict[str, Any]:
+    async with aclosing(asked(gateway, number, **fields)) as items:
         head, piece = [item async for item in items]
     assert head == Head(200, stream=True)
     answered: dict[str, Any] = json.loads(str(piece))
     return answered
+
+
+async def code_of(gateway: Gateway, **fields: Any) -> str | None:
+    """Of the error that a request is answered with."""
+    try:
+        await answer(gateway, **fields)
+    except ApiError as error:
+        return error.code
+    return None
 
 
 async def test_a_grammar_has_its_replica(gateway: Gateway) -> None:
@@ -119,6 +129,24 @@ async def test_a_call_whose_replica_ends_before_the_first_byte_is_answered_by_an
     replicas = [(await answer(gateway, number))["replica"] for _ in range(8)]
     (struck,) = await fates.struck.remote()
     assert struck not in replicas
+
+
+@pytest.mark.parametrize("fate", [ENGINE_ENDS, ENDS_AT_ONCE])
+async def test_a_call_of_several_sequences_is_never_sent_again(gateway: Gateway, fates: Any, fate: str) -> None:
+    assert (await answer(gateway, n=3))["sequences"] == 3
+    await fates.strike.remote(fate)
+    assert await code_of(gateway, n=3) == ENGINE_DEAD
+    assert len(await fates.struck.remote()) == 1
+
+
+async def test_a_call_that_replicas_end_over_is_not_given_to_one_after_the_other(gateway: Gateway, fates: Any) -> None:
+    codes = []
+    for _ in range(4):
+        await fates.strike.remote(ENGINE_ENDS)
+        codes.append(await code_of(gateway, prompt="fatal", n=2))
+    assert codes == [ENGINE_DEAD, ENGINE_DEAD, "request_ends_replicas", "request_ends_replicas"]
+    await fates.forget.remote()
+    assert await code_of(gateway, prompt="another", n=2) is None
 
 
 async def test_an_answer_that_has_begun_ends_with_an_error_event(gateway: Gateway, fates: Any) -> None:
