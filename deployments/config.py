@@ -117,11 +117,17 @@ class LimitSettings(_Section):
     max_messages: int = Field(2048, ge=1)
     max_tools: int = Field(512, ge=0)
     max_body_values: int = Field(250_000, ge=1, description="values in a body's JSON, at all levels")
+    max_header_kib: int = Field(32, ge=1, description="headers of a request; over it: 431")
+    read_timeout_s: float = Field(30.0, gt=0, description="for a request to come, headers and body; over it: 408")
+    request_timeout_s: float = Field(600.0, gt=0, description="for a request to be answered, once it has come; over it: 504")
 
 
 class HttpSettings(_Section):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
+    allowed_hosts: tuple[str, ...] = Field(
+        (), description="names that clients may call the service by; empty: all, but on a loopback address no name except localhost"
+    )
     api_keys: tuple[SecretStr, ...] = Field((), description="accepted bearer tokens; empty: no authentication")
     max_body_mib: float = Field(2.0, gt=0)
     max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time; beyond it: 503")

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True, slots=True)
 class LoadReport:
     """What a replica says of itself; `taken_at` is its wall clock, in seconds. `requests` run or wait there, each sequence one. `step_ms`
-    is the mean time of an engine step since the last report; 0: there was none. A step computes at most `step_tokens`; 0: it does not say."""
+    is the mean time of an engine step since the last report; 0: there was none. A step computes at most `step_tokens`; 0: it does not
+    say."""
 
     replica: str
     taken_at: float

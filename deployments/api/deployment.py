@@ -16,6 +16,8 @@ from ray.util import get_node_ip_address
 
 from deployments.answers.receiver import AnswerReceiver
 from deployments.api.api_keys import ApiKeys
+from deployments.api.bounds.connection import ConnectionBounds
+from deployments.api.bounds.doorway import DoorRules, Doorway
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
 from deployments.api.engine_calls import EngineCalls
@@ -64,11 +66,13 @@ class IngressDeployment:
             served_name=settings.model.served_name,
             api_keys=ApiKeys(key.get_secret_value() for key in settings.http.api_keys),
             max_body_bytes=int(settings.http.max_body_mib * 2**20),
-            max_body_values=settings.limits.max_body_values,
+            limits=settings.limits,
             max_ongoing=settings.http.max_ongoing_requests,
         )
         settle_heap()
-        self._server = HttpServer(http_application(http), settings.http.host, settings.http.port)
+        rules = DoorRules.of(settings)
+        bounds = ConnectionBounds(settings.limits.read_timeout_s, rules.max_header_bytes)
+        self._server = HttpServer(Doorway(http_application(http), rules), settings.http.host, settings.http.port, bounds)
         self._server.start()
         self._ahead = asyncio.create_task(self._registry.compile_ahead())
 

@@ -23,10 +23,11 @@ MARK_FORCED = "mark_forced"
 """The request field that asks for the spans of forced text."""
 UNENFORCEABLE = "unenforceable"
 """The request field that says what to do with assertions that no backend enforces."""
+# Each would loosen or bypass the constraint, or reach into the engine: the last two are arguments of its readers of images.
+REFUSED = ("kv_transfer_params", "ec_transfer_params", "mm_processor_kwargs", "media_io_kwargs")
 REFUSED_BY_ENDPOINT = {
-    # Each would loosen or bypass the constraint, or reach into the engine.
-    Endpoint.CHAT: ("chat_template", "kv_transfer_params", "ec_transfer_params"),
-    Endpoint.COMPLETION: ("kv_transfer_params", "ec_transfer_params", "suffix", "tools", "tool_choice"),
+    Endpoint.CHAT: (*REFUSED, "chat_template"),
+    Endpoint.COMPLETION: (*REFUSED, "suffix", "tools", "tool_choice"),
 }
 
 

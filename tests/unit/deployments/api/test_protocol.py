@@ -37,7 +37,9 @@ def test_what_would_loosen_a_constraint_is_refused_with_one(field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "field"), [(Endpoint.CHAT, "chat_template"), (Endpoint.COMPLETION, "suffix"), (Endpoint.COMPLETION, "tools")]
+    ("endpoint", "field"),
+    [(Endpoint.CHAT, "chat_template"), (Endpoint.COMPLETION, "suffix"), (Endpoint.COMPLETION, "tools")]
+    + [(endpoint, field) for endpoint in Endpoint for field in ("mm_processor_kwargs", "media_io_kwargs", "kv_transfer_params")],
 )
 def test_fields_that_reach_into_the_engine_are_refused(endpoint: Endpoint, field: str) -> None:
     with pytest.raises(ApiError) as caught:
