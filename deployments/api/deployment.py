@@ -100,9 +100,9 @@ class IngressDeployment:
         grammar, _ = await self._registry.register(body)
         return grammar
 
-    async def grammars(self) -> dict[str, Any]:
-        """All named grammars. Raises ApiError."""
-        return await self._registry.list_all()
+    async def grammars(self, after: str = "") -> dict[str, Any]:
+        """A page of the named grammars, `after` one of them. Raises ApiError."""
+        return await self._registry.list_page(after)
 
     async def grammar(self, name: str) -> dict[str, Any]:
         """Raises ApiError."""
@@ -142,6 +142,7 @@ def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: Prepa
         store,
         pool,
         grammars.resolved,
+        grammars.rules,
         settings.grammar.max_registered,
         ConstraintDefaults.of(settings.grammar),
         GrammarMetrics("registry").update,

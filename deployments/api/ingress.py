@@ -20,8 +20,8 @@ from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.leaving import ClientLeft, before, while_connected
 from deployments.config import LimitSettings
-from deployments.errors import ApiError, translated, unavailable
-from deployments.grammars.registry import GrammarRegistry
+from deployments.errors import ApiError, bad_request, translated, unavailable
+from deployments.grammars.registry import PAGE, GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
 from grammar_service.errors import MaskcastError
@@ -111,9 +111,12 @@ class HttpIngress:
         return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
     async def list_grammars(self, request: Request) -> Response:
-        """All named grammars."""
+        """A page of the named grammars: at most `limit`, `after` a name."""
         self._authorize(request)
-        return JSONResponse(await self._registry.list_all())
+        limit = request.query_params.get("limit", str(PAGE))
+        if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= PAGE):
+            raise bad_request(f"'limit' must be a number from 1 to {PAGE}.", "limit")
+        return JSONResponse(await self._registry.list_page(request.query_params.get("after", ""), int(limit)))
 
     async def grammar(self, request: Request) -> Response:
         self._authorize(request)
