@@ -54,13 +54,14 @@ class Head:
 class Failure:
     """Stands in place of a head, or ends a stream: the replica could not answer.
 
-    `code` is a `GrammarError` code, or `engine_dead` when the engine of `replica` ended.
+    `code` is a `GrammarError` code, or `engine_dead` when the engine of `replica` ended; `computing`: it had the call.
     """
 
     code: str
     message: str
     pointer: str | None = None
     replica: str = ""
+    computing: bool = True
 
 
 ENGINE_DEAD = "engine_dead"

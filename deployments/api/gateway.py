@@ -90,7 +90,7 @@ class Gateway:
                 return
             except _ReplicaLost as lost:
                 if lost.computing:
-                    self._fatal.ended(request)
+                    self._fatal.ended(request, lost.where)
                 # Nothing has been sent yet, so that another replica can answer the same request. One of many sequences may be what ended
                 # this one, and would take as many seats there.
                 if attempt == ATTEMPTS or (request.sequences > 1 and lost.computing):
@@ -143,13 +143,14 @@ class Gateway:
         except (RayActorError, DeploymentUnavailableError, AnswerLost) as error:
             if not started:
                 # Ray Serve asks a replica that has died no more, and one that does not answer only after it has answered a probe.
-                raise _ReplicaLost(computing=not isinstance(error, DeploymentUnavailableError)) from error
+                computing = not isinstance(error, DeploymentUnavailableError)
+                raise _ReplicaLost(where=str(getattr(error, "actor_id", "")), computing=computing) from error
             yield _error_event(unavailable("The model replica ended in the middle of the answer.", ENGINE_DEAD, 5))
 
     def _failed(self, failure: Failure, request: ParsedRequest, started: bool) -> str:
         if failure.code == ENGINE_DEAD:
             if not started:
-                raise _ReplicaLost(failure.replica)
+                raise _ReplicaLost(failure.replica, failure.replica, failure.computing)
             return _error_event(unavailable("The engine ended in the middle of the answer.", ENGINE_DEAD, 5))
         field = request.requested.field if request.requested else None
         raise translated(Refusal(failure.code, failure.message, failure.pointer).error(), field)
@@ -157,11 +158,12 @@ class Gateway:
 
 class _ReplicaLost(MaskcastError):
     """The replica, or its engine, ended before the first byte. Where only the engine did, the replica would be chosen again until it has
-    failed its health check, and says its name. `computing`: it had the request."""
+    failed its health check, and says its name. `where` tells replicas apart as well; `computing`: it had the request."""
 
-    def __init__(self, replica: str = "", computing: bool = True) -> None:
+    def __init__(self, replica: str = "", where: str = "", computing: bool = True) -> None:
         super().__init__(replica)
         self.replica = replica
+        self.where = where
         self.computing = computing
 
 

@@ -1,21 +1,34 @@
-"""Calls that replicas have ended over: a client that asks again, as clients do, must not end them one after the other."""
+"""Calls that engines have ended over: a client that asks again, as clients do, must not end them one after the other."""
 
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from http import HTTPStatus
 
 from deployments.api.protocol import ParsedRequest
 from deployments.errors import ApiError
 
-MOST_REPLICAS = 2
-"""May end over one call; what else they computed has lost its replica as well, and is innocent for all anybody knows."""
+MOST_ENGINES = 2
+"""May end over one call; what else they computed has lost its engine as well, and is innocent for all anybody knows."""
+SAME_S = 5.0
+"""Calls alike that one replica loses within so long were lost with one engine: the next one takes longer to start."""
 REST_S = 60.0
 REMEMBERED = 10_000
+
+
+@dataclass(slots=True)
+class _Ended:
+    """How many engines have, when each replica's last one did, and until when the call rests."""
+
+    engines: int = 0
+    at: dict[str, float] = field(default_factory=dict)
+    until: float = 0.0
 
 
 class FatalCalls:
@@ -23,24 +36,26 @@ class FatalCalls:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._ended: OrderedDict[bytes, tuple[int, float]] = OrderedDict()
+        self._calls: OrderedDict[bytes, _Ended] = OrderedDict()
 
     def check(self, request: ParsedRequest) -> None:
-        """Raises ApiError for a request that replicas have ended over, all that may."""
-        if not self._ended:
+        """Raises ApiError for a request that as many engines have ended over as may."""
+        if not self._calls:
             return
-        replicas, until = self._ended.get(_digest(request), (0, 0.0))
-        if replicas >= MOST_REPLICAS and self._clock() < until:
-            message = f"{replicas} model replicas ended while they computed this request; it is not computed again for a minute."
-            raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, message, code="request_ends_replicas", kind="server_error")
+        ended = self._calls.get(_digest(request))
+        if ended is not None and ended.engines >= MOST_ENGINES and self._clock() < ended.until:
+            message = f"{ended.engines} engines ended while they computed this request; it is not computed again for a minute."
+            raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, message, code="request_ends_engines", kind="server_error")
 
-    def ended(self, request: ParsedRequest) -> None:
-        """A replica has, while it computed the request."""
+    def ended(self, request: ParsedRequest, replica: str) -> None:
+        """An engine has, or all of this replica, while it computed the request."""
         now, digest = self._clock(), _digest(request)
-        while self._ended and (next(iter(self._ended.values()))[1] <= now or len(self._ended) >= REMEMBERED):
-            self._ended.popitem(last=False)  # the oldest
-        replicas, _ = self._ended.pop(digest, (0, 0.0))
-        self._ended[digest] = (replicas + 1, now + REST_S)
+        while self._calls and (next(iter(self._calls.values())).until <= now or len(self._calls) >= REMEMBERED):
+            self._calls.popitem(last=False)  # the oldest
+        ended = self._calls.pop(digest, None) or _Ended()
+        ended.engines += now - ended.at.get(replica, -math.inf) >= SAME_S
+        ended.at[replica], ended.until = now, now + REST_S
+        self._calls[digest] = ended
 
 
 def _digest(request: ParsedRequest) -> bytes:

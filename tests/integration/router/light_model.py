@@ -15,6 +15,7 @@ from deployments.answers.sender import AnswerSender
 from model_service.messages import ENGINE_DEAD, Call, Failure, Head
 
 ANSWERS, ENGINE_ENDS, ENDS_AT_ONCE, ENDS_LATER = "answers", "the engine ends", "ends at once", "ends later"
+NO_ENGINE_YET = "has no engine yet"
 
 
 class Fates:
@@ -65,6 +66,9 @@ class LightModel:
         fate = await self._fates.of.remote(self._name)
         if fate == ENGINE_ENDS:
             yield Failure(ENGINE_DEAD, "the engine process has ended", replica=self._name)
+            return
+        if fate == NO_ENGINE_YET:
+            yield Failure(ENGINE_DEAD, "another engine is on its way", replica=self._name, computing=False)
             return
         if fate == ENDS_AT_ONCE:
             os._exit(1)
