@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from deployments.api.api_keys import ApiKeys
 from deployments.api.bounds.body import parse_body
+from deployments.api.bounds.reading import BodyReader
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.leaving import ClientLeft, before, while_connected
@@ -58,7 +59,7 @@ class HttpIngress:
         self._metrics = metrics
         self._served_name = served_name
         self._api_keys = api_keys
-        self._max_body_bytes = max_body_bytes
+        self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s)
         self._limits = limits
         self._max_ongoing = max_ongoing
         self._ongoing = 0
@@ -71,7 +72,7 @@ class HttpIngress:
             if self._ongoing > self._max_ongoing:
                 raise unavailable("The service is full; try again in a moment.", "ingress_busy")
             tenant = self._authorize(request)
-            raw = await self._read(request)
+            raw = await self._bodies.read(request)
             items = self._gateway.answer(endpoint, self._parsed(raw), tenant, len(raw))
             until = asyncio.get_running_loop().time() + self._limits.request_timeout_s
             async with before(until), while_connected(request):
@@ -107,7 +108,7 @@ class HttpIngress:
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
         tenant = self._authorize(request)
-        grammar, is_new = await self._registry.register(self._parsed(await self._read(request)), tenant)
+        grammar, is_new = await self._registry.register(self._parsed(await self._bodies.read(request)), tenant)
         return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
     async def list_grammars(self, request: Request) -> Response:
@@ -150,28 +151,8 @@ class HttpIngress:
         """The tenant, empty where everybody may call. Raises ApiError (401)."""
         return self._api_keys.check(request.headers.get("authorization"))
 
-    async def _read(self, request: Request) -> bytes:
-        declared = request.headers.get("content-length", "")
-        if declared.isdigit() and int(declared) > self._max_body_bytes:
-            raise self._too_large()
-        received = bytearray()
-        try:
-            async with asyncio.timeout(self._limits.read_timeout_s):
-                async for chunk in request.stream():
-                    received += chunk
-                    if len(received) > self._max_body_bytes:
-                        raise self._too_large()
-        except TimeoutError:
-            message = f"The request body did not come within {self._limits.read_timeout_s:g} s."
-            raise ApiError(HTTPStatus.REQUEST_TIMEOUT, message, code="body_timeout") from None
-        return bytes(received)
-
     def _parsed(self, raw: bytes) -> dict[str, Any]:
         return parse_body(raw, self._limits.max_body_values)
-
-    def _too_large(self) -> ApiError:
-        limit = f"{self._max_body_bytes / 2**20:g} MiB"
-        return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request body is over the limit of {limit}.", code="body_too_large")
 
 
 class _EventStream(StreamingResponse):

@@ -80,7 +80,7 @@ class RequestReader:
         if requested is not None:
             _check_compatible(copied)
         extra = copied.get("vllm_xargs")
-        for name in (KEY_ARGUMENT, CALL_ARGUMENT):
+        for name in (KEY_ARGUMENT, CALL_ARGUMENT, *REFUSED):
             if isinstance(extra, dict) and name in extra:
                 raise bad_request(f"'vllm_xargs.{name}' is reserved.", "vllm_xargs")
         mark_forced = _take_flag(copied, MARK_FORCED)
