@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from deployments.config import EMBEDDED, Settings
 from grammar_service.artifacts.cache import MemoryCache, RedisCache, TieredCache
@@ -45,8 +46,14 @@ def engine_settings(settings: Settings, mask_socket: str | None = None) -> Engin
         mask_deadline_ms=model.mask_deadline_ms,
         restart_wait_s=model.restart_wait_s,
         is_alone=model.num_replicas == 1,
-        engine_args=model.engine_args,
+        engine_args=_engine_args(settings),
     )
+
+
+def _engine_args(settings: Settings) -> dict[str, Any]:
+    """With what vLLM gives to requests that say nothing of `max_tokens`."""
+    given, most, name = settings.model.engine_args, settings.limits.max_tokens, "override_generation_config"
+    return given if most is None else {**given, name: {**given.get(name, {}), "max_new_tokens": most}}
 
 
 def limits(settings: Settings) -> Limits:

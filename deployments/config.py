@@ -114,11 +114,30 @@ class RouterSettings(_Section):
     bound: float = Field(1.25, ge=1, description="a replica over `bound` × the mean load is passed over; for popular grammars sooner")
 
 
+class LimitSettings(_Section):
+    """What one request may ask for; over it: 400, which names the field."""
+
+    max_sequences: int = Field(128, ge=1, description="answers of one request: n of each prompt")
+    max_tokens: int | None = Field(None, ge=1, description="tokens of one answer, also of one that asks for none; None: as the model can")
+    max_logprobs: int = Field(20, ge=0, description="log-probabilities of one position of the answer or the prompt")
+    max_logit_bias: int = Field(1024, ge=0, description="entries of `logit_bias`")
+    max_stop: int = Field(64, ge=0, description="stop texts; stop tokens and bad words, too")
+    max_messages: int = Field(2048, ge=1)
+    max_tools: int = Field(512, ge=0)
+    max_body_values: int = Field(250_000, ge=1, description="values in a body's JSON, at all levels")
+    max_header_kib: int = Field(32, ge=1, description="headers of a request; over it: 431")
+    read_timeout_s: float = Field(30.0, gt=0, description="for a request to come, headers and body; over it: 408")
+    request_timeout_s: float = Field(600.0, gt=0, description="for a request to be answered, once it has come; over it: 504")
+
+
 class HttpSettings(_Section):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
+    allowed_hosts: tuple[str, ...] = Field(
+        (), description="names that clients may call the service by; empty: all, but on a loopback address no name except localhost"
+    )
     api_keys: tuple[SecretStr, ...] = Field((), description="accepted bearer tokens; empty: no authentication")
-    max_body_mib: float = Field(4.0, gt=0)
+    max_body_mib: float = Field(2.0, gt=0)
     max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time; beyond it: 503")
     num_replicas: int = Field(1, ge=1, description="ingresses; one alone is in the model replica, where there is one of that as well")
     metrics: Literal["own", "all"] = Field(
@@ -131,6 +150,7 @@ class Settings(_Section):
 
     model: ModelSettings = ModelSettings()
     grammar: GrammarSettings = GrammarSettings()
+    limits: LimitSettings = LimitSettings()
     router: RouterSettings = RouterSettings()
     redis: RedisSettings = RedisSettings()
     http: HttpSettings = HttpSettings()

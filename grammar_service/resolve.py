@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import chain
 
 from grammar_service.backends import select_backend, select_stopgap
+from grammar_service.backends.selection import backend_versions
 from grammar_service.errors import UnsupportedGrammar
-from grammar_service.key import grammar_key
+from grammar_service.key import KEY_VERSION, grammar_key
 from grammar_service.limits import Limits, check_limits
 from grammar_service.messages import CompileRequest, ReadyGrammar, Stopgap
 from grammar_service.relaxation import relaxed
@@ -65,6 +67,12 @@ def _warnings(spec: GrammarSpec) -> Iterator[ConstraintWarning]:
     elif spec.kind is GrammarKind.STRUCTURAL_TAG:
         for embedded in embedded_schemas(spec.text, spec.closed, spec.formats):
             yield from (replace(warning, pointer=embedded.pointer + warning.pointer) for warning in embedded.schema.warnings)
+
+
+def rules_of(limits: Limits, fingerprint: str) -> str:
+    """A name for all that `resolve` goes by beside the spec: processes with the same one resolve alike."""
+    parts = [str(KEY_VERSION), repr(limits), fingerprint, *backend_versions()]
+    return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
 
 
 def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:

@@ -37,9 +37,9 @@ class ByHandle:
         """See `Door.register_grammar`."""
         return await self._door.register_grammar(body)
 
-    async def grammars(self) -> dict[str, Any]:
-        """All named grammars."""
-        return await self._door.grammars()
+    async def grammars(self, after: str = "") -> dict[str, Any]:
+        """A page of the named grammars, `after` one of them."""
+        return await self._door.grammars(after)
 
     async def grammar(self, name: str) -> dict[str, Any]:
         return await self._door.grammar(name)

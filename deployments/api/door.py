@@ -11,6 +11,8 @@ from http import HTTPStatus
 from typing import Any
 
 from deployments.api.api_keys import ApiKeys
+from deployments.api.bounds.connection import ConnectionBounds
+from deployments.api.bounds.doorway import DoorRules, Doorway
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
 from deployments.api.engine_calls import Engines
@@ -54,10 +56,13 @@ class Door:
             served_name=settings.model.served_name,
             api_keys=ApiKeys(key.get_secret_value() for key in settings.http.api_keys),
             max_body_bytes=int(settings.http.max_body_mib * 2**20),
+            limits=settings.limits,
             max_ongoing=settings.http.max_ongoing_requests,
         )
         settle_heap()
-        self._server = HttpServer(http_application(http), settings.http.host, settings.http.port)
+        rules = DoorRules.of(settings)
+        bounds = ConnectionBounds(settings.limits.read_timeout_s, rules.max_header_bytes)
+        self._server = HttpServer(Doorway(http_application(http), rules), settings.http.host, settings.http.port, bounds)
         self._server.start()
         self._ahead = asyncio.create_task(self._registry.compile_ahead())
 
@@ -92,9 +97,9 @@ class Door:
         grammar, _ = await self._registry.register(body)
         return grammar
 
-    async def grammars(self) -> dict[str, Any]:
-        """All named grammars. Raises ApiError."""
-        return await self._registry.list_all()
+    async def grammars(self, after: str = "") -> dict[str, Any]:
+        """A page of the named grammars, `after` one of them. Raises ApiError."""
+        return await self._registry.list_page(after)
 
     async def grammar(self, name: str) -> dict[str, Any]:
         """Raises ApiError."""
@@ -112,7 +117,8 @@ def health_reader(settings: Settings, application: str) -> HealthReader:
 
 
 def request_reader(settings: Settings) -> RequestReader:
-    return RequestReader(settings.model.served_name, settings.model.tool_call_parser, ConstraintDefaults.of(settings.grammar))
+    defaults = ConstraintDefaults.of(settings.grammar)
+    return RequestReader(settings.model.served_name, settings.model.tool_call_parser, defaults, settings.limits)
 
 
 def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:
@@ -124,6 +130,7 @@ def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: Prepa
         store,
         pool,
         grammars.resolved,
+        grammars.rules,
         settings.grammar.max_registered,
         ConstraintDefaults.of(settings.grammar),
         GrammarMetrics("registry").update,

@@ -13,7 +13,7 @@ from grammar_service.errors import GrammarTooLarge, UnsupportedGrammar
 from grammar_service.limits import Limits, check_size
 from grammar_service.messages import Prepared, ReadyGrammar
 from grammar_service.relaxation import Relax
-from grammar_service.resolve import Resolution, resolve
+from grammar_service.resolve import Resolution, resolve, rules_of
 from grammar_service.spec import GrammarSpec
 from grammar_service.warning import ConstraintWarning
 
@@ -47,6 +47,8 @@ class PreparedGrammars:
         self._fingerprint = fingerprint
         self._clock = clock
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self.rules = rules_of(limits, fingerprint)
+        """What `resolved` goes by, for those who keep what it says."""
 
     async def ready(
         self, spec: GrammarSpec, tenant: str = "", deadline_s: float | None = None, pinned: bool = False, relax: bool = False

@@ -23,6 +23,11 @@ def backend_named(name: str) -> Backend:
     raise UnsupportedGrammar(f"there is no backend named {name[:40]!r}")
 
 
+def backend_versions() -> list[str]:
+    """Of all backends, with their names."""
+    return [f"{backend.name} {backend.version}" for backend in _backends()]
+
+
 def select_backend(spec: GrammarSpec) -> Backend:
     """The backend for a spec: for Lark and compact JSON llguidance, for other JSON and choices xgrammar or else llguidance, else
     xgrammar.

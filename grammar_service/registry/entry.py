@@ -15,14 +15,26 @@ import msgspec
 from grammar_service.errors import EntryError
 from grammar_service.mac import MAC_BYTES, Secret, holds, mac_of
 from grammar_service.spec import GrammarSpec
+from grammar_service.warning import ConstraintWarning
 
 MAX_ID_LENGTH = 64
 _ID = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_ID_LENGTH}}}")
 
 MAGIC = b"MKR\x01"
 _PREFIX = len(MAGIC) + MAC_BYTES
-OVERHEAD_BYTES = 1024
+OVERHEAD_BYTES = 8192
 """More than an entry takes beyond the text of its constraint."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedAs:
+    """What came of the spec of an entry: its key on a backend, None where none enforces it. `by` whoever resolves by the same rules
+    (`resolve.rules_of`) finds the same, and need not ask again."""
+
+    by: str
+    key: str | None = None
+    backend: str | None = None
+    warnings: tuple[ConstraintWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,7 @@ class GrammarEntry:
     id: str
     spec: GrammarSpec
     created: int
+    resolved: ResolvedAs | None = None
 
 
 def is_valid_id(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 
 import msgspec
 
@@ -48,13 +48,16 @@ class GrammarNames:
             self.remember(entry)
         return entry
 
-    async def entries(self) -> AsyncIterator[GrammarEntry]:
-        """All of them, the fixed ones first. Raises CacheUnavailable, also in the middle."""
-        for entry in self._fixed.values():
-            yield entry
+    async def entries(self, after: str = "") -> AsyncGenerator[GrammarEntry, None]:
+        """All of them, the fixed ones first, or those that come after a name. Raises CacheUnavailable, also in the middle."""
+        names = list(self._fixed)
+        if not after or after in self._fixed:
+            for name in names[names.index(after) + 1 :] if after else names:
+                yield self._fixed[name]
+            after = ""
         if self._store is None:
             return
-        async for entry in self._store.entries():
+        async for entry in self._store.entries(after):
             if entry.id not in self._fixed:
                 self.remember(entry)
                 yield entry

@@ -99,10 +99,10 @@ class RegistryStore:
 
         return await self._patient.ask(delete)
 
-    async def entries(self) -> AsyncIterator[GrammarEntry]:
-        """All entries that are ours, sorted by name. Raises CacheUnavailable, also in the middle."""
+    async def entries(self, after: str = "") -> AsyncIterator[GrammarEntry]:
+        """All entries that are ours and come after a name, sorted by name. Raises CacheUnavailable, also in the middle."""
         found = await self._patient.ask(lambda redis: cast(Awaitable[set[bytes]], redis.smembers(self._names)))
-        names = sorted(name.decode("utf-8", "replace") for name in found)
+        names = sorted(name for name in (one.decode("utf-8", "replace") for one in found) if name > after)
         for start in range(0, len(names), BATCH):
             batch = names[start : start + BATCH]
             for name, data in zip(batch, await self._read(batch, self._patient), strict=True):

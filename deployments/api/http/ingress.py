@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -14,12 +15,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from deployments.api.api_keys import ApiKeys
+from deployments.api.bounds.body import parse_body
+from deployments.api.bounds.reading import BodyReader
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
-from deployments.api.http.leaving import ClientLeft, while_connected
-from deployments.api.protocol import parse_body
-from deployments.errors import ApiError, translated, unavailable
-from deployments.grammars.registry import GrammarRegistry
+from deployments.api.http.leaving import ClientLeft, before, while_connected
+from deployments.config import LimitSettings
+from deployments.errors import ApiError, bad_request, translated, unavailable
+from deployments.grammars.registry import PAGE, GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
 from grammar_service.errors import MaskcastError
@@ -27,6 +30,7 @@ from model_service.messages import Endpoint, Head
 
 EVENT_STREAM = "text/event-stream"
 JSON = "application/json"
+LAST_WORD_S = 1.0
 CLIENT_CLOSED_REQUEST = 499
 """Nobody sees it but the metrics."""
 
@@ -45,6 +49,7 @@ class HttpIngress:
         served_name: str,
         api_keys: ApiKeys,
         max_body_bytes: int,
+        limits: LimitSettings,
         max_ongoing: int,
     ) -> None:
         self._gateway = gateway
@@ -54,7 +59,8 @@ class HttpIngress:
         self._metrics = metrics
         self._served_name = served_name
         self._api_keys = api_keys
-        self._max_body_bytes = max_body_bytes
+        self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s)
+        self._limits = limits
         self._max_ongoing = max_ongoing
         self._ongoing = 0
         self._started = int(time.time())
@@ -66,9 +72,11 @@ class HttpIngress:
             if self._ongoing > self._max_ongoing:
                 raise unavailable("The service is full; try again in a moment.", "ingress_busy")
             tenant = self._authorize(request)
-            body = parse_body(await self._read(request))
-            async with while_connected(request):
-                response = await self._answered(self._gateway.answer(endpoint, body, tenant), endpoint, started)
+            raw = await self._bodies.read(request)
+            items = self._gateway.answer(endpoint, self._parsed(raw), tenant, len(raw))
+            until = asyncio.get_running_loop().time() + self._limits.request_timeout_s
+            async with before(until), while_connected(request):
+                response = await self._answered(items, endpoint, started, until)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
@@ -80,11 +88,11 @@ class HttpIngress:
             self._finish(endpoint, response.status_code, started)
         return response
 
-    async def _answered(self, items: AsyncGenerator[Head | str, None], endpoint: Endpoint, started: float) -> Response:
+    async def _answered(self, items: AsyncGenerator[Head | str, None], endpoint: Endpoint, started: float, until: float) -> Response:
         head = await anext(items)
         assert isinstance(head, Head)
         if head.stream:
-            return _EventStream(items, lambda: self._finish(endpoint, head.status, started))
+            return _EventStream(items, until, lambda: self._finish(endpoint, head.status, started))
         async with aclosing(items):
             content = "".join([str(piece) async for piece in items])
         return Response(_openai_error(content) if head.status >= HTTPStatus.BAD_REQUEST else content, head.status, media_type=JSON)
@@ -100,13 +108,16 @@ class HttpIngress:
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
         tenant = self._authorize(request)
-        grammar, is_new = await self._registry.register(parse_body(await self._read(request)), tenant)
+        grammar, is_new = await self._registry.register(self._parsed(await self._bodies.read(request)), tenant)
         return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
     async def list_grammars(self, request: Request) -> Response:
-        """All named grammars."""
+        """A page of the named grammars: at most `limit`, `after` a name."""
         self._authorize(request)
-        return JSONResponse(await self._registry.list_all())
+        limit = request.query_params.get("limit", str(PAGE))
+        if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= PAGE):
+            raise bad_request(f"'limit' must be a number from 1 to {PAGE}.", "limit")
+        return JSONResponse(await self._registry.list_page(request.query_params.get("after", ""), int(limit)))
 
     async def grammar(self, request: Request) -> Response:
         self._authorize(request)
@@ -140,40 +151,43 @@ class HttpIngress:
         """The tenant, empty where everybody may call. Raises ApiError (401)."""
         return self._api_keys.check(request.headers.get("authorization"))
 
-    async def _read(self, request: Request) -> bytes:
-        declared = request.headers.get("content-length", "")
-        if declared.isdigit() and int(declared) > self._max_body_bytes:
-            raise self._too_large()
-        received = bytearray()
-        async for chunk in request.stream():
-            received += chunk
-            if len(received) > self._max_body_bytes:
-                raise self._too_large()
-        return bytes(received)
-
-    def _too_large(self) -> ApiError:
-        limit = f"{self._max_body_bytes / 2**20:g} MiB"
-        return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request body is over the limit of {limit}.", code="body_too_large")
+    def _parsed(self, raw: bytes) -> dict[str, Any]:
+        return parse_body(raw, self._limits.max_body_values)
 
 
 class _EventStream(StreamingResponse):
-    """Closes the items and calls `ended` whatever happens, also where the client has left before the first one."""
+    """Closes the items and calls `ended` whatever happens, also where the client has left before the first one. `until`, by the event
+    loop's clock, it has to be over."""
 
-    def __init__(self, items: AsyncGenerator[Any, None], ended: Callable[[], None]) -> None:
+    def __init__(self, items: AsyncGenerator[Any, None], until: float, ended: Callable[[], None]) -> None:
         super().__init__(_events(items), media_type=EVENT_STREAM)
         self._items = items
+        self._until = until
         self._ended = ended
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # In place of Starlette's own way, which makes a group of tasks for each answer.
         try:
-            async with while_connected(Request(scope, receive)):
+            async with before(self._until), while_connected(Request(scope, receive)):
                 await self.stream_response(send)
         except ClientLeft:
             pass
+        except ApiError as late:
+            await _end(send, late)
         finally:
             await self._items.aclose()
             self._ended()
+
+
+async def _end(send: Send, error: ApiError) -> None:
+    """The end of a stream that has begun, for a client that may have stopped reading."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LAST_WORD_S):
+            await send({"type": "http.response.body", "body": _event(error).encode(), "more_body": False})
+
+
+def _event(error: ApiError) -> str:
+    return f"data: {json.dumps(error.body())}\n\n"
 
 
 async def _events(items: AsyncGenerator[Any, None]) -> AsyncGenerator[str, None]:
@@ -181,11 +195,12 @@ async def _events(items: AsyncGenerator[Any, None]) -> AsyncGenerator[str, None]
         async for piece in items:
             yield str(piece)
     except MaskcastError as error:  # the status is sent; the client learns of it from an event
-        yield f"data: {json.dumps(translated(error).body())}\n\n"
+        yield _event(translated(error))
 
 
 def error_response(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
-    return JSONResponse(error.body(), error.status, headers={**error.headers(), **(headers or {})})
+    closing = {"Connection": "close"} if error.status == HTTPStatus.REQUEST_TIMEOUT else {}
+    return JSONResponse(error.body(), error.status, headers={**error.headers(), **closing, **(headers or {})})
 
 
 def engine_error(status: int, answer: Mapping[str, Any]) -> ApiError:

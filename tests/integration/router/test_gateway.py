@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import Any
 
+import httpx
 import pytest
 import pytest_asyncio
 import ray
@@ -16,20 +17,29 @@ from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
 from deployments.answers.receiver import AnswerReceiver
+from deployments.api.api_keys import ApiKeys
+from deployments.api.bounds.doorway import DoorRules, Doorway
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
 from deployments.api.door import open_grammar_registry, request_reader
 from deployments.api.engine_calls import EngineCalls
 from deployments.api.gateway import Gateway
+from deployments.api.health import HealthReader
+from deployments.api.http.ingress import HttpIngress
+from deployments.api.http.routes import http_application
 from deployments.app import SCHEMA, compile_pool
-from deployments.config import Settings, parse_settings
+from deployments.config import LimitSettings, Settings, parse_settings
+from deployments.errors import ApiError
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
+from deployments.grammars.registry import GrammarRegistry
+from deployments.telemetry.metrics import RequestMetrics
+from deployments.telemetry.page import MetricsPage
 from grammar_service.limits import Limits
 from model_service.messages import ENGINE_DEAD, Endpoint, Head
 from tests.e2e.service import wait_for
 from tests.integration.router.fleet import CHECK_S, delete, router_of
-from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGINE_ENDS, Fates, LightModel
+from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGINE_ENDS, NO_ENGINE_YET, Fates, LightModel
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300), pytest.mark.usefixtures("ray_serve")]
 REPLICAS = 3
@@ -66,34 +76,79 @@ def models(fates: Any) -> Iterator[DeploymentHandle[Any]]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def gateway(fates: Any, models: DeploymentHandle[Any], settings: Settings, compilers: DeploymentHandle[Any]) -> Any:
+async def grammars(settings: Settings, compilers: DeploymentHandle[Any]) -> PreparedGrammars:
+    pool = CompilePool(compilers)
+    return PreparedGrammars(pool, Limits(), await pool.fingerprint())
+
+
+@pytest.fixture
+def registry(settings: Settings, compilers: DeploymentHandle[Any], grammars: PreparedGrammars) -> GrammarRegistry:
+    return open_grammar_registry(settings, CompilePool(compilers), grammars)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def gateway(
+    fates: Any,
+    models: DeploymentHandle[Any],
+    settings: Settings,
+    compilers: DeploymentHandle[Any],
+    grammars: PreparedGrammars,
+    registry: GrammarRegistry,
+) -> Any:
     """A new one, in front of as many replicas as there should be."""
     await fates.forget.remote()
     known = router_of(models).dispatcher
     await asyncio.to_thread(wait_for, lambda: len(known.fleet) == REPLICAS, 60, "replicas in place of those that were struck")
-    pool = CompilePool(compilers)
-    grammars = PreparedGrammars(pool, Limits(), await pool.fingerprint())
-    registry, checker = open_grammar_registry(settings, pool, grammars), AnswerChecker(pool.judge, lambda event, number: None, 0, 2.0)
+    checker = AnswerChecker(CompilePool(compilers).judge, lambda event, number: None, 0, 2.0)
     receiver = AnswerReceiver(ray.get_runtime_context().get_node_id(), "127.0.0.1")
     await receiver.start()
     yield Gateway(request_reader(settings), grammars, registry, EngineCalls(models, receiver), CallFacts(2048), checker)
     await receiver.close()
 
 
-def asked(gateway: Gateway, number: int | None) -> AsyncGenerator[Head | str, None]:
+@pytest.fixture
+def door(gateway: Gateway, registry: GrammarRegistry, settings: Settings) -> httpx.AsyncClient:
+    """An ingress in front of it that has little patience."""
+    limits = LimitSettings(read_timeout_s=0.2, request_timeout_s=2.0, max_body_values=1000)
+    http = HttpIngress(
+        gateway,
+        registry,
+        HealthReader("none", {}, None),
+        MetricsPage(),
+        RequestMetrics(),
+        served_name=settings.model.served_name,
+        api_keys=ApiKeys([]),
+        max_body_bytes=100_000,
+        limits=limits,
+        max_ongoing=8,
+    )
+    transport = httpx.ASGITransport(Doorway(http_application(http), DoorRules.of(settings)))
+    return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers={"Content-Type": "application/json"}, timeout=30)
+
+
+def asked(gateway: Gateway, number: int | None, **fields: Any) -> AsyncGenerator[Head | str, None]:
     """Under the grammar of this number, or under none."""
-    body: dict[str, Any] = {"prompt": "x" * 400}
+    body: dict[str, Any] = {"prompt": "x" * 400, **fields}
     if number is not None:
         body["structured_outputs"] = {"choice": [str(number)]}
     return gateway.answer(Endpoint.COMPLETION, body)
 
 
-async def answer(gateway: Gateway, number: int | None = None) -> dict[str, Any]:
-    async with aclosing(asked(gateway, number)) as items:
+async def answer(gateway: Gateway, number: int | None = None, **fields: Any) -> dict[str, Any]:
+    async with aclosing(asked(gateway, number, **fields)) as items:
         head, piece = [item async for item in items]
     assert head == Head(200, stream=True)
     answered: dict[str, Any] = json.loads(str(piece))
     return answered
+
+
+async def code_of(gateway: Gateway, **fields: Any) -> str | None:
+    """Of the error that a request is answered with."""
+    try:
+        await answer(gateway, **fields)
+    except ApiError as error:
+        return error.code
+    return None
 
 
 async def test_a_grammar_has_its_replica(gateway: Gateway) -> None:
@@ -119,6 +174,65 @@ async def test_a_call_whose_replica_ends_before_the_first_byte_is_answered_by_an
     replicas = [(await answer(gateway, number))["replica"] for _ in range(8)]
     (struck,) = await fates.struck.remote()
     assert struck not in replicas
+
+
+@pytest.mark.parametrize("fate", [ENGINE_ENDS, ENDS_AT_ONCE])
+async def test_a_call_of_several_sequences_is_never_sent_again(gateway: Gateway, fates: Any, fate: str) -> None:
+    assert (await answer(gateway, n=3))["sequences"] == 3
+    await fates.strike.remote(fate)
+    assert await code_of(gateway, n=3) == ENGINE_DEAD
+    assert len(await fates.struck.remote()) == 1
+
+
+async def test_a_call_of_several_sequences_that_no_engine_has_had_is_sent_to_another(gateway: Gateway, fates: Any) -> None:
+    await fates.strike.remote(NO_ENGINE_YET)
+    assert [await code_of(gateway, n=3) for _ in range(8)] == [None] * 8
+    assert len(await fates.struck.remote()) == 1
+
+
+async def test_a_call_that_replicas_end_over_is_not_given_to_one_after_the_other(gateway: Gateway, fates: Any) -> None:
+    codes = []
+    for _ in range(4):
+        await fates.strike.remote(ENDS_AT_ONCE)
+        codes.append(await code_of(gateway, prompt="fatal", n=2))
+    assert codes == [ENGINE_DEAD, ENGINE_DEAD, "request_ends_engines", "request_ends_engines"]
+    await fates.forget.remote()
+    assert await code_of(gateway, prompt="another", n=2) is None
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(door: httpx.AsyncClient) -> None:
+    async def begun() -> AsyncIterator[bytes]:
+        yield b'{"prompt": '
+        await asyncio.Event().wait()
+
+    async with door:
+        answer = await door.post("/v1/completions", content=begun())
+    assert (answer.status_code, answer.json()["error"]["code"], answer.headers["connection"]) == (408, "body_timeout", "close")
+
+
+async def test_an_answer_that_does_not_end_is_given_up_with_an_error_event(door: httpx.AsyncClient, fates: Any) -> None:
+    await fates.strike.remote(ENDS_LATER)
+    async with door:
+        answer = await door.post("/v1/completions", json={"prompt": "x", "stream": True})
+    assert answer.status_code == 200
+    assert json.loads(answer.text.rpartition("data: ")[2])["error"]["code"] == "request_timeout"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b'{"prompt": [' + b"1," * 2000 + b"1]}", 400, "request_too_large"),
+        (b'{"prompt": "x", "n": 2000}', 400, "over_limit"),
+        (b'{"prompt": "' + b"x" * 100_000 + b'"}', 413, "body_too_large"),
+        (b'{"prompt": "' + b"x" * 90_000 + b'", "n": 129}', 400, "over_limit"),
+        (b'{"prompt": "' + b"x" * 90_000 + b'"}', 200, None),
+    ],
+)
+async def test_a_body_is_judged_by_the_limits(door: httpx.AsyncClient, body: bytes, status: int, code: str | None) -> None:
+    async with door:
+        answer = await door.post("/v1/completions", content=body)
+    assert answer.status_code == status
+    assert code is None or answer.json()["error"]["code"] == code
 
 
 async def test_an_answer_that_has_begun_ends_with_an_error_event(gateway: Gateway, fates: Any) -> None:
