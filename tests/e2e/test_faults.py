@@ -90,8 +90,8 @@ async def test_a_killed_redis_degrades_the_service_and_no_request_fails(service:
     redis = service.processes("redis-server")
     assert redis
     assert await strike_under_load(service, redis) == {200: 40}
-    ready = service.ready()
-    assert (ready["status"], ready["degraded"]) == ("degraded", ["redis"])
+    await asyncio.to_thread(wait_for, lambda: service.ready()["status"] == "degraded", 20, "the service to take note")
+    assert service.ready()["degraded"] == ["redis"]
     assert service.text("Say.", structured_outputs={"regex": "fresh[x-z]"})
     service.cluster.restart_redis()
 
