@@ -1,6 +1,7 @@
 """A separate Ray job that talks to Maskcast by handle: `python examples/handle_job.py`, on a machine of the cluster.
 
-It joins the cluster that runs on this machine, or the one that RAY_ADDRESS names.
+It joins the cluster that RAY_ADDRESS names, or the one that runs on this machine. That of `maskcast serve` lets it in after
+`. FILE`, with the file that it names when it is up.
 """
 
 from __future__ import annotations

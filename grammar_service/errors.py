@@ -13,6 +13,7 @@ MaskcastError
 ├── PoolBusy                the compile pool's queue is full: a 503 with Retry-After
 ├── PoolUnavailable         no compile child could be started
 ├── ChildDied               (sandbox) a compile child or the zygote ended: caught where a new one is started
+├── NotConfined             (sandbox) no filter of system calls can be had: compile children go on with the other bounds
 ├── ArtifactError           bytes that are not an intact artifact of ours: a cache miss, never a user's error
 ├── EntryError              bytes that are not the registry's intact entry for a name
 ├── CacheUnavailable        the shared cache does not answer, or not in time

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import sys
@@ -17,9 +18,11 @@ import msgspec
 from grammar_service.errors import PoolUnavailable
 from grammar_service.sandbox.child import ChildDied, CompileChild
 from grammar_service.sandbox.wire import MAX_PACKET_BYTES, Done, Order, Ready, Setup
+from grammar_service.vocabulary.hub import tokenizer_folder
 
 _PACKAGE_ROOT = str(Path(__file__).resolve().parent.parent.parent)
-_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "HF_TOKEN")
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "HF_HOME", "HF_HUB_CACHE")
+_LOG = logging.getLogger(__name__)
 _TAIL_LINES = 40
 _ORDER_TIMEOUT_S = 10.0
 
@@ -34,6 +37,7 @@ class Nursery:
         self._start_timeout_s = start_timeout_s
         self._zygote: asyncio.Task[Zygote] | None = None
         self._closed = False
+        self._has_warned = False
 
     async def fingerprint(self) -> str:
         """The tokenizer's; waits for a warm zygote. Raises PoolUnavailable."""
@@ -73,10 +77,18 @@ class Nursery:
         if old is not None and not old.cancelled() and old.exception() is None:
             await old.result().kill()
         try:
-            return await Zygote.spawn(self._setup, self._start_timeout_s)
+            zygote = await self._spawned()
         except ChildDied:
             # Killed from outside, perhaps. What is wrong with the model will be so again.
-            return await Zygote.spawn(self._setup, self._start_timeout_s)
+            zygote = await self._spawned()
+        if zygote.unconfined is not None and not self._has_warned:
+            self._has_warned = True
+            _LOG.warning("compile children have bounds on time, memory and descriptors alone: %s", zygote.unconfined)
+        return zygote
+
+    async def _spawned(self) -> Zygote:
+        path = await asyncio.to_thread(tokenizer_folder, self._setup.tokenizer_path)
+        return await Zygote.spawn(msgspec.structs.replace(self._setup, tokenizer_path=path), self._start_timeout_s)
 
 
 class Zygote:
@@ -89,6 +101,7 @@ class Zygote:
         self._tail: deque[bytes] = deque(maxlen=_TAIL_LINES)
         self._listener = asyncio.create_task(self._listen())
         self.fingerprint = ""
+        self.unconfined: str | None = None
 
     @classmethod
     async def spawn(cls, setup: Setup, start_timeout_s: float) -> Zygote:
@@ -106,10 +119,11 @@ class Zygote:
             )
         zygote = cls(process, ours)
         try:
-            zygote.fingerprint = (await zygote._ask(setup, Ready, start_timeout_s)).fingerprint
+            ready = await zygote._ask(setup, Ready, start_timeout_s)
         except BaseException:
             await zygote.kill()
             raise
+        zygote.fingerprint, zygote.unconfined = ready.fingerprint, ready.unconfined
         return zygote
 
     @property

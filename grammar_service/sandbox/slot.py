@@ -18,12 +18,13 @@ _TRIES = 2
 
 class Slot:
     """Runs one job at a time; its user sees to that. The child dies on a deadline, on a crash, when it runs out of memory and when the
-    caller is cancelled; its successor is forked in the background."""
+    caller is cancelled; its successor is forked in the background. Nor does a child serve two tenants."""
 
     def __init__(self, nursery: Nursery, background: bool) -> None:
         self._nursery = nursery
         self._background = background
         self._child: asyncio.Task[CompileChild] | None = None
+        self._served: str | None = None
         self.replaced = 0
 
     @property
@@ -36,7 +37,7 @@ class Slot:
         """Wait for a child. Raises PoolUnavailable."""
         await self._ready()
 
-    async def run(self, job: Task, deadline_s: float) -> Result:
+    async def run(self, job: Task, deadline_s: float, tenant: str = "") -> Result:
         """The child's answer; the deadline counts from when a child takes the job, and is not extended for a second one.
 
         A job whose child died is tried once more: a child that was killed from outside may have been dying when it got the job, and the
@@ -48,7 +49,7 @@ class Slot:
         """
         left_s = deadline_s
         for _ in range(_TRIES):
-            child = await self._ready()
+            child = await self._ready_for(tenant)
             started = time.monotonic()
             try:
                 return await self._attempt(child, job, left_s)
@@ -76,12 +77,24 @@ class Slot:
         finally:
             if misbehaved:
                 self.replaced += 1
-                self._child = asyncio.create_task(self._successor(self._child))
+                self._replace()
+
+    async def _ready_for(self, tenant: str) -> CompileChild:
+        """One that no other tenant has had: what a stranger's text has made of a child is between him and his own grammars."""
+        if self._child is not None and self._served not in (None, tenant):
+            self._replace()
+        child = await self._ready()
+        self._served = tenant
+        return child
 
     async def _ready(self) -> CompileChild:
-        if self._child is None or _is_lost(self._child):
-            self._child = asyncio.create_task(self._successor(self._child))
-        return await asyncio.shield(self._child)
+        child = self._replace() if self._child is None or _is_lost(self._child) else self._child
+        return await asyncio.shield(child)
+
+    def _replace(self) -> asyncio.Task[CompileChild]:
+        self._served = None
+        self._child = asyncio.create_task(self._successor(self._child))
+        return self._child
 
     async def _successor(self, old: asyncio.Task[CompileChild] | None) -> CompileChild:
         if old is not None:

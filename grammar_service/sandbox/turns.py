@@ -18,6 +18,7 @@ S = TypeVar("S")
 class _Tenant(Generic[S]):
     """`used_s` is the time that its jobs have held slots, counted from where the least served one stood when it came."""
 
+    name: str
     used_s: float
     holds: int = 0
     waiting: deque[asyncio.Future[S]] = field(default_factory=deque)
@@ -25,8 +26,8 @@ class _Tenant(Generic[S]):
 
 class FairTurns(Generic[S]):
     """Hands out slots. The next one goes to the waiting tenant that has used the least time (start-time fair queueing with a
-    weight of one each); the last free slot is kept from whoever holds all the others. When the queue is full, the tenant with the
-    longest one loses its newest job."""
+    weight of one each), if it can be one that it had before; the last free slot is kept from whoever holds all the others. When the queue
+    is full, the tenant with the longest one loses its newest job."""
 
     def __init__(self, slots: Sequence[S], max_waiting: int, clock: Callable[[], float]) -> None:
         self._free = list(slots)
@@ -34,6 +35,8 @@ class FairTurns(Generic[S]):
         self._max_waiting = max_waiting
         self._clock = clock
         self._tenants: dict[str, _Tenant[S]] = {}
+        self._last: dict[int, str] = {}
+        """Who had a slot last."""
 
     @property
     def waiting(self) -> int:
@@ -61,7 +64,7 @@ class FairTurns(Generic[S]):
         if name not in self._tenants:
             # A newcomer has no credit for the time before it came.
             least = min((tenant.used_s for tenant in self._tenants.values()), default=0.0)
-            self._tenants[name] = _Tenant(least)
+            self._tenants[name] = _Tenant(name, least)
         return self._tenants[name]
 
     def _forget(self, name: str) -> None:
@@ -98,4 +101,14 @@ class FairTurns(Generic[S]):
                 return
             tenant = min(ready, key=lambda each: each.used_s)
             tenant.holds += 1
-            tenant.waiting.popleft().set_result(self._free.pop())
+            tenant.waiting.popleft().set_result(self._taken_by(tenant.name))
+
+    def _taken_by(self, name: str) -> S:
+        """The free slot that was this tenant's last, or nobody's, or any."""
+        slot = self._free.pop(min(reversed(range(len(self._free))), key=lambda place: self._strangeness(self._free[place], name)))
+        self._last[id(slot)] = name
+        return slot
+
+    def _strangeness(self, slot: S, name: str) -> int:
+        last = self._last.get(id(slot))
+        return 0 if last == name else 1 if last is None else 2

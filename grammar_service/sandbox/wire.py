@@ -35,9 +35,10 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """The zygote is warm."""
+    """The zygote is warm. `unconfined` says why its children are not kept from files and sockets; None: they are."""
 
     fingerprint: str
+    unconfined: str | None = None
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -15,9 +15,11 @@ from grammar_service.errors import CompileFailed, GrammarError, GrammarTooLarge,
 from grammar_service.key import grammar_key
 from grammar_service.limits import check_limits
 from grammar_service.messages import Refusal
+from grammar_service.own_memory import address_space_bytes
 from grammar_service.relaxation import Relax
 from grammar_service.relaxation.judging import judged
 from grammar_service.resolve import resolve, resolve_relaxed
+from grammar_service.sandbox.confinement import NotConfined, confine
 from grammar_service.sandbox.wire import Job, Judged, Judging, Payload, Refused, Resolved, Result, Setup, Task, frame, read_task
 from grammar_service.spec import GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -38,10 +40,13 @@ class Worker:
         return self._tokenizer.fingerprint
 
     def run(self, connection: socket.socket, background: bool) -> None:
-        """Answer jobs until the other end closes. It dies on the limits that the compiler itself cannot answer for."""
+        """Answer jobs until the other end closes, with no more than it has open: the connection, standard error, and what tells its own
+        size. It dies on the limits that the compiler itself cannot answer for."""
         if background:
             _give_way()
         _limit_memory(self._setup.memory_limit_bytes)
+        with suppress(NotConfined):  # the zygote has found out, and told
+            confine()
         try:
             with connection.makefile("rb") as jobs:
                 while (task := read_task(jobs)) is not None:
@@ -98,7 +103,6 @@ def _give_way() -> None:
 
 
 def _limit_memory(beyond_now: int) -> None:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    limit = pages * resource.getpagesize() + beyond_now
+    limit = address_space_bytes() + beyond_now
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -17,33 +17,63 @@ import msgspec
 from grammar_service.backends import Backend, backend_named
 from grammar_service.backends.xgrammar.backend import XgrammarBackend
 from grammar_service.heap import settle_heap
+from grammar_service.sandbox.confinement import NotConfined, confine
 from grammar_service.sandbox.prewarm import TYPICAL
 from grammar_service.sandbox.wire import Done, Order, Ready, Setup, read_packet
 from grammar_service.sandbox.worker import Worker
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 _PR_SET_PDEATHSIG = 1
+_CONFINED = b"+"
 _CACHE_SHARE = 8
 """A warm compiler's cache takes this fraction of the memory limit at most."""
 
 
 def main() -> None:
-    # Whatever native code prints goes to standard error.
-    channel = socket.socket(fileno=os.dup(0))
-    os.dup2(2, 1)
+    channel = _take_channel()
     opened = read_packet(channel, Setup)
     if opened is None:
         return
     setup = opened[0]
     end_with(setup.parent)
     worker = _warm_worker(setup)
-    channel.send(msgspec.msgpack.encode(Ready(worker.fingerprint)))
+    channel.send(msgspec.msgpack.encode(Ready(worker.fingerprint, _unconfined())))
     # What is here now is shared with all children: collecting garbage would only copy its pages.
     settle_heap()
     while (ordered := read_packet(channel, Order)) is not None:
         order, descriptors = ordered
         pid = _reap(order.reap) if order.reap is not None else _fork(channel, descriptors[0], worker, order.background)
         channel.send(msgspec.msgpack.encode(Done(pid)))
+
+
+def _take_channel() -> socket.socket:
+    """What standard input was. A child keeps that, and must not have the channel: orders come by it, and the connections of others."""
+    channel = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    # Whatever native code prints goes to standard error.
+    os.dup2(2, 1)
+    return channel
+
+
+def _unconfined() -> str | None:
+    """Why children cannot be confined here, as one that is forked to try finds; None where they can."""
+    answer, told = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            confine()
+            os.write(told, _CONFINED)
+        except NotConfined as error:
+            os.write(told, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(told)
+    found = os.read(answer, 1024)
+    os.close(answer)
+    os.waitpid(pid, 0)
+    return None if found == _CONFINED else found.decode() or "the child that tried has died"
 
 
 def end_with(parent: int) -> None:

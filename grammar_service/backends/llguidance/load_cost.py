@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from grammar_service.errors import GrammarTooLarge
+from grammar_service.own_memory import resident_bytes
 
 MAX_LOAD_S = 0.5
 """Processor time. An engine that loads a grammar decodes nothing meanwhile."""
@@ -24,14 +23,10 @@ def bounded_load() -> Iterator[None]:
     Raises:
         GrammarTooLarge: afterwards, where either was over its bound.
     """
-    bytes_before, started = _resident_bytes(), time.thread_time()
+    bytes_before, started = resident_bytes(), time.thread_time()
     yield
-    seconds, grown = time.thread_time() - started, _resident_bytes() - bytes_before
+    seconds, grown = time.thread_time() - started, resident_bytes() - bytes_before
     if grown > MAX_LOAD_BYTES:
         raise GrammarTooLarge(f"the grammar takes {grown >> 20} MiB of an engine's memory, the limit is {MAX_LOAD_BYTES >> 20} MiB")
     if seconds > MAX_LOAD_S:
         raise GrammarTooLarge(f"loading the grammar takes {seconds:.1f} s of an engine, the limit is {MAX_LOAD_S:g} s")
-
-
-def _resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()

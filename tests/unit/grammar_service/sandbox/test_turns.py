@@ -127,3 +127,13 @@ async def test_a_job_that_is_cancelled_as_it_is_given_a_slot_passes_it_on() -> N
     assert bench.order[-1] == "c"
     await bench.finish(third, 0.0)
     await end(bench)
+
+
+async def test_a_tenant_gets_back_a_slot_that_it_has_had_before_one_of_another() -> None:
+    bench = Bench(slots=3)
+    had: dict[str, set[str]] = {"one": set(), "other": set()}
+    for tenant in ("one", "other", "other", "one", "one", "other"):
+        async with bench.turns.turn(tenant) as slot:
+            had[tenant].add(slot)
+    assert len(had["one"]) == len(had["other"]) == 1
+    assert had["one"] != had["other"]

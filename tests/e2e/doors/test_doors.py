@@ -105,5 +105,5 @@ def test_a_replica_unpickles_no_call_without_the_token(service: Service, tmp_pat
         with grpc.insecure_channel(f"127.0.0.1:{port}") as channel, pytest.raises(grpc.RpcError) as refused:
             ASGIServiceStub(channel).HandleRequest(call, timeout=20)
         codes.append(refused.value.code())
-    assert codes.count(grpc.StatusCode.UNAUTHENTICATED) >= 3  # two compile replicas, a model replica
+    assert codes.count(grpc.StatusCode.UNAUTHENTICATED) >= 3  # two compile replicas, a model replica with the door
     assert not written.exists()
