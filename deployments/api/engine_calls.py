@@ -12,6 +12,7 @@ from ray.serve.exceptions import BackPressureError
 from ray.serve.handle import DeploymentHandle, DeploymentResponse
 
 from deployments.answers.receiver import AnswerReceiver, IncomingAnswer
+from deployments.api.bounds.room import Room
 from deployments.errors import AnswerLost
 from model_service.messages import Call, Failure, Head
 from model_service.replica import ModelReplica
@@ -32,32 +33,25 @@ class Engines(Protocol):
 
 
 class OwnEngine:
-    """The replica of this process; it works on so many calls at a time, and so many may wait."""
+    """The replica of this process; it works on so many sequences at a time, and so many calls may wait. What has no seat in the engine
+    would wait there in front of everybody who comes later, so that one call of many sequences counts as that many."""
 
     def __init__(self, replica: ModelReplica, most_ongoing: int, most_waiting: int) -> None:
         self._replica = replica
-        self._room = asyncio.Semaphore(most_ongoing)
+        self._room = Room(most_ongoing)
         self._most_waiting = most_waiting
-        self._waiting = 0
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
-        await self._enter()
+        if not self._room.has_room_for(call.sequences) and self._room.waiting >= self._most_waiting:
+            # As Ray Serve would.
+            raise BackPressureError(num_queued_requests=self._room.waiting, max_queued_requests=self._most_waiting)
+        await self._room.enter(call.sequences)
         try:
             async with aclosing(self._replica.respond(call)) as items:
                 async for item in items:
                     yield item
         finally:
-            self._room.release()
-
-    async def _enter(self) -> None:
-        """Raises BackPressureError, as Ray Serve would."""
-        if self._room.locked() and self._waiting >= self._most_waiting:
-            raise BackPressureError(num_queued_requests=self._waiting, max_queued_requests=self._most_waiting)
-        self._waiting += 1
-        try:
-            await self._room.acquire()
-        finally:
-            self._waiting -= 1
+            self._room.leave(call.sequences)
 
 
 class EngineCalls:

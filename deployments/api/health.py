@@ -13,8 +13,6 @@ from ray.serve.schema import DeploymentStatusOverview
 from deployments.names import MODEL
 from deployments.telemetry.kept import Kept
 
-KEPT_S = 1.0
-
 
 @dataclass(frozen=True)
 class Health:
@@ -47,10 +45,10 @@ class HealthReader:
         self._application = application
         self._wanted = wanted
         self._ping = ping
-        self._health = Kept(self._read, KEPT_S)
+        self._health = Kept(self._read, 0.0)
 
     async def read(self) -> Health:
-        """As of now, or a moment ago: anybody may ask, and Ray Serve's controller is asked for it."""
+        """As of now. Ray Serve's controller is asked for it, once at a time however many ask."""
         return await self._health.get()
 
     async def _read(self) -> Health:

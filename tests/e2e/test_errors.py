@@ -127,3 +127,30 @@ async def test_bad_requests_do_not_disturb_their_neighbours(service: Service) ->
 def good_schema(number: int) -> dict[str, Any]:
     name = f"f{number % 5}"
     return {"type": "object", "properties": {name: {"enum": [1, 2, 3]}}, "required": [name], "additionalProperties": False}
+
+
+def test_a_web_page_beside_the_service_cannot_use_it(service: Service) -> None:
+    """Neither by a request that browsers send without asking, nor by asking, nor under a name of its own."""
+    url, origin = f"{service.url}/v1/chat/completions", {"Origin": "http://evil.example"}
+    simple = httpx.post(url, content=json.dumps({"messages": MESSAGES}), headers={**origin, "Content-Type": "text/plain"}, timeout=30)
+    assert (simple.status_code, simple.json()["error"]["code"]) == (415, "unsupported_media_type")
+    asked = httpx.options(url, headers={**origin, "Access-Control-Request-Method": "POST"}, timeout=30)
+    assert asked.status_code == 405
+    assert not any(name.startswith("access-control") for name in asked.headers)
+    rebound = httpx.get(f"{service.url}/v1/models", headers={"Host": "evil.example"}, timeout=30)
+    assert (rebound.status_code, rebound.json()["error"]["code"]) == (421, "host_not_allowed")
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"n": 129}, "n"),
+        ({"n": "2000"}, "n"),
+        ({"tools": [{}] * 513}, "tools"),
+        ({"stop": ["x"] * 65}, "stop"),
+        ({"top_logprobs": 21}, "top_logprobs"),
+    ],
+)
+def test_what_asks_for_too_much_is_told_of_the_field(fields: dict[str, Any], param: str, service: Service) -> None:
+    answer = service.chat("Say.", **fields)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)

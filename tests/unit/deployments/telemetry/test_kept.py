@@ -55,3 +55,12 @@ async def test_a_failure_is_not_kept() -> None:
         await kept.get()
     source.fails = False
     assert await kept.get() == 2
+
+
+async def test_what_is_not_kept_is_still_read_once_at_a_time() -> None:
+    source = Source()
+    now = Kept(source.read, 0.0, Clock())
+    asked = [asyncio.create_task(now.get()) for _ in range(50)]
+    source.open.set()
+    assert await asyncio.gather(*asked) == [1] * 50
+    assert await now.get() == 2

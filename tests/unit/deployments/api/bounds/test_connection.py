@@ -101,3 +101,18 @@ async def test_a_header_without_an_end_is_not_kept() -> None:
         for _ in range(64):
             writer.write(b"x" * 1024)
         assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), 20)).startswith(b"HTTP/1.1 431")
+
+
+async def test_hundreds_of_half_open_requests_harm_nobody_and_end() -> None:
+    async with connected(read_s=1.0) as (reader, writer):
+        writer.write(WHOLE)
+        assert await answered(reader) == b"HTTP/1.1 200 OK body"
+        host, port = writer.get_extra_info("peername")[:2]
+        half_open = await asyncio.gather(*(asyncio.open_connection(host, port) for _ in range(300)))
+        for _, slow in half_open:
+            slow.write(WHOLE[:-1])
+        writer.write(WHOLE)
+        assert await asyncio.wait_for(answered(reader), 60) == b"HTTP/1.1 200 OK body"
+        assert await asyncio.wait_for(asyncio.gather(*(one.read() for one, _ in half_open)), 60) == [b""] * 300
+        for _, slow in half_open:
+            slow.close()
