@@ -6,18 +6,34 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from deployments.errors import SettingsError
 
 ENVIRONMENT_PREFIX = "MASKCAST_"
 EMBEDDED = "embedded"
 
+SHORTEST_API_KEY = 16
+SHORTEST_SECRET = 32
+"""Characters. Who guesses is only slowed down by the network, or by nothing where he has what a secret has signed."""
 Format = Literal["enforce", "annotate"]
 Whitespace = Literal["flexible", "standard", "compact", "indent:2", "indent:4"]
+
+
+def _long_enough(least: int) -> AfterValidator:
+    def check(value: SecretStr) -> SecretStr:
+        if len(value.get_secret_value().strip()) < least:
+            raise ValueError(f"a secret needs at least {least} characters, blanks at its ends not counted")
+        return value
+
+    return AfterValidator(check)
+
+
+ApiKey = Annotated[SecretStr, _long_enough(SHORTEST_API_KEY)]
+"""Of settings that are printed, only asterisks are seen."""
 
 
 class _Section(BaseModel):
@@ -109,7 +125,7 @@ class RouterSettings(_Section):
 class HttpSettings(_Section):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
-    api_keys: tuple[SecretStr, ...] = Field((), description="accepted bearer tokens; empty: no authentication")
+    api_keys: tuple[ApiKey, ...] = Field((), description="accepted bearer tokens, of 16 characters at least; empty: no authentication")
     max_body_mib: float = Field(4.0, gt=0)
     max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time; beyond it: 503")
     num_replicas: int = Field(1, ge=1)
@@ -129,7 +145,9 @@ class Settings(_Section):
     grammars: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="named grammars: each has the fields of `structured_outputs`; clients send its name as grammar_id"
     )
-    artifact_secret: SecretStr = Field(SecretStr(""), description="key that authenticates cached artifacts (HMAC)")
+    artifact_secret: Annotated[SecretStr, _long_enough(SHORTEST_SECRET)] = Field(
+        SecretStr(""), description="key that authenticates cached artifacts (HMAC), of 32 characters at least"
+    )
 
     @model_validator(mode="after")
     def _shared_cache_needs_a_secret(self) -> Self:

@@ -25,13 +25,14 @@ class ApiKeys:
         if not self._keys:
             return ""
         scheme, _, token = (authorization or "").partition(" ")
+        token = token.strip()
         # All keys are compared, in constant time, so that timing tells nothing about them.
-        matches = [hmac.compare_digest(token.strip().encode(), key) for key in self._keys]
-        if scheme.lower() != "bearer" or not any(matches):
+        matches = [hmac.compare_digest(token.encode(), key) for key in self._keys]
+        if scheme.lower() != "bearer" or not token or not any(matches):
             raise ApiError(
                 HTTPStatus.UNAUTHORIZED,
                 "Incorrect API key. Send it as 'Authorization: Bearer KEY'.",
                 code="invalid_api_key",
                 kind="authentication_error",
             )
-        return sha256(token.strip().encode()).hexdigest()[:16]
+        return sha256(token.encode()).hexdigest()[:16]

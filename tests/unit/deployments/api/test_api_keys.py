@@ -20,6 +20,12 @@ def test_anything_else_is_a_401(header: str | None) -> None:
     assert (caught.value.status, caught.value.code) == (401, "invalid_api_key")
 
 
+@pytest.mark.parametrize("header", ["Bearer", "Bearer ", "Bearer  ", "bearer\t"])
+def test_no_token_is_never_a_key(header: str) -> None:
+    with pytest.raises(ApiError):
+        ApiKeys([""]).check(header)
+
+
 def test_without_keys_everybody_passes_as_one_tenant() -> None:
     assert ApiKeys([]).check(None) == ApiKeys([]).check("Bearer any") == ""
 
