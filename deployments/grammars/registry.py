@@ -13,11 +13,10 @@ from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested
 from deployments.errors import translated
 from deployments.grammars.registration import Registration, read_registration
-from deployments.grammars.registry_errors import damaged, fixed, full, no_store, not_found, silent, taken, unknown_name
+from deployments.grammars.registry_errors import damaged, fixed, no_room, no_store, not_found, silent, taken, unknown_name
 from grammar_service.errors import CacheUnavailable, EntryError, GrammarError, MaskcastError, PoolBusy, PoolUnavailable
 from grammar_service.messages import CompileRequest, Prepared
-from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore
-from grammar_service.registry.store import Stored
+from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, Room, Stored
 from grammar_service.resolve import Resolution
 from grammar_service.spec import GrammarSpec
 
@@ -46,7 +45,8 @@ class GrammarRegistry:
     """`store` is None where no Redis is configured: then only the settings name grammars. `resolve` gives the spec of a
     tenant its backend and key, and raises GrammarError, PoolBusy or PoolUnavailable.
 
-    At most `most` names can be registered; `defaults` are for constraints that do not choose. `report` gets all counters.
+    Names are a tenant's own, but for those of the settings; there is `room` for so many. `defaults` are for constraints that do not choose.
+    `report` gets all counters.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class GrammarRegistry:
         store: RegistryStore | None,
         pool: Pool,
         resolve: Callable[[GrammarSpec, str], Awaitable[Resolution]],
-        most: int,
+        room: Room,
         defaults: ConstraintDefaults,
         report: Callable[[Mapping[str, int]], None],
         clock: Callable[[], float] = time.time,
@@ -64,15 +64,15 @@ class GrammarRegistry:
         self._store = store
         self._pool = pool
         self._resolve = resolve
-        self._most = most
+        self._room = room
         self._defaults = defaults
         self._report = report
         self._clock = clock
         self._ahead = AheadCounters()
 
-    async def spec(self, named: NamedGrammar) -> GrammarSpec:
+    async def spec(self, named: NamedGrammar, tenant: str = NOBODY) -> GrammarSpec:
         """What a request's name stands for. Raises ApiError: 400 for an unknown name, 503 where nobody can tell now."""
-        entry = await self._find(named.id)
+        entry = await self._find(named.id, tenant)
         if entry is None:
             raise unknown_name(named.id, named.field)
         return entry.spec
@@ -88,7 +88,7 @@ class GrammarRegistry:
             raise no_store()
         grammar = await self._compiled(registration.constraint, tenant)
         try:
-            entry, is_new = await self._stored(registration, grammar)
+            entry, is_new = await self._stored(registration, grammar, tenant)
         except CacheUnavailable as error:
             raise silent("registered") from error
         finally:
@@ -96,33 +96,33 @@ class GrammarRegistry:
         self._names.remember(entry)
         return _object(entry, grammar), is_new
 
-    async def get(self, name: str) -> dict[str, Any]:
+    async def get(self, name: str, tenant: str = NOBODY) -> dict[str, Any]:
         """The grammar's object. Raises ApiError."""
-        entry = await self._find(name)
+        entry = await self._find(name, tenant)
         if entry is None:
             raise not_found(name)
         return _object(entry, await self._resolved(entry))
 
-    async def list_all(self) -> dict[str, Any]:
-        """All grammars as an OpenAI list, those of the settings first. Raises ApiError."""
+    async def list_all(self, tenant: str | None = None) -> dict[str, Any]:
+        """The grammars of a tenant, or of all, as an OpenAI list, those of the settings first. Raises ApiError."""
         try:
-            entries = [entry async for entry in self._names.entries()]
+            entries = [entry async for entry in self._names.entries(tenant)]
         except CacheUnavailable as error:
             raise silent("listed") from error
         return {"object": "list", "data": [_object(entry, await self._resolved(entry)) for entry in entries]}
 
-    async def delete(self, name: str) -> dict[str, Any]:
+    async def delete(self, name: str, tenant: str = NOBODY) -> dict[str, Any]:
         """Raises ApiError."""
         if self._names.is_fixed(name):
             raise fixed(name)
         if self._store is None:
             raise no_store()
         try:
-            earlier, _ = await self._current(name)
-            deleted = await self._store.delete(name)
+            earlier, _ = await self._current(name, tenant)
+            deleted = await self._store.delete(name, tenant)
         except CacheUnavailable as error:
             raise silent("deleted") from error
-        self._names.forget(name)
+        self._names.forget(name, tenant)
         if not deleted:
             raise not_found(name)
         await self._unpin(earlier)
@@ -146,9 +146,9 @@ class GrammarRegistry:
         if self._store is not None:
             await self._store.close()
 
-    async def _find(self, name: str) -> GrammarEntry | None:
+    async def _find(self, name: str, tenant: str) -> GrammarEntry | None:
         try:
-            entry = await self._names.find(name)
+            entry = await self._names.find(name, tenant)
         except CacheUnavailable as error:
             raise silent("looked up") from error
         except EntryError as error:
@@ -157,28 +157,24 @@ class GrammarRegistry:
             self._report(self.counters())
         return entry
 
-    async def _stored(self, registration: Registration, grammar: Resolution) -> tuple[GrammarEntry, bool]:
+    async def _stored(self, registration: Registration, grammar: Resolution, tenant: str) -> tuple[GrammarEntry, bool]:
         name = registration.id
         if self._store is None or self._names.is_fixed(name):
             return await self._already_fixed(name, grammar), False
-        entry = GrammarEntry(name, grammar.spec, int(self._clock()))
+        entry = GrammarEntry(name, grammar.spec, int(self._clock()), tenant)
         while True:
-            existing, occupied = await self._current(name)
+            existing, occupied = await self._current(name, tenant)
             if existing is not None and await self._is_same(existing, grammar):
                 return existing, False
             if existing is not None and not registration.replace:
                 raise taken(name)
-            if occupied:
-                await self._store.replace(entry)
-                await self._unpin(existing)
-                return entry, True
-            match await self._store.add(entry, self._most):
-                case Stored.NEW:
-                    return entry, True
-                case Stored.FULL:
-                    raise full(self._most)
-                case Stored.TAKEN:  # somebody was quicker: look what it stands for now
-                    continue
+            stored = await (self._store.replace if occupied else self._store.add)(entry, self._room)
+            if stored is Stored.TAKEN:  # somebody was quicker: look what it stands for now
+                continue
+            if stored is not Stored.NEW:
+                raise no_room(stored, self._room)
+            await self._unpin(existing)
+            return entry, True
 
     async def _already_fixed(self, name: str, grammar: Resolution) -> GrammarEntry:
         existing = await self._names.find(name)
@@ -186,11 +182,11 @@ class GrammarRegistry:
             raise fixed(name)
         return existing
 
-    async def _current(self, name: str) -> tuple[GrammarEntry | None, bool]:
+    async def _current(self, name: str, tenant: str) -> tuple[GrammarEntry | None, bool]:
         """What a name stands for by the store's own word, and whether anything is stored there: it may be damaged."""
         assert self._store is not None, "callers have checked"
         try:
-            entry = await self._store.current(name)
+            entry = await self._store.current(name, tenant)
         except EntryError:
             return None, True
         return entry, entry is not None
@@ -239,6 +235,7 @@ def _object(entry: GrammarEntry, grammar: Resolution | None) -> dict[str, Any]:
         "object": "grammar",
         "id": entry.id,
         "created": entry.created,
+        **({"tenant": entry.tenant} if entry.tenant else {}),
         "kind": str(entry.spec.kind),
         "key": grammar.key if grammar else None,
         "backend": grammar.backend if grammar else None,

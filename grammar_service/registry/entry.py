@@ -29,11 +29,12 @@ OVERHEAD_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class GrammarEntry:
-    """A named constraint; `created` in seconds since the epoch."""
+    """A named constraint; `created` in seconds since the epoch; `tenant` has registered it, and nobody else sees it."""
 
     id: str
     spec: GrammarSpec
     created: int
+    tenant: str = ""
 
 
 def is_valid_id(name: str) -> bool:
