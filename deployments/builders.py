@@ -6,9 +6,9 @@ from pathlib import Path
 
 from deployments.config import EMBEDDED, Settings
 from grammar_service.artifacts.cache import MemoryCache, RedisCache, TieredCache
-from grammar_service.artifacts.cache.link import RedisLink
+from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from grammar_service.limits import Limits
-from grammar_service.registry import RegistryStore
+from grammar_service.registry import RegistryStore, Room
 from grammar_service.registry.entry import OVERHEAD_BYTES
 from grammar_service.registry.store import RegistryCounters
 from grammar_service.sandbox import SandboxSettings
@@ -83,15 +83,26 @@ def open_redis(settings: Settings) -> RedisCache | None:
     )
 
 
+def open_link(settings: Settings, counters: LinkCounters) -> RedisLink | None:
+    """Connects when it is first used; None without a shared cache."""
+    redis = settings.redis
+    return RedisLink(redis.url, _password(settings), redis.timeout_ms, counters) if redis.url is not None else None
+
+
 def open_registry(settings: Settings) -> RegistryStore | None:
     """The registered grammars; None without a shared cache. Connects when it is first used."""
     redis, counters = settings.redis, RegistryCounters()
-    if redis.url is None:
+    quick = open_link(settings, counters)
+    if redis.url is None or quick is None:
         return None
-    quick = RedisLink(redis.url, _password(settings), redis.timeout_ms, counters)
     patient = RedisLink(redis.url, _password(settings), PATIENCE_MS, counters, retries=1)
     bound = settings.grammar.max_constraint_bytes + OVERHEAD_BYTES
     return RegistryStore(quick, counters, redis.namespace, secret(settings), bound, patient)
+
+
+def registry_room(settings: Settings) -> Room:
+    grammar = settings.grammar
+    return Room(grammar.max_registered, int(grammar.max_registered_mib * 2**20), int(grammar.max_registered_mib_of_all * 2**20))
 
 
 def open_cache(settings: Settings) -> TieredCache:

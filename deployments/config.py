@@ -87,7 +87,9 @@ class GrammarSettings(_Section):
     max_nesting: int = Field(64, ge=1, description="levels of objects and arrays in a schema or structural tag")
     max_choices: int = Field(10_000, ge=1)
     memory_cache_mib: int = Field(256, ge=1, description="artifacts kept in the memory of one process")
-    max_registered: int = Field(1000, ge=0, description="grammars that clients may name (POST /v1/grammars)")
+    max_registered: int = Field(1000, ge=0, description="grammars that one tenant may name (POST /v1/grammars)")
+    max_registered_mib: float = Field(16, ge=0, description="what one tenant's named grammars take of Redis")
+    max_registered_mib_of_all: float = Field(64, ge=0, description="what those of all tenants do; they do not expire")
     whitespace: Whitespace = Field("standard", description="for JSON constraints that do not choose")
     unenforceable: Literal["refuse", "check"] = Field(
         "refuse", description="what no backend enforces of a schema; 'check': it is left out, and the finished answer is checked"
@@ -122,10 +124,33 @@ class RouterSettings(_Section):
     bound: float = Field(1.25, ge=1, description="a replica over `bound` × the mean load is passed over; for popular grammars sooner")
 
 
+class KeyLimits(_Section):
+    """What one API key may use; None: as much as there is."""
+
+    concurrent_requests: int | None = Field(None, ge=1, description="requests that are under way at a time")
+    requests_per_minute: int | None = Field(None, ge=1, description="in any sixty seconds")
+    tokens_per_minute: int | None = Field(None, ge=1, description="of prompts and answers, in any sixty seconds")
+
+    def over(self, others: KeyLimits) -> Self:
+        """These, and where they leave something open, the others."""
+        return self.model_copy(update={name: getattr(others, name) for name in KeyLimits.model_fields if getattr(self, name) is None})
+
+
+class TenantSettings(KeyLimits):
+    """The limits of each API key, as far as the key file says nothing else, and what keys share."""
+
+    share_prefixes: bool = Field(
+        False, description="tenants use each other's prefix cache: faster, and whoever asks can tell what others asked"
+    )
+
+
 class HttpSettings(_Section):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
     api_keys: tuple[ApiKey, ...] = Field((), description="accepted bearer tokens, of 16 characters at least; empty: no authentication")
+    api_keys_file: str | None = Field(
+        None, description="further keys, by their digests, with names, scopes and limits; read anew on change"
+    )
     max_body_mib: float = Field(4.0, gt=0)
     max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time; beyond it: 503")
     num_replicas: int = Field(1, ge=1)
@@ -142,6 +167,7 @@ class Settings(_Section):
     router: RouterSettings = RouterSettings()
     redis: RedisSettings = RedisSettings()
     http: HttpSettings = HttpSettings()
+    tenants: TenantSettings = TenantSettings()
     grammars: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="named grammars: each has the fields of `structured_outputs`; clients send its name as grammar_id"
     )

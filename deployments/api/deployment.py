@@ -8,14 +8,20 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from ray import get_runtime_context
 from ray.serve.handle import DeploymentHandle
 from ray.util import get_node_ip_address
 
+from deployments.access.api_keys import ApiKeys
+from deployments.access.gate import Gate
+from deployments.access.ledger import Ledger
+from deployments.access.prefixes import TenantPrefixes
+from deployments.access.shared_window import SharedWindow
 from deployments.answers.receiver import AnswerReceiver
-from deployments.api.api_keys import ApiKeys
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
 from deployments.api.engine_calls import EngineCalls
@@ -25,7 +31,7 @@ from deployments.api.ingress import HttpIngress, engine_error
 from deployments.api.protocol import RequestReader
 from deployments.api.routes import http_application
 from deployments.api.server import HttpServer
-from deployments.builders import limits, open_redis, open_registry
+from deployments.builders import limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.grammars.pool import CompilePool
@@ -35,6 +41,7 @@ from deployments.grammars.registry import GrammarRegistry
 from deployments.names import COMPILER, MODEL
 from deployments.telemetry.metrics import CheckMetrics, GrammarMetrics, RequestMetrics
 from deployments.telemetry.page import MetricsPage
+from grammar_service.artifacts.cache.link import LinkCounters
 from grammar_service.heap import settle_heap
 from grammar_service.registry import GrammarEntry, GrammarNames
 from model_service.messages import Endpoint, Head
@@ -54,7 +61,10 @@ class IngressDeployment:
         self._receiver = AnswerReceiver(get_runtime_context().get_node_id(), get_node_ip_address())
         await self._receiver.start()
         engines = EngineCalls(models, self._receiver)
-        self._gateway = Gateway(request_reader(settings), grammars, self._registry, engines, facts, checker)
+        prefixes = TenantPrefixes(secret(settings), shared=settings.tenants.share_prefixes)
+        self._gateway = Gateway(request_reader(settings), grammars, self._registry, engines, facts, checker, prefixes)
+        longest = settings.model.max_model_len
+        self._gate = Gate(open_ledger(settings), lambda body: facts.prompt(body).tokens, longest)
         http = HttpIngress(
             self._gateway,
             self._registry,
@@ -62,7 +72,8 @@ class IngressDeployment:
             MetricsPage(everything=settings.http.metrics == "all"),
             RequestMetrics(),
             served_name=settings.model.served_name,
-            api_keys=ApiKeys(key.get_secret_value() for key in settings.http.api_keys),
+            api_keys=api_keys(settings),
+            gate=self._gate,
             max_body_bytes=int(settings.http.max_body_mib * 2**20),
             max_ongoing=settings.http.max_ongoing_requests,
         )
@@ -111,10 +122,23 @@ class IngressDeployment:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
         if hasattr(self, "_ahead"):
             await self._server.close()
+            await self._gate.close()
             self._ahead.cancel()
             await asyncio.gather(self._ahead, return_exceptions=True)
             await self._registry.close()
             await self._receiver.close()
+
+
+def open_ledger(settings: Settings) -> Ledger:
+    """What tenants use, whose connection to Redis opens when it is first used."""
+    link = open_link(settings, LinkCounters())
+    shared = SharedWindow(link, settings.redis.namespace, uuid4().hex) if link else None
+    return Ledger(shared, settings.http.num_replicas)
+
+
+def api_keys(settings: Settings) -> ApiKeys:
+    file = settings.http.api_keys_file
+    return ApiKeys((key.get_secret_value() for key in settings.http.api_keys), Path(file) if file else None, settings.tenants)
 
 
 def health_reader(settings: Settings, application: str) -> HealthReader:
@@ -136,7 +160,7 @@ def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: Prepa
         store,
         pool,
         grammars.resolved,
-        settings.grammar.max_registered,
+        registry_room(settings),
         ConstraintDefaults.of(settings.grammar),
         GrammarMetrics("registry").update,
     )
