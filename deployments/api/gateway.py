@@ -12,6 +12,7 @@ from typing import Any
 from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 
+from deployments.access.prefixes import SALT, TenantPrefixes
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
 from deployments.api.engine_calls import EngineCalls
@@ -39,6 +40,7 @@ class Gateway:
         engines: EngineCalls,
         facts: CallFacts,
         checker: AnswerChecker,
+        prefixes: TenantPrefixes,
     ) -> None:
         self._reader = reader
         self._grammars = grammars
@@ -46,14 +48,16 @@ class Gateway:
         self._facts = facts
         self._checker = checker
         self._engines = engines
+        self._prefixes = prefixes
 
     async def answer(self, endpoint: Endpoint, body: Mapping[str, Any], tenant: str = "") -> AsyncGenerator[Head | str, None]:
-        """A head, then the body in pieces. Grammars of one tenant wait for their turn together.
+        """A head, then the body in pieces. Grammars of one tenant wait for their turn together, and its prompts share what they begin with.
 
         Raises:
             ApiError: before the head, anything that keeps the request from being answered.
         """
         request = self._reader.read(endpoint, body)
+        request = replace(request, body=self._prefixes.salted(request.body, tenant))
         grammar = await self._ready(request, tenant)
         left_out = grammar.left_out if grammar else ()
         warned = WarnedAnswer(chain(request.warnings, grammar.warnings if grammar else ()), unchecked=bool(left_out) and request.stream)
@@ -81,15 +85,16 @@ class Gateway:
 
     def _call(self, request: ParsedRequest, grammar: ReadyGrammar | None) -> Call:
         forced = self._facts.forced(grammar.routing_key) if grammar else 0
-        prompt = self._facts.prompt(request.body)
-        return Call(request.endpoint, request.request_id, request.body, grammar, request.mark_forced, prompt.tokens, forced, prompt.prefix)
+        prompt, salt = self._facts.prompt(request.body), request.body.get(SALT)
+        prefix = f"{prompt.prefix}{salt[:16]}" if prompt.prefix and isinstance(salt, str) else prompt.prefix
+        return Call(request.endpoint, request.request_id, request.body, grammar, request.mark_forced, prompt.tokens, forced, prefix)
 
     async def _ready(self, request: ParsedRequest, tenant: str) -> ReadyGrammar | None:
         if (requested := request.requested) is None:
             return None
         try:
             if isinstance(requested, NamedGrammar):
-                return await self._grammars.ready(await self._registry.spec(requested), tenant, pinned=True)
+                return await self._grammars.ready(await self._registry.spec(requested, tenant), tenant, pinned=True)
             return await self._grammars.ready(requested.spec, tenant, requested.deadline_s, relax=request.check and request.can_be_checked)
         except UnsupportedGrammar as error:
             advice = "" if not request.check or request.can_be_checked else "; 'check' is not for tools, tags and grammars with a name"

@@ -51,7 +51,7 @@ class Fates:
 
 
 class LightModel:
-    """Answers with its id and what it was told of the call's length."""
+    """Answers with its id and what it was told of the call's length and prefix."""
 
     def __init__(self, fates: Any) -> None:
         self._fates = fates
@@ -71,6 +71,7 @@ class LightModel:
         yield Head(200, stream=True)
         key = call.constraint.key if call.constraint else ""
         told = {"replica": self._name, "key": key, "prompt": call.prompt_tokens, "forced": call.forced_tokens}
+        told |= {"salt": call.body.get("cache_salt"), "prefix": call.prefix}
         yield json.dumps({**told, "usage": {"completion_tokens_details": {"forced_tokens": 40}}}, separators=(",", ":"))
         if fate == ENDS_LATER:
             await self._fates.fulfilled.remote()
