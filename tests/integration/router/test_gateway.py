@@ -1,4 +1,4 @@
-"""What the gateway tells the router of a call, and what becomes of calls whose replica ends."""
+"""What the gateway tells the router of a call, what becomes of calls whose replica ends, and whom the door before it lets in."""
 
 from __future__ import annotations
 
@@ -6,25 +6,37 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import pytest_asyncio
 import ray
+import yaml
 from ray import serve
 from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
+from deployments.access.api_keys import ApiKeys
+from deployments.access.gate import Gate
+from deployments.access.key_file import digest_of, new_key
+from deployments.access.ledger import Ledger
+from deployments.access.prefixes import TenantPrefixes
 from deployments.answers.receiver import AnswerReceiver
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
-from deployments.api.deployment import open_grammar_registry, request_reader
+from deployments.api.deployment import health_reader, open_grammar_registry, request_reader
 from deployments.api.engine_calls import EngineCalls
 from deployments.api.gateway import Gateway
+from deployments.api.ingress import HttpIngress
+from deployments.api.routes import http_application
 from deployments.app import SCHEMA, compile_pool
 from deployments.config import Settings, parse_settings
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
+from deployments.telemetry.metrics import RequestMetrics
+from deployments.telemetry.page import MetricsPage
 from grammar_service.limits import Limits
 from model_service.messages import ENGINE_DEAD, Endpoint, Head
 from tests.e2e.service import wait_for
@@ -33,6 +45,7 @@ from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGIN
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300), pytest.mark.usefixtures("ray_serve")]
 REPLICAS = 3
+SMALL, ROOT = new_key(), new_key()
 
 
 @pytest.fixture(scope="module")
@@ -76,20 +89,21 @@ async def gateway(fates: Any, models: DeploymentHandle[Any], settings: Settings,
     registry, checker = open_grammar_registry(settings, pool, grammars), AnswerChecker(pool.judge, lambda event, number: None, 0, 2.0)
     receiver = AnswerReceiver(ray.get_runtime_context().get_node_id(), "127.0.0.1")
     await receiver.start()
-    yield Gateway(request_reader(settings), grammars, registry, EngineCalls(models, receiver), CallFacts(2048), checker)
+    prefixes = TenantPrefixes(b"secret", shared=False)
+    yield Gateway(request_reader(settings), grammars, registry, EngineCalls(models, receiver), CallFacts(2048), checker, prefixes)
     await receiver.close()
 
 
-def asked(gateway: Gateway, number: int | None) -> AsyncGenerator[Head | str, None]:
+def asked(gateway: Gateway, number: int | None, tenant: str = "", **fields: Any) -> AsyncGenerator[Head | str, None]:
     """Under the grammar of this number, or under none."""
-    body: dict[str, Any] = {"prompt": "x" * 400}
+    body: dict[str, Any] = {"prompt": "x" * 400, **fields}
     if number is not None:
         body["structured_outputs"] = {"choice": [str(number)]}
-    return gateway.answer(Endpoint.COMPLETION, body)
+    return gateway.answer(Endpoint.COMPLETION, body, tenant)
 
 
-async def answer(gateway: Gateway, number: int | None = None) -> dict[str, Any]:
-    async with aclosing(asked(gateway, number)) as items:
+async def answer(gateway: Gateway, number: int | None = None, tenant: str = "", **fields: Any) -> dict[str, Any]:
+    async with aclosing(asked(gateway, number, tenant, **fields)) as items:
         head, piece = [item async for item in items]
     assert head == Head(200, stream=True)
     answered: dict[str, Any] = json.loads(str(piece))
@@ -108,6 +122,77 @@ async def test_a_call_says_how_long_it_is_and_what_its_grammar_is_expected_to_fo
     assert (first["prompt"], first["forced"]) == (100, 0)
     assert (second["prompt"], second["forced"]) == (100, 40)
     assert free["forced"] == 0
+
+
+async def test_tenants_share_no_prefixes(gateway: Gateway) -> None:
+    """Neither with each other nor by choosing another's salt; for the router, too, their prompts begin differently."""
+    mine, yours, nobodys = [await answer(gateway, tenant=tenant) for tenant in ("me", "you", "")]
+    copied = await answer(gateway, tenant="you", cache_salt=mine["salt"])
+    assert len({told["salt"] for told in (mine, yours, nobodys, copied)}) == 4
+    assert len({told["prefix"] for told in (mine, yours, nobodys, copied)}) == 4
+    assert (await answer(gateway, tenant="me"))["salt"] == mine["salt"]
+    assert nobodys["salt"] is None
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def client(gateway: Gateway, settings: Settings, compilers: DeploymentHandle[Any], tmp_path: Path) -> Any:
+    """Of the door, which knows the keys of a file."""
+    file = tmp_path / "keys.yaml"
+    small = {"name": "small", "sha256": digest_of(SMALL), "limits": {"requests_per_minute": 2, "tokens_per_minute": 1000}}
+    file.write_text(yaml.safe_dump([small, {"name": "root", "sha256": digest_of(ROOT), "scopes": ["admin"]}]))
+    pool = CompilePool(compilers)
+    registry = open_grammar_registry(settings, pool, PreparedGrammars(pool, Limits(), await pool.fingerprint()))
+    http = HttpIngress(
+        gateway,
+        registry,
+        health_reader(settings, "none"),
+        MetricsPage(),
+        RequestMetrics(),
+        served_name=settings.model.served_name,
+        api_keys=ApiKeys([], file),
+        gate=Gate(Ledger(None, 1), lambda _: 100, 2048),
+        max_body_bytes=1 << 20,
+        max_ongoing=8,
+    )
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(http_application(http)), base_url="http://door") as client:
+        yield client
+
+
+def sent_by(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+async def test_a_key_is_let_in_as_often_as_its_limits_say(client: httpx.AsyncClient) -> None:
+    async def ask(key: str, **fields: Any) -> httpx.Response:
+        return await client.post("/v1/completions", json={"prompt": "x" * 400, **fields}, headers=sent_by(key))
+
+    assert (await ask("another-key-that-nobody-has")).status_code == 401
+    first, second, third = [await ask(SMALL) for _ in range(3)]
+    assert (first.status_code, second.status_code, third.status_code) == (200, 200, 429)
+    assert [answer.headers["x-ratelimit-remaining-requests"] for answer in (first, second, third)] == ["1", "0", "0"]
+    assert first.headers["x-ratelimit-remaining-tokens"] == "884"
+    assert third.json()["error"]["code"] == "rate_limit_exceeded"
+    assert 0 < int(third.headers["retry-after"]) <= 65
+    assert (await ask(SMALL, max_tokens=2000)).json()["error"]["param"] == "max_tokens"
+    free = await ask(ROOT)
+    assert free.status_code == 200
+    assert not [name for name in free.headers if name.startswith("x-ratelimit")]
+
+
+async def test_a_key_is_for_what_its_scopes_say(client: httpx.AsyncClient) -> None:
+    grammar = {"id": "word", "structured_outputs": {"regex": "[a-z]+"}}
+    refused = [
+        await client.get("/metrics", headers=sent_by(SMALL)),
+        await client.post("/v1/grammars", json=grammar, headers=sent_by(SMALL)),
+        await client.delete("/v1/grammars/word", headers=sent_by(SMALL)),
+        await client.get("/v1/grammars?tenant=root", headers=sent_by(SMALL)),
+    ]
+    assert [(answer.status_code, answer.json()["error"]["code"]) for answer in refused] == [(403, "insufficient_scope")] * 4
+    for path in ("/v1/grammars", "/v1/models"):
+        assert (await client.get(path, headers=sent_by(SMALL))).status_code == 200
+    assert (await client.get("/metrics")).status_code == 401
+    for path in ("/metrics", "/v1/grammars", "/v1/grammars?tenant=small"):
+        assert (await client.get(path, headers=sent_by(ROOT))).status_code == 200
 
 
 @pytest.mark.parametrize("number", [None, 1])
