@@ -208,8 +208,12 @@ def parse_settings(tree: Mapping[str, Any]) -> Settings:
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         tree = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"settings: cannot read {path}: {error}") from None
+    except yaml.YAMLError as error:
+        # Only its place: the library's message repeats the line, and secrets stand in such files.
+        mark = getattr(error, "problem_mark", None)
+        raise SettingsError(f"settings: {path} is not YAML{f', line {mark.line + 1}' if mark else ''}") from None
     if not isinstance(tree, dict):
         raise SettingsError(f"settings: {path} holds a {type(tree).__name__}, not a mapping")
     return tree

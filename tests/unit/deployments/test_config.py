@@ -54,6 +54,14 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, content: str) -> N
         load_settings(file, {})
 
 
+def test_a_file_that_is_spoilt_is_not_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("http: {}\nartifact_secret: [swordfish\n")
+    with pytest.raises(SettingsError, match="line 3") as caught:
+        load_settings(file, {})
+    assert "swordfish" not in str(caught.value)
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"nowhere\.yaml"):
         load_settings(tmp_path / "nowhere.yaml", {})
