@@ -130,7 +130,7 @@ class SharedWindow:
         bounds = (limits.concurrent_requests, limits.requests_per_minute, limits.tokens_per_minute)
         most = [NO_LIMIT if bound is None else bound for bound in bounds]
         corrected = [number for at, used in corrections.items() for number in (at, used.requests, used.tokens)]
-        arguments = (bucket, KEPT, self._ingress, running, *most, cost, FORGOTTEN_S, *corrected)
+        arguments: list[int | str] = [bucket, KEPT, self._ingress, running, *most, cost, FORGOTTEN_S, *corrected]
 
         def call(redis: Redis) -> Awaitable[tuple[int, int, list[bytes]]]:
             return cast(Awaitable[tuple[int, int, list[bytes]]], redis.eval(ENTER, 1, f"{self._root}:{tenant}", *arguments))
