@@ -42,13 +42,28 @@ class Turned:
 
 @dataclass(slots=True)
 class _Tenant:
-    """`counter` is what it has used, in weighted tokens by its weight; waiting requests, oldest first, with their times of arrival."""
+    """`counter` is what it has used, in weighted tokens by its weight; `waiting` are its requests, oldest first, with their times of
+    arrival, and `groups` those that have a grammar, by it."""
 
     weight: float = 1.0
     counter: float = 0.0
     waiting: dict[str, tuple[Turned, float]] = field(default_factory=dict)
+    groups: dict[str, dict[str, Turned]] = field(default_factory=dict)
     held: int = 0
     seen_at: float = -math.inf
+
+    def add(self, request: Turned, now: float) -> None:
+        self.waiting[request.name] = (request, now)
+        if request.key is not None:
+            self.groups.setdefault(request.key, {})[request.name] = request
+
+    def remove(self, name: str) -> None:
+        request, _ = self.waiting.pop(name)
+        if request.key is not None:
+            group = self.groups[request.key]
+            del group[name]
+            if not group:
+                del self.groups[request.key]
 
 
 class FairTurns:
@@ -90,7 +105,7 @@ class FairTurns:
         if not tenant.waiting:
             # The paper's lift (algorithm 2): to the least of those that wait, or to the last one that did.
             tenant.counter = max(tenant.counter, min((other.counter for other in self._waiting()), default=self._last.counter))
-        tenant.waiting[request.name] = (request, now)
+        tenant.add(request, now)
         self._where[request.name] = request.tenant
 
     def computed(self, name: str, sampled: int = 0, forced: int = 0) -> None:
@@ -101,7 +116,7 @@ class FairTurns:
     def ended(self, name: str, now: float) -> None:
         """It waits or runs no more; unknown ones change nothing."""
         if (owner := self._where.pop(name, None)) is not None:
-            del self._tenants[owner].waiting[name]
+            self._tenants[owner].remove(name)
         elif (request := self._running.pop(name, None)) is not None:
             tenant = self._tenants[request.tenant]
             tenant.held -= self._needs(request)
@@ -127,19 +142,17 @@ class FairTurns:
         return gone
 
     def _next(self, passed: set[int], now: float) -> _Tenant | None:
-        able = [tenant for tenant in self._waiting() if id(tenant) not in passed and self._may(tenant, now)]
+        keeps = self._keeps(now)
+        able = [tenant for tenant in self._waiting() if id(tenant) not in passed and not (keeps and tenant.held >= self._kept)]
         return min(able, key=lambda tenant: tenant.counter, default=None)
 
-    def _may(self, tenant: _Tenant, now: float) -> bool:
+    def _keeps(self, now: float) -> bool:
         """The last seats are not for who holds many, while anybody may come who does not. Where all that are there wait, nothing is kept:
         it would not be for light tenants, but would take turns from those who have used least."""
-        return self._free > self._kept or tenant.held < self._kept or not any(self._may_come(other, now) for other in self._others(tenant))
+        return self._free <= self._kept and any(self._may_come(tenant, now) for tenant in self._tenants.values())
 
     def _may_come(self, tenant: _Tenant, now: float) -> bool:
         return not tenant.waiting and tenant.held < self._kept and (tenant.held > 0 or now < tenant.seen_at + self._parameters.present_s)
-
-    def _others(self, tenant: _Tenant) -> Iterator[_Tenant]:
-        return (other for other in self._tenants.values() if other is not tenant)
 
     def _waiting(self) -> Iterator[_Tenant]:
         return (tenant for tenant in self._tenants.values() if tenant.waiting)
@@ -148,17 +161,19 @@ class FairTurns:
         """The oldest request, and those of its grammar that its turn has room for."""
         self._go(tenant, first)
         gone, cost = [first], self._prompt_cost(first)
-        alike = [one for one, _ in tenant.waiting.values() if first.key is not None and one.key == first.key]
-        for request in alike:
+        while first.key in tenant.groups:
+            request = next(iter(tenant.groups[first.key].values()))
             cost += self._prompt_cost(request)
-            if cost > self._parameters.quantum or self._needs(request) > self._free or not self._may(tenant, now):
+            is_full = self._needs(request) > self._free or (tenant.held >= self._kept and self._keeps(now))
+            if cost > self._parameters.quantum or is_full:
                 break
             self._go(tenant, request)
             gone.append(request)
         return gone
 
     def _go(self, tenant: _Tenant, request: Turned) -> None:
-        del tenant.waiting[request.name], self._where[request.name]
+        tenant.remove(request.name)
+        del self._where[request.name]
         self._running[request.name] = request
         self._free -= self._needs(request)
         tenant.held += self._needs(request)

@@ -46,6 +46,17 @@ def test_a_wrong_setting_stops_the_start(tmp_path: Path) -> None:
     assert isinstance(result.exception, SettingsError)
 
 
+@pytest.mark.parametrize("content", [None, "- {name: a, sha256: not a digest}"])
+def test_a_wrong_key_file_stops_the_start(content: str | None, tmp_path: Path) -> None:
+    keys, file = tmp_path / "keys.yaml", tmp_path / "settings.yaml"
+    if content:
+        keys.write_text(content)
+    file.write_text(f"http: {{api_keys_file: {keys}}}\n")
+    result = CliRunner().invoke(app, ["serve", "--config", str(file)])
+    assert isinstance(result.exception, SettingsError)
+    assert "api_keys_file" in str(result.exception)
+
+
 def test_a_new_key_is_shown_once_and_its_entry_does_not_tell_it(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["key", "billing", "--scope", "generate", "--scope", "metrics", "--weight", "2"])
     assert result.exit_code == 0
