@@ -66,12 +66,10 @@ class Ledger:
         try:
             found = await self._entered(caller.name, tenant, cost)
             admitted = found.standing.verdict is Verdict.ADMITTED
-        except asyncio.CancelledError:
-            self._tell_soon(caller.name)  # it may have been counted already
-            raise
         finally:
             if not admitted:
                 tenant.running -= 1
+                self._tell_soon(caller.name)  # what was told meanwhile counted it
         return found
 
     def leave(self, admission: Admission, tokens: int) -> None:
@@ -100,8 +98,9 @@ class Ledger:
             await self._shared.close()
 
     def _tell_soon(self, name: str) -> None:
-        self._changed.add(name)
-        self._wake.set()
+        if self._shared is not None:
+            self._changed.add(name)
+            self._wake.set()
 
     async def _entered(self, name: str, tenant: _Tenant, cost: int) -> Admission:
         now = self._clock()

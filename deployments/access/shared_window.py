@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import cast
 
 from redis.asyncio import Redis
@@ -20,8 +21,8 @@ FORGOTTEN_S = 3 * WINDOW_S
 ENTER = """
 local key, bucket, kept, me, running = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local most = {tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])}
-local cost = tonumber(ARGV[8])
-for i = 10, #ARGV, 3 do
+local cost, number, newest = tonumber(ARGV[8]), tonumber(ARGV[10]), 0
+for i = 11, #ARGV, 3 do
   if tonumber(ARGV[i]) >= bucket - kept then
     if ARGV[i + 1] ~= '0' then redis.call('HINCRBY', key, 'r' .. ARGV[i], ARGV[i + 1]) end
     if ARGV[i + 2] ~= '0' then redis.call('HINCRBY', key, 't' .. ARGV[i], ARGV[i + 2]) end
@@ -33,8 +34,13 @@ for i = 1, #fields, 2 do
   local kind, name, value = fields[i]:sub(1, 1), fields[i]:sub(2), fields[i + 1]
   local at = name
   if kind == 'c' then
-    at, value = value:match('^(%d+) (%d+)$')
-    if name == me then value = 0 end
+    local last
+    at, value, last = value:match('^(%d+) (%d+) (%d+)$')
+    if name == me then
+      newest = tonumber(last)
+      if number < newest then running = tonumber(value) end
+      value = 0
+    end
   end
   if tonumber(at) < bucket - kept then
     redis.call('HDEL', key, fields[i])
@@ -57,19 +63,19 @@ if cost >= 0 then
   end
   if verdict > 0 then running = running - 1 end
 end
-if most[1] >= 0 and running > 0 then
-  redis.call('HSET', key, 'c' .. me, ARGV[1] .. ' ' .. running)
-else
-  redis.call('HDEL', key, 'c' .. me)
+if most[1] >= 0 then
+  redis.call('HSET', key, 'c' .. me, string.format('%d %d %d', bucket, running, math.max(number, newest)))
 end
 redis.call('EXPIRE', key, ARGV[9])
 return {verdict, used.c, told}
 """
 """A hash for each tenant: `r<bucket>` and `t<bucket>` are requests and tokens, `c<ingress>` the bucket in which that ingress last told how
-many requests of the tenant it has, and how many; who has not told for a minute has ended.
+many requests of the tenant it has, how many, and the number of that call; who has not told for a minute has ended. Calls may overtake each
+other: what a later one has told counts the request of an earlier one already.
 
 ARGV: the bucket of now, buckets that count, the ingress, its requests with this one, the three limits (-1: none), tokens (-1: nothing is
-asked, only told), seconds until all is forgotten; then for each bucket to be corrected its number, requests and tokens.
+asked, only told), seconds until all is forgotten, the number of the call; then for each bucket to be corrected its number, requests and
+tokens.
 Answers the `Verdict`, what other ingresses have under way, and fields and values before this request.
 """
 
@@ -108,6 +114,7 @@ class SharedWindow:
         self._link = link
         self._root = f"{namespace}:used:{FORMAT_VERSION}"
         self._ingress = ingress
+        self._numbers = count(1)
 
     async def enter(self, tenant: str, limits: KeyLimits, running: int, cost: int, bucket: int, corrections: Mapping[int, Used]) -> Answer:
         """Whether one more request fits; `running` counts it among those of this ingress. Raises CacheUnavailable."""
@@ -130,7 +137,7 @@ class SharedWindow:
         bounds = (limits.concurrent_requests, limits.requests_per_minute, limits.tokens_per_minute)
         most = [NO_LIMIT if bound is None else bound for bound in bounds]
         corrected = [number for at, used in corrections.items() for number in (at, used.requests, used.tokens)]
-        arguments: list[int | str] = [bucket, KEPT, self._ingress, running, *most, cost, FORGOTTEN_S, *corrected]
+        arguments: list[int | str] = [bucket, KEPT, self._ingress, running, *most, cost, FORGOTTEN_S, next(self._numbers), *corrected]
 
         def call(redis: Redis) -> Awaitable[tuple[int, int, list[bytes]]]:
             return cast(Awaitable[tuple[int, int, list[bytes]]], redis.eval(ENTER, 1, f"{self._root}:{tenant}", *arguments))
