@@ -33,7 +33,8 @@ def asked_tokens(body: Mapping[str, Any], prompt_tokens: int, longest: int) -> i
 
 
 class TokenMeter:
-    """Counts what an answer takes, from its text: by its usage, or else an event as a token, beside an estimate of the prompt's."""
+    """Counts what an answer takes, from its text: by its usage, or where it breaks off before that, an event as a token, beside an estimate
+    of the prompt's."""
 
     def __init__(self, prompt_tokens: int) -> None:
         self._prompt_tokens = prompt_tokens

@@ -8,6 +8,7 @@ from typing import Any
 from deployments.access.caller import Caller
 from deployments.access.charges import TokenMeter, asked_tokens, check_possible, headers, refusal
 from deployments.access.ledger import Admission, Ledger
+from deployments.access.usage_event import asking_for_usage, without_usage
 from deployments.access.window import Verdict
 
 
@@ -18,12 +19,21 @@ class Visit:
         self._ledger = ledger
         self._admission = admission
         self._meter = TokenMeter(prompt_tokens)
+        self._hides_usage = False
         self.headers = headers(admission.standing) if admission else {}
 
-    def piece(self, text: str) -> None:
-        """A piece of the answer."""
+    def metered(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The body that the request is answered by: a stream whose tokens are limited ends with its usage."""
+        if self._admission is None or self._admission.standing.limits.tokens_per_minute is None:
+            return body
+        body, self._hides_usage = asking_for_usage(body)
+        return body
+
+    def piece(self, text: str) -> str:
+        """What the client gets of a piece of the answer, which is one of whole events or all of it."""
         if self._admission is not None:
             self._meter.piece(text)
+        return without_usage(text) if self._hides_usage else text
 
     def leave(self, *, refused: bool = False) -> None:
         """Once is enough. A request that was `refused` took no tokens."""

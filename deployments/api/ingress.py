@@ -79,7 +79,7 @@ class HttpIngress:
             body = parse_body(await self._read(request))
             async with while_connected(request):
                 call.visit = await self._gate.enter(caller, body)
-                response = await self._answered(self._gateway.answer(endpoint, body, caller.name), call)
+                response = await self._answered(self._gateway.answer(endpoint, call.visit.metered(body), caller.name), call)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
@@ -206,8 +206,7 @@ class _EventStream(StreamingResponse):
 async def _events(items: AsyncGenerator[Any, None], visit: Visit) -> AsyncGenerator[str, None]:
     try:
         async for piece in items:
-            visit.piece(str(piece))
-            yield str(piece)
+            yield visit.piece(str(piece))
     except MaskcastError as error:  # the status is sent; the client learns of it from an event
         yield f"data: {json.dumps(translated(error).body())}\n\n"
 

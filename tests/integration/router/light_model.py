@@ -72,6 +72,7 @@ class LightModel:
         key = call.constraint.key if call.constraint else ""
         told = {"replica": self._name, "key": key, "prompt": call.prompt_tokens, "forced": call.forced_tokens}
         told |= {"salt": call.body.get("cache_salt"), "prefix": call.prefix}
+        told["usage asked for"] = bool(call.body.get("stream_options"))
         yield json.dumps({**told, "usage": {"completion_tokens_details": {"forced_tokens": 40}}}, separators=(",", ":"))
         if fate == ENDS_LATER:
             await self._fates.fulfilled.remote()

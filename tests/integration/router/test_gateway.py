@@ -45,7 +45,7 @@ from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGIN
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300), pytest.mark.usefixtures("ray_serve")]
 REPLICAS = 3
-SMALL, ROOT = new_key(), new_key()
+SMALL, OTHER, ROOT = new_key(), new_key(), new_key()
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,8 @@ async def client(gateway: Gateway, settings: Settings, compilers: DeploymentHand
     """Of the door, which knows the keys of a file."""
     file = tmp_path / "keys.yaml"
     small = {"name": "small", "sha256": digest_of(SMALL), "limits": {"requests_per_minute": 2, "tokens_per_minute": 1000}}
-    file.write_text(yaml.safe_dump([small, {"name": "root", "sha256": digest_of(ROOT), "scopes": ["admin"]}]))
+    other = {"name": "other", "sha256": digest_of(OTHER), "limits": {"tokens_per_minute": 1000}}
+    file.write_text(yaml.safe_dump([small, other, {"name": "root", "sha256": digest_of(ROOT), "scopes": ["admin"]}]))
     pool = CompilePool(compilers)
     registry = open_grammar_registry(settings, pool, PreparedGrammars(pool, Limits(), await pool.fingerprint()))
     http = HttpIngress(
@@ -176,6 +177,11 @@ async def test_a_key_is_let_in_as_often_as_its_limits_say(client: httpx.AsyncCli
     assert (await ask(SMALL, max_tokens=2000)).json()["error"]["param"] == "max_tokens"
     free = await ask(ROOT)
     assert free.status_code == 200
+    streams = [
+        await ask(ROOT, stream=True),
+        await client.post("/v1/completions", json={"prompt": "x", "stream": True}, headers=sent_by(OTHER)),
+    ]
+    assert [json.loads(answer.text)["usage asked for"] for answer in streams] == [False, True]
     assert not [name for name in free.headers if name.startswith("x-ratelimit")]
 
 
