@@ -22,7 +22,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`name` is the tenant's, empty where everybody may call. `weight` is for shares beside other tenants."""
+    """`name` is the tenant's, empty where everybody may call. `weight` is its share beside other tenants."""
 
     name: str
     scopes: frozenset[Scope]

@@ -42,7 +42,7 @@ def status(url: Annotated[str, typer.Option(help="where the service listens")] =
 def key(
     name: Annotated[str, typer.Argument(help="the tenant's, for metrics and logs")],
     scope: Annotated[list[str] | None, typer.Option(help="generate, grammars:write, metrics, admin; may be given again")] = None,
-    weight: Annotated[float, typer.Option(help="of the tenant beside others")] = 1.0,
+    weight: Annotated[float, typer.Option(help="share beside other tenants")] = 1.0,
 ) -> None:
     """Make an API key: it is shown once, on stderr; its entry for http.api_keys_file, which does not tell it, goes to stdout."""
     from deployments.access.key_file import entry_text, new_key

@@ -14,7 +14,6 @@ from deployments.constraints.forms import NamedGrammar, Requested
 from deployments.errors import translated
 from deployments.grammars.registration import Registration, read_registration
 from deployments.grammars.registry_errors import damaged, fixed, no_room, no_store, not_found, silent, taken, unknown_name
-from deployments.grammars.summaries import Summaries, Summary
 from grammar_service.errors import CacheUnavailable, EntryError, GrammarError, MaskcastError, PoolBusy, PoolUnavailable
 from grammar_service.messages import CompileRequest, Prepared
 from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, Room, Stored
@@ -65,7 +64,6 @@ class GrammarRegistry:
         self._store = store
         self._pool = pool
         self._resolve = resolve
-        self._summaries = Summaries(lambda spec: resolve(spec, NOBODY))
         self._room = room
         self._defaults = defaults
         self._report = report
@@ -96,14 +94,14 @@ class GrammarRegistry:
         finally:
             self._report(self.counters())
         self._names.remember(entry)
-        return _object(entry, Summary.of(grammar)), is_new
+        return _object(entry, grammar), is_new
 
     async def get(self, name: str, tenant: str = NOBODY) -> dict[str, Any]:
         """The grammar's object. Raises ApiError."""
         entry = await self._find(name, tenant)
         if entry is None:
             raise not_found(name)
-        return _object(entry, await self._summary(entry))
+        return _object(entry, await self._resolved(entry))
 
     async def list_all(self, tenant: str | None = None) -> dict[str, Any]:
         """The grammars of a tenant, or of all, as an OpenAI list, those of the settings first. Raises ApiError."""
@@ -111,7 +109,7 @@ class GrammarRegistry:
             entries = [entry async for entry in self._names.entries(tenant)]
         except CacheUnavailable as error:
             raise silent("listed") from error
-        return {"object": "list", "data": [_object(entry, await self._summary(entry)) for entry in entries]}
+        return {"object": "list", "data": [_object(entry, await self._resolved(entry)) for entry in entries]}
 
     async def delete(self, name: str, tenant: str = NOBODY) -> dict[str, Any]:
         """Raises ApiError."""
@@ -194,12 +192,15 @@ class GrammarRegistry:
         return entry, entry is not None
 
     async def _is_same(self, entry: GrammarEntry, grammar: Resolution) -> bool:
-        found = await self._summary(entry)
-        return found is not None and found.key == grammar.key
+        resolved = await self._resolved(entry)
+        return resolved is not None and resolved.key == grammar.key
 
-    async def _summary(self, entry: GrammarEntry) -> Summary | None:
+    async def _resolved(self, entry: GrammarEntry) -> Resolution | None:
+        """None where limits or versions have changed since, so that it is enforced no longer."""
         try:
-            return await self._summaries.find(entry.spec)
+            return await self._resolve(entry.spec, NOBODY)
+        except GrammarError:
+            return None
         except (PoolBusy, PoolUnavailable) as error:
             raise translated(error) from None
 
@@ -229,7 +230,7 @@ class GrammarRegistry:
             await self._pool.unpin(grammar.key)
 
 
-def _object(entry: GrammarEntry, grammar: Summary | None) -> dict[str, Any]:
+def _object(entry: GrammarEntry, grammar: Resolution | None) -> dict[str, Any]:
     return {
         "object": "grammar",
         "id": entry.id,

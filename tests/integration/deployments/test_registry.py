@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,17 +81,11 @@ def store_of(server: RedisProcess, quick_url: str | None = None) -> RegistryStor
 
 
 def registry_of(
-    pool: OneProcessPool,
-    store: RegistryStore | None,
-    fixed: Mapping[str, GrammarSpec] | None = None,
-    room: Room = ROOM,
-    heard: Callable[[str], None] = lambda _: None,
+    pool: OneProcessPool, store: RegistryStore | None, fixed: Mapping[str, GrammarSpec] | None = None, room: Room = ROOM
 ) -> GrammarRegistry:
-    """`heard` is told the text of each constraint that is read."""
     entries = {name: GrammarEntry(name, spec, 1) for name, spec in (fixed or {}).items()}
 
     async def resolved(spec: GrammarSpec, _: str) -> Resolution:
-        heard(spec.text)
         return resolve(spec, Limits(), "tiny")
 
     return GrammarRegistry(
@@ -221,19 +215,6 @@ async def test_another_tenant_neither_sees_nor_replaces_nor_deletes_a_grammar(re
     assert (await registry.spec(named, "me")).text == "[a-z]+"
     assert [grammar["id"] for grammar in (await registry.list_all("nobody"))["data"]] == ["fixed"]
     assert (await registry.list_all())["data"][1:] == [mine, yours]
-
-
-async def test_a_grammar_is_read_once_however_often_it_is_listed(server: RedisProcess, pool: OneProcessPool) -> None:
-    """Tens of milliseconds on the event loop for each long one, each time."""
-    read: list[str] = []
-    registry = registry_of(pool, store_of(server), heard=read.append)
-    listed = [(await registry.register(body))[0] for body in (PERSON, WORD)]
-    read.clear()
-    for _ in range(3):
-        assert (await registry.list_all())["data"] == listed
-        assert await registry.get("word") == listed[1]
-    assert len(read) == 2
-    await registry.close()
 
 
 async def test_bytes_are_bounded_as_names_are(server: RedisProcess, pool: OneProcessPool) -> None:
