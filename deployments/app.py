@@ -17,6 +17,7 @@ from deployments.names import APPLICATION, COMPILER, INGRESS, MODEL
 from deployments.replicas.compiler import CompilerDeployment
 from deployments.replicas.modelling import ModelDeployment
 from deployments.replicas.placement import place
+from deployments.single import SingleDeployment
 
 CONSISTENT_HASH = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
 SCHEMA = "router.request_router.SchemaRouter"
@@ -47,7 +48,10 @@ def build(args: Mapping[str, Any] | Settings, model: type[ModelDeployment] = Mod
     settings = _settings(args)
     settings_grammars(settings)
     compilers = _handle(compile_pool(settings))
-    return _ingress(settings, compilers, _models(settings, compilers, model))
+    if settings.is_single and model is ModelDeployment:
+        return _model_deployment(settings, SingleDeployment, settings.http.max_ongoing_requests).bind(settings, APPLICATION, compilers)
+    models = _handle(_model_deployment(settings, model, settings.model.max_ongoing_requests).bind(settings, compilers))
+    return _ingress(settings, compilers, models)
 
 
 def _settings(args: Mapping[str, Any] | Settings) -> Settings:
@@ -83,7 +87,7 @@ def _scale(grammar: GrammarSettings) -> dict[str, Any]:
     return {"autoscaling_config": {"min_replicas": least, "max_replicas": most, "target_ongoing_requests": 2 * grammar.compile_workers}}
 
 
-def _models(settings: Settings, compilers: DeploymentHandle[Any], replica: type[ModelDeployment]) -> DeploymentHandle[Any]:
+def _model_deployment(settings: Settings, replica: type[ModelDeployment], max_ongoing: int) -> serve.Deployment:
     model = settings.model
     placement = place(model)
     deployment = serve.deployment(
@@ -93,14 +97,14 @@ def _models(settings: Settings, compilers: DeploymentHandle[Any], replica: type[
         request_router_config=_router(settings),
         placement_group_bundles=placement.bundles,
         placement_group_strategy="PACK",
-        max_ongoing_requests=model.max_ongoing_requests,
+        max_ongoing_requests=max_ongoing,
         max_queued_requests=model.max_queued_requests,
         health_check_period_s=HEALTH_PERIOD_S,
         health_check_timeout_s=HEALTH_TIMEOUT_S,
         graceful_shutdown_timeout_s=30,
         logging_config=QUIET,
     )
-    return _handle(deployment(replica).bind(settings, compilers))
+    return deployment(replica)
 
 
 def _router(settings: Settings) -> RequestRouterConfig:

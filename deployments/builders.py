@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from deployments.config import EMBEDDED, Settings
 from grammar_service.artifacts.cache import MemoryCache, RedisCache, TieredCache
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from grammar_service.limits import Limits
+from grammar_service.mac import Secret
 from grammar_service.registry import RegistryStore, Room
 from grammar_service.registry.entry import OVERHEAD_BYTES
 from grammar_service.registry.store import RegistryCounters
@@ -44,8 +46,14 @@ def engine_settings(settings: Settings, mask_socket: str | None = None) -> Engin
         mask_deadline_ms=model.mask_deadline_ms,
         restart_wait_s=model.restart_wait_s,
         is_alone=model.num_replicas == 1,
-        engine_args=model.engine_args,
+        engine_args=_engine_args(settings),
     )
+
+
+def _engine_args(settings: Settings) -> dict[str, Any]:
+    """With what vLLM gives to requests that say nothing of `max_tokens`."""
+    given, most, name = settings.model.engine_args, settings.limits.max_tokens, "override_generation_config"
+    return given if most is None else {**given, name: {**given.get(name, {}), "max_new_tokens": most}}
 
 
 def limits(settings: Settings) -> Limits:
@@ -64,8 +72,10 @@ def sandbox_settings(settings: Settings) -> SandboxSettings:
     )
 
 
-def secret(settings: Settings) -> bytes:
-    return settings.artifact_secret.get_secret_value().encode()
+def secret(settings: Settings) -> Secret:
+    """The one that seals, then the other one that is believed, if there is one."""
+    both = (settings.artifact_secret, settings.other_artifact_secret)
+    return tuple(each.get_secret_value().encode() for each in both if each is not None)
 
 
 def open_redis(settings: Settings) -> RedisCache | None:
@@ -80,13 +90,16 @@ def open_redis(settings: Settings) -> RedisCache | None:
         timeout_ms=redis.timeout_ms,
         ttl_s=redis.ttl_s,
         max_value_bytes=redis.max_value_mib << 20,
+        ca_file=redis.ca_file,
     )
 
 
 def open_link(settings: Settings, counters: LinkCounters) -> RedisLink | None:
     """Connects when it is first used; None without a shared cache."""
     redis = settings.redis
-    return RedisLink(redis.url, _password(settings), redis.timeout_ms, counters) if redis.url is not None else None
+    if redis.url is None:
+        return None
+    return RedisLink(redis.url, _password(settings), redis.timeout_ms, counters, ca_file=redis.ca_file)
 
 
 def open_registry(settings: Settings) -> RegistryStore | None:
@@ -95,7 +108,7 @@ def open_registry(settings: Settings) -> RegistryStore | None:
     quick = open_link(settings, counters)
     if redis.url is None or quick is None:
         return None
-    patient = RedisLink(redis.url, _password(settings), PATIENCE_MS, counters, retries=1)
+    patient = RedisLink(redis.url, _password(settings), PATIENCE_MS, counters, retries=1, ca_file=redis.ca_file)
     bound = settings.grammar.max_constraint_bytes + OVERHEAD_BYTES
     return RegistryStore(quick, counters, redis.namespace, secret(settings), bound, patient)
 

@@ -12,6 +12,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from deployments.errors import SettingsError
+from deployments.secret_file import filled, plain, without, write
 
 ENVIRONMENT_PREFIX = "MASKCAST_"
 EMBEDDED = "embedded"
@@ -104,8 +105,9 @@ class GrammarSettings(_Section):
 class RedisSettings(_Section):
     """The shared grammar cache; without a URL every process compiles for itself."""
 
-    url: str | None = Field(None, description="redis://host:port/db; None: no shared cache")
+    url: str | None = Field(None, description="redis://host:port/db, or rediss:// over TLS; None: no shared cache")
     password: SecretStr | None = None
+    ca_file: str | None = Field(None, description="with rediss://, who may sign Redis's certificate (PEM); None: whom the node trusts")
     namespace: str = "maskcast"
     timeout_ms: int = Field(20, ge=1, description="an answer that takes longer is a miss; several processes may ask for one request")
     head_start_ms: float = Field(
@@ -113,6 +115,12 @@ class RedisSettings(_Section):
     )
     ttl_s: int = Field(7 * 24 * 3600, ge=1)
     max_value_mib: int = Field(16, ge=1)
+
+    @model_validator(mode="after")
+    def _authorities_are_for_tls(self) -> Self:
+        if self.ca_file is not None and not (self.url or "").startswith("rediss://"):
+            raise ValueError("ca_file is for a url that begins with rediss://")
+        return self
 
 
 class RouterSettings(_Section):
@@ -122,6 +130,22 @@ class RouterSettings(_Section):
         "schema", description="'schema': each grammar has its replica; or the shorter of two queues"
     )
     bound: float = Field(1.25, ge=1, description="a replica over `bound` × the mean load is passed over; for popular grammars sooner")
+
+
+class LimitSettings(_Section):
+    """What one request may ask for; over it: 400, which names the field."""
+
+    max_sequences: int = Field(128, ge=1, description="answers of one request: n of each prompt")
+    max_tokens: int | None = Field(None, ge=1, description="tokens of one answer, also of one that asks for none; None: as the model can")
+    max_logprobs: int = Field(20, ge=0, description="log-probabilities of one position of the answer or the prompt")
+    max_logit_bias: int = Field(1024, ge=0, description="entries of `logit_bias`")
+    max_stop: int = Field(64, ge=0, description="stop texts; stop tokens and bad words, too")
+    max_messages: int = Field(2048, ge=1)
+    max_tools: int = Field(512, ge=0)
+    max_body_values: int = Field(250_000, ge=1, description="values in a body's JSON, at all levels")
+    max_header_kib: int = Field(32, ge=1, description="headers of a request; over it: 431")
+    read_timeout_s: float = Field(30.0, gt=0, description="for a request to come, headers and body; over it: 408")
+    request_timeout_s: float = Field(600.0, gt=0, description="for a request to be answered, once it has come; over it: 504")
 
 
 class KeyLimits(_Section):
@@ -147,13 +171,16 @@ class TenantSettings(KeyLimits):
 class HttpSettings(_Section):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
+    allowed_hosts: tuple[str, ...] = Field(
+        (), description="names that clients may call the service by; empty: all, but on a loopback address no name except localhost"
+    )
     api_keys: tuple[ApiKey, ...] = Field((), description="accepted bearer tokens, of 16 characters at least; empty: no authentication")
     api_keys_file: str | None = Field(
         None, description="further keys, by their digests, with names, scopes and limits; read anew on change"
     )
-    max_body_mib: float = Field(4.0, gt=0)
+    max_body_mib: float = Field(2.0, gt=0)
     max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time; beyond it: 503")
-    num_replicas: int = Field(1, ge=1)
+    num_replicas: int = Field(1, ge=1, description="ingresses; one alone is in the model replica, where there is one of that as well")
     metrics: Literal["own", "all"] = Field(
         "own", description="what /metrics shows: what the service counts; or vLLM's and Ray Serve's too, with addresses and process ids"
     )
@@ -164,6 +191,7 @@ class Settings(_Section):
 
     model: ModelSettings = ModelSettings()
     grammar: GrammarSettings = GrammarSettings()
+    limits: LimitSettings = LimitSettings()
     router: RouterSettings = RouterSettings()
     redis: RedisSettings = RedisSettings()
     http: HttpSettings = HttpSettings()
@@ -174,6 +202,21 @@ class Settings(_Section):
     artifact_secret: Annotated[SecretStr, _long_enough(SHORTEST_SECRET)] = Field(
         SecretStr(""), description="key that authenticates cached artifacts (HMAC), of 32 characters at least"
     )
+    other_artifact_secret: SecretStr | None = Field(
+        None,
+        min_length=32,
+        description="is believed as well, and seals nothing: so that artifact_secret can be changed on one node after the other",
+    )
+    secrets_file: str | None = Field(
+        None,
+        description="YAML with some of these settings, at the same path on all nodes: those that nothing else sets are read there, and do "
+        "not travel through Ray",
+    )
+
+    @property
+    def is_single(self) -> bool:
+        """Whether nothing is to be chosen between the door and the engine."""
+        return self.model.num_replicas == self.http.num_replicas == 1
 
     @model_validator(mode="after")
     def _shared_cache_needs_a_secret(self) -> Self:
@@ -181,6 +224,16 @@ class Settings(_Section):
         if self.redis.url is not None and not self.artifact_secret.get_secret_value():
             raise ValueError("artifact_secret must be set where redis.url is, to the same value on all nodes")
         return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what was set, without what `secrets_file` has."""
+        tree = plain(self)
+        return parse_settings, (tree if self.secrets_file is None else without(tree, _read_yaml(Path(self.secrets_file))),)
+
+    def with_secrets_in(self, file: Path) -> Self:
+        """The same, with its secrets in a new file, which only this user can read."""
+        write(file, plain(self, only_secrets=True))
+        return self.model_copy(update={"secrets_file": str(file)})
 
 
 def load_settings(path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
@@ -198,6 +251,8 @@ def load_settings(path: Path | None = None, environment: Mapping[str, str] | Non
 
 def parse_settings(tree: Mapping[str, Any]) -> Settings:
     """Settings from a plain mapping, such as the `args` of a Serve configuration file. Raises SettingsError."""
+    if file := tree.get("secrets_file"):
+        tree = filled(tree, _read_yaml(Path(str(file))))
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import chain
 
 from grammar_service.backends import select_backend, select_stopgap
+from grammar_service.backends.selection import backend_versions
 from grammar_service.errors import UnsupportedGrammar
-from grammar_service.key import grammar_key
+from grammar_service.key import KEY_VERSION, grammar_key
 from grammar_service.limits import Limits, check_limits
 from grammar_service.messages import CompileRequest, ReadyGrammar, Stopgap
 from grammar_service.relaxation import relaxed
+from grammar_service.relaxation.relaxed import Compile
 from grammar_service.schema.dialects.remarks import UNKNOWN_KEYWORD
 from grammar_service.schema.json_schema import parse_schema
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -66,6 +69,12 @@ def _warnings(spec: GrammarSpec) -> Iterator[ConstraintWarning]:
             yield from (replace(warning, pointer=embedded.pointer + warning.pointer) for warning in embedded.schema.warnings)
 
 
+def rules_of(limits: Limits, fingerprint: str) -> str:
+    """A name for all that `resolve` goes by beside the spec: processes with the same one resolve alike."""
+    parts = [str(KEY_VERSION), repr(limits), fingerprint, *backend_versions()]
+    return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
+
+
 def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:
     """Pure and quick: nothing is compiled.
 
@@ -81,11 +90,11 @@ def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:
     return Resolution(spec, key, backend.name, stopgap, backend.library_source(spec), warnings_of(spec))
 
 
-def resolve_relaxed(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:
-    """The same where no backend enforces all of a schema: the resolution of what is left of it. Takes as long as several: run it where a
-    deadline holds. Raises as `resolve`."""
+def resolve_relaxed(spec: GrammarSpec, limits: Limits, fingerprint: str, compiles: Compile | None = None) -> Resolution:
+    """The same where no backend enforces all of a schema, or with `compiles` where its library cannot use it: the resolution of what is
+    left of it. Takes as long as several: run it where a deadline holds. Raises as `resolve`."""
     check_limits(spec, limits)
     refuse_unknown(spec)
-    less = relaxed(spec)
+    less = relaxed(spec, compiles)
     resolution = resolve(less.spec, limits, fingerprint)
     return replace(resolution, warnings=first(chain(less.warnings(), warnings_of(spec))), left_out=less.left_out)

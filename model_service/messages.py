@@ -26,7 +26,8 @@ class Endpoint(StrEnum):
 class Call:
     """One request for the engine: an OpenAI body without its constraint fields, and the constraint. `mark_forced` asks for the spans
     of text that the grammar forced. The rest is for the router: the tokens that the prompt is estimated to have and the grammar to force,
-    a name for what the prompt begins with (or nothing), and the replica that has failed to answer this call before."""
+    a name for what the prompt begins with (or nothing), the replica that has failed to answer this call before, and how many sequences the
+    engine is to compute for it."""
 
     endpoint: Endpoint
     request_id: str
@@ -37,6 +38,7 @@ class Call:
     forced_tokens: int = 0
     prefix: str = ""
     avoid: str = ""
+    sequences: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,14 @@ class Head:
 class Failure:
     """Stands in place of a head, or ends a stream: the replica could not answer.
 
-    `code` is a `GrammarError` code, or `engine_dead` when the engine of `replica` ended.
+    `code` is a `GrammarError` code, or `engine_dead` when the engine of `replica` ended; `computing`: it had the call.
     """
 
     code: str
     message: str
     pointer: str | None = None
     replica: str = ""
+    computing: bool = True
 
 
 ENGINE_DEAD = "engine_dead"

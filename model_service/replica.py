@@ -77,7 +77,7 @@ class ModelReplica:
         try:
             engine = await self._keeper.engine(self._settings.restart_wait_s if call.avoid else 0)
         except EngineDead as error:
-            yield Failure(ENGINE_DEAD, str(error), replica=self._name)
+            yield Failure(ENGINE_DEAD, str(error), replica=self._name, computing=False)
             return
         async with aclosing(self._answer(engine, call)) as items:
             async for item in items:

@@ -19,12 +19,13 @@ from router.replica_load import LoadReport
 @dataclass(frozen=True, slots=True)
 class Dispatched:
     """A request as the policy sees it: `name` is its own and nobody else's; `key` None is no grammar; `tokens` are to be prefilled, prompt
-    and forced text together; prompts of one `prefix` begin alike."""
+    and forced text together; prompts of one `prefix` begin alike. It takes as many seats as it has `sequences`."""
 
     name: str
     key: str | None = None
     tokens: int = 0
     prefix: str | None = None
+    sequences: int = 1
 
 
 class Dispatcher:
@@ -69,7 +70,7 @@ class Dispatcher:
     def arrived(self, request: Dispatched, now: float) -> None:
         """It waits for its group, until `tick` releases it."""
         self._waiting[request.name] = request
-        self._grouping.arrived(Waiting(request.name, request.key, request.tokens, now, request.prefix))
+        self._grouping.arrived(Waiting(request.name, request.key, request.tokens, now, request.prefix, request.sequences))
 
     def tick(self, now: float) -> list[Release]:
         """Who goes now, and counts from now on as sent where its release says."""
@@ -92,7 +93,7 @@ class Dispatcher:
         if request.name not in self._under_way:
             self._popularity.asked(request.key)
         self._under_way.add(request.name)
-        self._board.routed(request.name, replica, request.tokens)
+        self._board.routed(request.name, replica, request.tokens, request.sequences)
 
     def gone(self, name: str) -> None:
         """A request has ended or was cancelled, and `tick` asks its replica for room; unknown ones change nothing."""

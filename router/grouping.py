@@ -17,13 +17,14 @@ from router.parameters import Parameters
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """A request; `key` is its grammar's, None where it has none; `arrived_at` in seconds of the clock of `tick`, which does not run
-    backwards. Prompts of one `prefix` begin alike."""
+    backwards. Prompts of one `prefix` begin alike. It takes as many seats as it has `sequences`."""
 
     request: str
     key: str | None
     prefill_tokens: int
     arrived_at: float
     prefix: str | None = None
+    sequences: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Places:
 PlacesOf = Callable[[Waiting, int, bool], Places]
 """Of a group, by its oldest request and its prefill tokens, and whether that request has waited for `patience_s`."""
 Seats = Callable[[str, int], float]
-"""How many requests a replica can take; none, where so many wait together and `kept_free` of its seats are not free."""
+"""How many sequences a replica can take; none, where so many wait together and `kept_free` of its seats are not free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,30 +51,35 @@ class Release:
 
 @dataclass(slots=True)
 class _Group:
-    """What waits for one grammar, oldest first; `tokens` of all of it. Until `retry_at` it waits for room at `ranks`, if there are any, and
-    is first in line there since `first_at`."""
+    """What waits for one grammar, oldest first; `tokens` and `sequences` of all of it. Until `retry_at` it waits for room at `ranks`, if
+    there are any, and is first in line there since `first_at`."""
 
     waiting: deque[Waiting] = field(default_factory=deque)
     tokens: int = 0
+    sequences: int = 0
     retry_at: float = -math.inf
     first_at: float = math.inf
     ranks: Sequence[str] = ()
 
     def append(self, waiting: Waiting) -> None:
         self.waiting.append(waiting)
-        self.tokens += waiting.prefill_tokens
+        self._count(waiting, 1)
 
     def take(self) -> Waiting:
         waiting = self.waiting.popleft()
-        self.tokens -= waiting.prefill_tokens
+        self._count(waiting, -1)
         return waiting
 
     def remove(self, waiting: Waiting) -> None:
         self.waiting.remove(waiting)
-        self.tokens -= waiting.prefill_tokens
+        self._count(waiting, -1)
 
     def has_waited(self, seconds: float, now: float) -> bool:
         return bool(self.waiting) and now >= self.waiting[0].arrived_at + seconds
+
+    def _count(self, waiting: Waiting, sign: int) -> None:
+        self.tokens += sign * waiting.prefill_tokens
+        self.sequences += sign * waiting.sequences
 
 
 class Grouping:
@@ -90,7 +96,7 @@ class Grouping:
         self._parameters = parameters
         self._roomier: set[str] = set()
         self.waiting_for: Counter[str] = Counter()
-        """How many requests wait for each replica, as of the last tick: their first rank, which had no room."""
+        """How many sequences wait for each replica, as of the last tick: their first rank, which had no room."""
         self._groups: dict[tuple[str | None, str], _Group] = {}
         self._waiting: dict[str, Waiting] = {}
 
@@ -127,7 +133,7 @@ class Grouping:
         self.waiting_for.clear()
         for group in self._groups.values():
             if group.ranks:
-                self.waiting_for[group.ranks[0]] += len(group.waiting)
+                self.waiting_for[group.ranks[0]] += group.sequences
         for name, group in sorted(self._groups.items(), key=lambda item: item[1].waiting[0].arrived_at):
             if now >= group.retry_at or not (self._roomier - full).isdisjoint(group.ranks):
                 releases += self._release(group, full, now)
@@ -150,7 +156,7 @@ class Grouping:
         group.ranks = places.replicas
         group.first_at = math.inf if full.issuperset(group.ranks) else min(group.first_at, now)
         held = now < group.first_at + numbers.hold_s
-        sent = self._fill(group, places, full, len(group.waiting) if held else 1)
+        sent = self._fill(group, places, full, group.sequences if held else 1)
         if sent and held:
             group.first_at = now
         while group.ranks and group.has_waited(numbers.longest_wait_s, now):
@@ -172,8 +178,9 @@ class Grouping:
             waiting = group.take()
             sent.setdefault(replica, []).append(waiting.request)
             tokens[replica] += waiting.prefill_tokens
-            free[replica] -= 1
-            if not free[replica]:
+            # One request cannot be divided either: what has no seat waits in the engine's queue, and counts.
+            free[replica] -= waiting.sequences
+            if free[replica] <= 0:
                 del free[replica]
         return sent
 

@@ -64,11 +64,11 @@ class LoadBoard:
         self._loads = None
         return True
 
-    def routed(self, request: str, replica: str, prefill_tokens: int) -> None:
-        """A request was sent; one that was under way elsewhere counts there no more."""
+    def routed(self, request: str, replica: str, prefill_tokens: int, sequences: int = 1) -> None:
+        """A request was sent, and counts as many times as it has sequences; one that was under way elsewhere counts there no more."""
         self.completed(request)
         if replica in self._replicas:
-            sent = self._sent[request] = Sent(replica, self._clock(), prefill_tokens)
+            sent = self._sent[request] = Sent(replica, self._clock(), prefill_tokens, sequences)
             self._replicas[replica].came(sent)
             self._moved(replica)
 

@@ -15,14 +15,17 @@ LONGEST = 1 << 24
 
 @runtime_checkable
 class RoutedCall(Protocol):
-    """What a call says of itself: how many tokens its prompt has and its grammar is thought to force, a name for what its prompt begins
-    with, and which replica has just failed to answer it (its id); either may be empty."""
+    """What a call says of itself: how many tokens its prompt has and its grammar is thought to force, how many sequences the engine is to
+    compute for it, a name for what its prompt begins with, and which replica has just failed to answer it (its id); either may be empty."""
 
     @property
     def prompt_tokens(self) -> int: ...
 
     @property
     def forced_tokens(self) -> int: ...
+
+    @property
+    def sequences(self) -> int: ...
 
     @property
     def prefix(self) -> str: ...
@@ -36,6 +39,7 @@ class CallFacts:
     tokens: int = 0
     prefix: str | None = None
     avoid: str = ""
+    sequences: int = 1
 
 
 def read_call(arguments: Sequence[Any]) -> CallFacts:
@@ -43,7 +47,8 @@ def read_call(arguments: Sequence[Any]) -> CallFacts:
     for call in arguments:
         if isinstance(call, RoutedCall):
             tokens = int(_number(call.prompt_tokens) + _number(call.forced_tokens))
-            return CallFacts(tokens, str(call.prefix) if call.prefix else None, str(call.avoid or ""))
+            sequences = max(1, int(_number(call.sequences)))
+            return CallFacts(tokens, str(call.prefix) if call.prefix else None, str(call.avoid or ""), sequences)
     return CallFacts()
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What a replica says of itself; `taken_at` is its wall clock, in seconds. `requests` run or wait there. `step_ms` is the mean time of
-    an engine step since the last report; 0: there was none. A step computes at most `step_tokens`; 0: it does not say."""
+    """What a replica says of itself; `taken_at` is its wall clock, in seconds. `requests` run or wait there, each sequence one. `step_ms`
+    is the mean time of an engine step since the last report; 0: there was none. A step computes at most `step_tokens`; 0: it does not
+    say."""
 
     replica: str
     taken_at: float
@@ -22,11 +23,12 @@ class LoadReport:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request of ours, its prefill `tokens`, and when it went to its replica."""
+    """A request of ours, its prefill `tokens`, when it went to its replica, and how many sequences it takes seats for."""
 
     replica: str
     at: float
     tokens: int
+    sequences: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +36,19 @@ class _Moved:
     """A request of ours came (+1) or went (-1)."""
 
     at: float
-    requests: int
+    sign: int
     sent: Sent
+
+    @property
+    def requests(self) -> int:
+        return self.sign * self.sent.sequences
 
 
 @dataclass(slots=True)
 class ReplicaLoad:
-    """`own` requests of ours are under way now; when the last report was taken (`taken_at`, by our clock; None: there was none), `own_then`
-    were, and so many of `others`. Prefill tokens: the `backlog` of the report, and those that we have `sent` since."""
+    """`own` requests of ours are under way now, each counted as many times as it has sequences; when the last report was taken (`taken_at`,
+    by our clock; None: there was none), `own_then` were, and so many of `others`. Prefill tokens: the `backlog` of the report, and those
+    that we have `sent` since."""
 
     steps_smooth_s: float
     own: int = 0
@@ -67,7 +74,7 @@ class ReplicaLoad:
         self.own_then = self.own - sum(move.requests for move in self._moves)
         self.others = max(0, report.requests - self.own_then)
         self.backlog = report.prefill_tokens
-        self.sent = sum(move.requests * move.sent.tokens for move in self._moves if move.sent.at > taken_at)
+        self.sent = sum(move.sign * move.sent.tokens for move in self._moves if move.sent.at > taken_at)
 
     def forget(self, before: float) -> None:
         """What moved by then is of no use: no report is as old."""
@@ -95,4 +102,4 @@ class ReplicaLoad:
         self._moves.append(move)
         # The replica itself has counted, or not, what it had when it reported.
         if self.taken_at is None or move.sent.at > self.taken_at:
-            self.sent += move.requests * move.sent.tokens
+            self.sent += move.sign * move.sent.tokens

@@ -157,7 +157,7 @@ class SchemaRouter(RequestRouter):
         request, avoid = Dispatched(next(self._names), pending.metadata.session_id or None), ""
         with self._guarded():
             facts = read_call(pending.args)
-            request, avoid = Dispatched(request.name, request.key, facts.tokens, facts.prefix), facts.avoid
+            request, avoid = Dispatched(request.name, request.key, facts.tokens, facts.prefix, facts.sequences), facts.avoid
         return _Ticket(pending, request, avoid)
 
     def _ranked(self, candidates: list[RunningReplica], pending: PendingRequest) -> list[list[RunningReplica]]:

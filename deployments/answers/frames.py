@@ -37,6 +37,7 @@ class Failed(msgspec.Struct, frozen=True, array_like=True, tag="f"):
     message: str
     pointer: str | None
     replica: str
+    computing: bool
 
 
 class Ended(msgspec.Struct, frozen=True, array_like=True, tag="e"):

@@ -63,8 +63,8 @@ class IncomingAnswer:
                 self._items.append(text)
             case Head(status=status, stream=stream):
                 self._items.append(messages.Head(status, stream))
-            case Failed(code=code, message=text, pointer=pointer, replica=replica):
-                self._items.append(messages.Failure(code, text, pointer, replica))
+            case Failed(code=code, message=text, pointer=pointer, replica=replica, computing=computing):
+                self._items.append(messages.Failure(code, text, pointer, replica, computing))
             case Ended():
                 self.is_complete = True
                 self._items.append(_ENDED)

@@ -136,8 +136,8 @@ class _OutgoingAnswer:
                     await self._piece(item[start : start + WINDOW])
             case messages.Head(status=status, stream=stream):
                 self._connection.say(Head(self._number, int(status), stream))
-            case messages.Failure(code=code, message=text, pointer=pointer, replica=replica):
-                self._connection.say(Failed(self._number, code, text, pointer, replica))
+            case messages.Failure(code=code, message=text, pointer=pointer, replica=replica, computing=computing):
+                self._connection.say(Failed(self._number, code, text, pointer, replica, computing))
 
     def end(self) -> None:
         self._connection.say(Ended(self._number))

@@ -1,166 +1,67 @@
-"""The ingress's deployment: the gateway, with HTTP in front of it, in Ray Serve's clothes."""
+"""The ingress's deployment: a door in Ray Serve's clothes."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from http import HTTPStatus
-from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from ray import get_runtime_context
 from ray.serve.handle import DeploymentHandle
 from ray.util import get_node_ip_address
 
-from deployments.access.api_keys import ApiKeys
-from deployments.access.gate import Gate
-from deployments.access.ledger import Ledger
-from deployments.access.prefixes import TenantPrefixes
-from deployments.access.shared_window import SharedWindow
 from deployments.answers.receiver import AnswerReceiver
-from deployments.api.call_facts import CallFacts
-from deployments.api.checking import AnswerChecker
+from deployments.api.door import Door
 from deployments.api.engine_calls import EngineCalls
-from deployments.api.gateway import Gateway
-from deployments.api.health import HealthReader
-from deployments.api.ingress import HttpIngress, engine_error
-from deployments.api.protocol import RequestReader
-from deployments.api.routes import http_application
-from deployments.api.server import HttpServer
-from deployments.builders import limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
-from deployments.constraints.defaults import ConstraintDefaults
 from deployments.grammars.pool import CompilePool
-from deployments.grammars.prepared import PreparedGrammars
-from deployments.grammars.registration import settings_grammars
-from deployments.grammars.registry import GrammarRegistry
-from deployments.names import COMPILER, MODEL
-from deployments.telemetry.metrics import CheckMetrics, GrammarMetrics, RequestMetrics
-from deployments.telemetry.page import MetricsPage
-from grammar_service.artifacts.cache.link import LinkCounters
-from grammar_service.heap import settle_heap
-from grammar_service.registry import GrammarEntry, GrammarNames
-from model_service.messages import Endpoint, Head
+from deployments.node_listener import listen_on_node_only
 
 
-class IngressDeployment:
-    """One ingress: it listens for HTTP itself; other jobs of the cluster call the methods by handle."""
+class ByHandle:
+    """What other jobs of the cluster call, of a deployment that has a door. All raise ApiError."""
+
+    _door: Door
+
+    async def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Door.generate`."""
+        return await self._door.generate(endpoint, body)
+
+    async def generate_stream(self, endpoint: str, body: Mapping[str, Any]) -> AsyncGenerator[str, None]:
+        """See `Door.generate_stream`."""
+        async with aclosing(self._door.generate_stream(endpoint, body)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Door.register_grammar`."""
+        return await self._door.register_grammar(body)
+
+    async def grammars(self, after: str = "") -> dict[str, Any]:
+        """A page of the named grammars, `after` one of them."""
+        return await self._door.grammars(after)
+
+    async def grammar(self, name: str) -> dict[str, Any]:
+        return await self._door.grammar(name)
+
+    async def delete_grammar(self, name: str) -> dict[str, Any]:
+        return await self._door.delete_grammar(name)
+
+
+class IngressDeployment(ByHandle):
+    """One ingress; it calls the model replicas through a router."""
 
     async def __init__(  # type: ignore[misc]  # Ray Serve awaits constructors
         self, settings: Settings, application: str, compilers: DeploymentHandle[Any], models: DeploymentHandle[Any]
     ) -> None:
+        listen_on_node_only()
         pool = CompilePool(compilers)
-        grammars = PreparedGrammars(pool, limits(settings), await pool.fingerprint())
-        self._registry = open_grammar_registry(settings, pool, grammars)
-        checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
-        facts = CallFacts(settings.model.max_model_len)
         self._receiver = AnswerReceiver(get_runtime_context().get_node_id(), get_node_ip_address())
         await self._receiver.start()
-        engines = EngineCalls(models, self._receiver)
-        prefixes = TenantPrefixes(secret(settings), shared=settings.tenants.share_prefixes)
-        self._gateway = Gateway(request_reader(settings), grammars, self._registry, engines, facts, checker, prefixes)
-        longest = settings.model.max_model_len
-        self._gate = Gate(open_ledger(settings), lambda body: facts.prompt(body).tokens, longest)
-        http = HttpIngress(
-            self._gateway,
-            self._registry,
-            health_reader(settings, application),
-            MetricsPage(everything=settings.http.metrics == "all"),
-            RequestMetrics(),
-            served_name=settings.model.served_name,
-            api_keys=api_keys(settings),
-            gate=self._gate,
-            max_body_bytes=int(settings.http.max_body_mib * 2**20),
-            max_ongoing=settings.http.max_ongoing_requests,
-        )
-        settle_heap()
-        self._server = HttpServer(http_application(http), settings.http.host, settings.http.port)
-        self._server.start()
-        self._ahead = asyncio.create_task(self._registry.compile_ahead())
-
-    async def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The response object of a request that does not stream. Raises ApiError."""
-        async with aclosing(self._gateway.answer(Endpoint(endpoint), {**body, "stream": False})) as items:
-            head = await anext(items)
-            content = "".join([str(piece) async for piece in items])
-        answer: dict[str, Any] = json.loads(content)
-        if isinstance(head, Head) and head.status >= HTTPStatus.BAD_REQUEST:
-            raise engine_error(head.status, answer)
-        return answer
-
-    async def generate_stream(self, endpoint: str, body: Mapping[str, Any]) -> AsyncGenerator[str, None]:
-        """The event stream of a request, in pieces of whole events. Raises ApiError."""
-        async with aclosing(self._gateway.answer(Endpoint(endpoint), {**body, "stream": True})) as items:
-            head = await anext(items)
-            async for piece in items:
-                if isinstance(head, Head) and head.status >= HTTPStatus.BAD_REQUEST:
-                    raise engine_error(head.status, json.loads(str(piece)))
-                yield str(piece)
-
-    async def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Name a grammar; the body is that of `POST /v1/grammars`. Raises ApiError."""
-        grammar, _ = await self._registry.register(body)
-        return grammar
-
-    async def grammars(self) -> dict[str, Any]:
-        """All named grammars. Raises ApiError."""
-        return await self._registry.list_all()
-
-    async def grammar(self, name: str) -> dict[str, Any]:
-        """Raises ApiError."""
-        return await self._registry.get(name)
-
-    async def delete_grammar(self, name: str) -> dict[str, Any]:
-        """Raises ApiError."""
-        return await self._registry.delete(name)
+        self._door = Door(settings, application, pool, await pool.fingerprint(), EngineCalls(models, self._receiver))
 
     async def __del__(self) -> None:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
-        if hasattr(self, "_ahead"):
-            await self._server.close()
-            await self._gate.close()
-            self._ahead.cancel()
-            await asyncio.gather(self._ahead, return_exceptions=True)
-            await self._registry.close()
+        if hasattr(self, "_door"):
+            await self._door.close()
             await self._receiver.close()
-
-
-def open_ledger(settings: Settings) -> Ledger:
-    """What tenants use, whose connection to Redis opens when it is first used."""
-    link = open_link(settings, LinkCounters())
-    shared = SharedWindow(link, settings.redis.namespace, uuid4().hex) if link else None
-    return Ledger(shared, settings.http.num_replicas)
-
-
-def api_keys(settings: Settings) -> ApiKeys:
-    file = settings.http.api_keys_file
-    return ApiKeys((key.get_secret_value() for key in settings.http.api_keys), Path(file) if file else None, settings.tenants)
-
-
-def health_reader(settings: Settings, application: str) -> HealthReader:
-    redis = open_redis(settings)
-    wanted = {MODEL: settings.model.num_replicas, COMPILER: settings.grammar.compile_replicas}
-    return HealthReader(application, wanted, redis.ping if redis else None)
-
-
-def request_reader(settings: Settings) -> RequestReader:
-    return RequestReader(settings.model.served_name, settings.model.tool_call_parser, ConstraintDefaults.of(settings.grammar))
-
-
-def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:
-    """The named grammars, whose store connects when it is first used."""
-    store, now = open_registry(settings), int(time.time())
-    fixed = {name: GrammarEntry(name, spec, now) for name, spec in settings_grammars(settings).items()}
-    return GrammarRegistry(
-        GrammarNames(fixed, store),
-        store,
-        pool,
-        grammars.resolved,
-        registry_room(settings),
-        ConstraintDefaults.of(settings.grammar),
-        GrammarMetrics("registry").update,
-    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 from itertools import chain
@@ -13,9 +15,10 @@ from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 
 from deployments.access.prefixes import SALT, TenantPrefixes
+from deployments.api.bounds.fatal_calls import FatalCalls
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
-from deployments.api.engine_calls import EngineCalls
+from deployments.api.engine_calls import Engines
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
 from deployments.constraints.forms import NamedGrammar, Requested
@@ -27,6 +30,8 @@ from grammar_service.messages import ReadyGrammar, Refusal
 from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head
 
 ATTEMPTS = 2
+LARGE_BODY = 64 << 10
+"""Bytes: larger bodies are read beside the event loop, one at a time, which takes tenths of a second of some."""
 
 
 class Gateway:
@@ -37,7 +42,7 @@ class Gateway:
         reader: RequestReader,
         grammars: PreparedGrammars,
         registry: GrammarRegistry,
-        engines: EngineCalls,
+        engines: Engines,
         facts: CallFacts,
         checker: AnswerChecker,
         prefixes: TenantPrefixes,
@@ -49,14 +54,20 @@ class Gateway:
         self._checker = checker
         self._engines = engines
         self._prefixes = prefixes
+        self._fatal = FatalCalls()
+        self._aside = ThreadPoolExecutor(1, "large bodies")
 
-    async def answer(self, endpoint: Endpoint, body: Mapping[str, Any], tenant: str = "") -> AsyncGenerator[Head | str, None]:
+    async def answer(
+        self, endpoint: Endpoint, body: Mapping[str, Any], tenant: str = "", size: int = 0
+    ) -> AsyncGenerator[Head | str, None]:
         """A head, then the body in pieces. Grammars of one tenant wait for their turn together, and its prompts share what they begin with.
+        `size` is the body's, in bytes.
 
         Raises:
             ApiError: before the head, anything that keeps the request from being answered.
         """
-        request = self._reader.read(endpoint, body)
+        request = await self._read(endpoint, body, size)
+        self._fatal.check(request)
         request = replace(request, body=self._prefixes.salted(request.body, tenant))
         grammar = await self._ready(request, tenant)
         left_out = grammar.left_out if grammar else ()
@@ -69,6 +80,11 @@ class Gateway:
             async for item in items:
                 yield warned.item(item)
 
+    async def _read(self, endpoint: Endpoint, body: Mapping[str, Any], size: int) -> ParsedRequest:
+        if size <= LARGE_BODY:
+            return self._reader.read(endpoint, body)
+        return await asyncio.get_running_loop().run_in_executor(self._aside, self._reader.read, endpoint, body)
+
     async def _answered(self, request: ParsedRequest, grammar: ReadyGrammar | None) -> AsyncGenerator[Head | str, None]:
         call = self._call(request, grammar)
         for attempt in range(1, ATTEMPTS + 1):
@@ -78,16 +94,28 @@ class Gateway:
                         yield item
                 return
             except _ReplicaLost as lost:
-                # Nothing has been sent yet, so that another replica can answer the same request.
-                if attempt == ATTEMPTS:
+                if lost.computing:
+                    self._fatal.ended(request, lost.where)
+                # Nothing has been sent yet, so that another replica can answer the same request. One of many sequences may be what ended
+                # this one, and would take as many seats there.
+                if attempt == ATTEMPTS or (request.sequences > 1 and lost.computing):
                     raise unavailable("The model replica ended; try again in a moment.", ENGINE_DEAD, 5) from lost
                 call = replace(call, avoid=lost.replica)
 
     def _call(self, request: ParsedRequest, grammar: ReadyGrammar | None) -> Call:
         forced = self._facts.forced(grammar.routing_key) if grammar else 0
         prompt, salt = self._facts.prompt(request.body), request.body.get(SALT)
-        prefix = f"{prompt.prefix}{salt[:16]}" if prompt.prefix and isinstance(salt, str) else prompt.prefix
-        return Call(request.endpoint, request.request_id, request.body, grammar, request.mark_forced, prompt.tokens, forced, prefix)
+        return Call(
+            request.endpoint,
+            request.request_id,
+            request.body,
+            grammar,
+            request.mark_forced,
+            prompt.tokens,
+            forced,
+            f"{prompt.prefix}{salt[:16]}" if prompt.prefix and isinstance(salt, str) else prompt.prefix,
+            sequences=request.sequences,
+        )
 
     async def _ready(self, request: ParsedRequest, tenant: str) -> ReadyGrammar | None:
         if (requested := request.requested) is None:
@@ -120,13 +148,14 @@ class Gateway:
         except (RayActorError, DeploymentUnavailableError, AnswerLost) as error:
             if not started:
                 # Ray Serve asks a replica that has died no more, and one that does not answer only after it has answered a probe.
-                raise _ReplicaLost from error
+                computing = not isinstance(error, DeploymentUnavailableError)
+                raise _ReplicaLost(where=str(getattr(error, "actor_id", "")), computing=computing) from error
             yield _error_event(unavailable("The model replica ended in the middle of the answer.", ENGINE_DEAD, 5))
 
     def _failed(self, failure: Failure, request: ParsedRequest, started: bool) -> str:
         if failure.code == ENGINE_DEAD:
             if not started:
-                raise _ReplicaLost(failure.replica)
+                raise _ReplicaLost(failure.replica, failure.replica, failure.computing)
             return _error_event(unavailable("The engine ended in the middle of the answer.", ENGINE_DEAD, 5))
         field = request.requested.field if request.requested else None
         raise translated(Refusal(failure.code, failure.message, failure.pointer).error(), field)
@@ -134,11 +163,13 @@ class Gateway:
 
 class _ReplicaLost(MaskcastError):
     """The replica, or its engine, ended before the first byte. Where only the engine did, the replica would be chosen again until it has
-    failed its health check, and says its name."""
+    failed its health check, and says its name. `where` tells replicas apart as well; `computing`: it had the request."""
 
-    def __init__(self, replica: str = "") -> None:
+    def __init__(self, replica: str = "", where: str = "", computing: bool = True) -> None:
         super().__init__(replica)
         self.replica = replica
+        self.where = where
+        self.computing = computing
 
 
 def _error_event(error: ApiError) -> str:

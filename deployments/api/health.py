@@ -11,6 +11,9 @@ from ray import serve
 from ray.serve.schema import DeploymentStatusOverview
 
 from deployments.names import MODEL
+from deployments.telemetry.kept import Kept
+
+KEPT_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,13 @@ class HealthReader:
         self._application = application
         self._wanted = wanted
         self._ping = ping
+        self._health = Kept(self._read, KEPT_S)
 
     async def read(self) -> Health:
+        """As of now, or a moment ago: anybody may ask, and Ray Serve's controller is asked for it."""
+        return await self._health.get()
+
+    async def _read(self) -> Health:
         running, redis = await asyncio.gather(asyncio.to_thread(self._running), self._redis())
         return Health(running, self._wanted, redis)
 

@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
+from deployments.api.bounds.request_limits import check_limits
 from deployments.api.conversation import check_messages
 from deployments.api.fields import unheard
+from deployments.config import LimitSettings
 from deployments.constraints.defaults import CHECK, REFUSE, ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, bad_request
-from grammar_service.schema.json_text import json_nesting
 from grammar_service.spec import GrammarKind
 from grammar_service.warning import ConstraintWarning, first
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Endpoint
 
-MAX_BODY_NESTING = 160  # far above any sane request, far below what recursive readers behind us stand
 MARK_FORCED = "mark_forced"
 """The request field that asks for the spans of forced text."""
 UNENFORCEABLE = "unenforceable"
 """The request field that says what to do with assertions that no backend enforces."""
+# Each would loosen or bypass the constraint, or reach into the engine: the last two are arguments of its readers of images.
+REFUSED = ("kv_transfer_params", "ec_transfer_params", "mm_processor_kwargs", "media_io_kwargs")
 REFUSED_BY_ENDPOINT = {
-    # Each would loosen or bypass the constraint, or reach into the engine.
-    Endpoint.CHAT: ("chat_template", "kv_transfer_params", "ec_transfer_params"),
-    Endpoint.COMPLETION: ("kv_transfer_params", "ec_transfer_params", "suffix", "tools", "tool_choice"),
+    Endpoint.CHAT: (*REFUSED, "chat_template"),
+    Endpoint.COMPLETION: (*REFUSED, "suffix", "tools", "tool_choice"),
 }
 
 
 @dataclass(frozen=True)
 class ParsedRequest:
-    """`body` is what the engine gets: the client's, less its constraint. `check`: what no backend enforces of the constraint is to be
-    checked in the end, where that can be done."""
+    """`body` is what the engine gets, and computes in so many `sequences`: the client's, less its constraint. `check`: what no backend
+    enforces of the constraint is to be checked in the end, where that can be done."""
 
     endpoint: Endpoint
     request_id: str
     body: dict[str, Any]
     requested: Requested | NamedGrammar | None
+    sequences: int = 1
     mark_forced: bool = False
     check: bool = False
     warnings: tuple[ConstraintWarning, ...] = ()
@@ -63,11 +64,13 @@ class RequestReader:
     served_name: str
     tool_parser: str
     defaults: ConstraintDefaults
+    limits: LimitSettings = field(default_factory=LimitSettings)
 
     def read(self, endpoint: Endpoint, body: Mapping[str, Any], request_id: str | None = None) -> ParsedRequest:
         """Raises ApiError, which says which field to mend."""
         copied = dict(body)
         self._check_model(copied)
+        sequences = check_limits(endpoint, copied, self.limits)
         if endpoint is Endpoint.CHAT:
             check_messages(copied.get("messages"))
         for name in REFUSED_BY_ENDPOINT[endpoint]:
@@ -77,13 +80,13 @@ class RequestReader:
         if requested is not None:
             _check_compatible(copied)
         extra = copied.get("vllm_xargs")
-        for name in (KEY_ARGUMENT, CALL_ARGUMENT):
+        for name in (KEY_ARGUMENT, CALL_ARGUMENT, *REFUSED):
             if isinstance(extra, dict) and name in extra:
                 raise bad_request(f"'vllm_xargs.{name}' is reserved.", "vllm_xargs")
         mark_forced = _take_flag(copied, MARK_FORCED)
         check = _take_check(copied, self.defaults.check)
         warnings = first(unheard(endpoint, copied))
-        return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested, mark_forced, check, warnings)
+        return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested, sequences, mark_forced, check, warnings)
 
     def _check_model(self, body: dict[str, Any]) -> None:
         model = body.setdefault("model", self.served_name)
@@ -119,26 +122,3 @@ def _check_compatible(body: dict[str, Any]) -> None:
             raise bad_request(f"'{name}' cannot be combined with a constraint.", name, "conflicting_constraints")
     if body.get("min_tokens"):
         raise bad_request("'min_tokens' cannot be combined with a constraint.", "min_tokens", "conflicting_constraints")
-
-
-def parse_body(raw: bytes) -> dict[str, Any]:
-    """The JSON object in `raw`.
-
-    Raises:
-        ApiError: it is not JSON, not an object, not Unicode, or nested beyond all reason.
-    """
-    try:
-        text = raw.decode("utf-8")
-        if json_nesting(text) > MAX_BODY_NESTING:
-            raise bad_request(f"The request is nested more than {MAX_BODY_NESTING} levels deep.", None, "grammar_too_large")
-        body = json.loads(text, parse_constant=_no_constant)
-        json.dumps(body, ensure_ascii=False).encode("utf-8")  # an escaped lone surrogate would fail far from here
-    except ValueError as error:
-        raise bad_request(f"The request body is not valid JSON: {error}", None, "invalid_json") from None
-    if not isinstance(body, dict):
-        raise bad_request("The request body must be a JSON object.", None, "invalid_json")
-    return body
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

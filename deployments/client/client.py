@@ -71,7 +71,11 @@ class StructuredClient:
 
     def list_grammars(self) -> list[dict[str, Any]]:
         """The objects of all named grammars. Raises ApiError."""
-        grammars: list[dict[str, Any]] = self._transport.list_grammars()["data"]
+        grammars: list[dict[str, Any]] = []
+        page: dict[str, Any] = {"has_more": True, "last_id": ""}
+        while page["has_more"]:
+            page = self._transport.list_grammars(page["last_id"])
+            grammars += page["data"]
         return grammars
 
     def delete_grammar(self, name: str) -> None:

@@ -27,7 +27,7 @@ class Transport(Protocol):
 
     def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]: ...
 
-    def list_grammars(self) -> dict[str, Any]: ...
+    def list_grammars(self, after: str = "") -> dict[str, Any]: ...
 
     def delete_grammar(self, name: str) -> dict[str, Any]: ...
 
@@ -49,8 +49,8 @@ class HttpTransport:
     def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return _answer(self._client.post(GRAMMARS, json=dict(body)))
 
-    def list_grammars(self) -> dict[str, Any]:
-        return _answer(self._client.get(GRAMMARS))
+    def list_grammars(self, after: str = "") -> dict[str, Any]:
+        return _answer(self._client.get(GRAMMARS, params={"after": after}))
 
     def delete_grammar(self, name: str) -> dict[str, Any]:
         return _answer(self._client.delete(f"{GRAMMARS}/{quote(name, safe='')}"))
@@ -74,8 +74,8 @@ class HandleTransport:
     def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._call("register_grammar", dict(body))
 
-    def list_grammars(self) -> dict[str, Any]:
-        return self._call("grammars")
+    def list_grammars(self, after: str = "") -> dict[str, Any]:
+        return self._call("grammars", after)
 
     def delete_grammar(self, name: str) -> dict[str, Any]:
         return self._call("delete_grammar", name)

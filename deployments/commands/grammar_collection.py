@@ -9,11 +9,12 @@ from rich.console import Console
 from rich.table import Table
 
 from deployments.reporting.report import BenchReport, Row, Target
-from grammar_service.conformance.collection import GRAMMARS, OURS, Findings
-from grammar_service.conformance.collection_report import Explanation, broken, causes, counts, otherwise
+from grammar_service.conformance.collection import CHECKED, GRAMMARS, OURS, Findings
+from grammar_service.conformance.collection_report import Explanation, broken, causes, counts, otherwise, refusals, unserved
 
 PACKAGES = ("xgrammar", "llguidance", "jsonschema")
 COLUMNS = ("served", "valid_accepted", "valid_reordered", "invalid_rejected", "invalid_accepted", "correct")
+WAYS = (OURS, CHECKED, *(way for way in GRAMMARS if way != OURS))
 SERVED_PERCENT = 85.0
 
 
@@ -27,16 +28,17 @@ def collection_bench(command: str, findings: Findings) -> BenchReport:
 def collection_targets(findings: Findings) -> list[Target]:
     ours = counts(findings, OURS)
     alone = max(counts(findings, way).correct for way in GRAMMARS if way != OURS)
-    wrong = [found for found in otherwise(findings, OURS) if not found.valid and found.explanation is Explanation.NONE]
+    wrong = [found for found in otherwise(findings, CHECKED) if not found.valid and found.explanation is Explanation.NONE]
     return [
         Target.at_least("schemas served by masks alone", 100 * ours.served / max(1, ours.schemas), SERVED_PERCENT, "%"),
+        Target.at_most("schemas refused with `unenforceable: check`, but for broken ones", len(unserved(findings)), 0, "schemas"),
         Target.at_most("invalid instances accepted that a validator rejects", len(wrong), 0, "instances"),
         Target.at_least("instances judged correctly, against the better library alone", ours.correct, alone + 1, "instances"),
     ]
 
 
 def _ways(findings: Findings) -> list[Row]:
-    return [{"way": way, **asdict(count), "correct": count.correct} for way in GRAMMARS for count in [counts(findings, way)]]
+    return [{"way": way, **asdict(count), "correct": count.correct} for way in WAYS for count in [counts(findings, way)]]
 
 
 def _apart(findings: Findings) -> list[Row]:
@@ -45,24 +47,24 @@ def _apart(findings: Findings) -> list[Row]:
 
 
 def _causes(findings: Findings) -> list[Row]:
-    return [{"cause": cause, "schemas": count, "example": name} for cause, count, name in causes(findings)]
+    rows: list[Row] = [{"cause": cause, "schemas": count, "example": name} for cause, count, name in causes(findings)]
+    return rows + [{"cause_with_check": cause, "schemas": count, "example": name} for cause, count, name in causes(findings, CHECKED)]
 
 
 def _refused(findings: Findings) -> list[Row]:
+    checked = {name for name, _ in refusals(findings, CHECKED)}
     return [
-        {"refused": judgement.name, "pointer": judged.pointer, "message": judged.refused}
-        for judgement in findings.judgements
-        for judged in [judgement.by_way[OURS]]
-        if judged.refused is not None
+        {"refused": name, "pointer": judged.pointer, "message": judged.refused, "served_with_check": name not in checked}
+        for name, judged in refusals(findings, OURS)
     ]
 
 
 def _otherwise(findings: Findings) -> list[Row]:
     rows: list[Row] = [
         {"instance": found.case, "schema": found.schema, "valid": found.valid, "explanation": found.explanation.value}
-        for found in otherwise(findings, OURS)
+        for found in otherwise(findings, CHECKED)
     ]
-    for way in GRAMMARS:
+    for way in WAYS:
         kinds = Counter((found.valid, found.explanation) for found in otherwise(findings, way))
         rows += [
             {"otherwise": way, "valid": valid, "explanation": explanation.value, "instances": count}
@@ -78,11 +80,12 @@ def show_collection(findings: Findings, report: BenchReport, console: Console) -
         if "way" in row:
             table.add_row(str(row["way"]), str(row["schemas"]), str(row["valid"] + row["invalid"]), *(str(row[name]) for name in COLUMNS))
     console.print(table)
-    refusals = Table("refused because", "schemas", "as", title="causes", title_justify="left")
-    for cause, count, name in causes(findings):
-        refusals.add_row(cause, str(count), name)
-    console.print(refusals)
-    for found in otherwise(findings, OURS):
+    for way in (OURS, CHECKED):
+        reasons = Table("refused because", "schemas", "as", title=way, title_justify="left")
+        for cause, count, name in causes(findings, way):
+            reasons.add_row(cause, str(count), name)
+        console.print(reasons)
+    for found in otherwise(findings, CHECKED):
         kept = "valid, rejected" if found.valid else "invalid, accepted"
         console.print(f"{kept}: {found.case}: {found.explanation}", markup=False, highlight=False)
     console.print(report.table())

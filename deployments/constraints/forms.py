@@ -21,6 +21,8 @@ from grammar_service.spec import SCHEMA_KINDS, GrammarKind, GrammarSpec, indent_
 FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
 OPTIONS = ("whitespace", "disable_any_whitespace", "disable_additional_properties", "unknown_keywords", "format", "compile_deadline_s")
 NAME = "grammar_id"
+LEAST_DEADLINE_S, MOST_DEADLINE_S = 0.1, 3600.0
+"""Of a compile: less would only have warm compilers killed that others need; more the compile pool grants nobody."""
 PLAIN = {
     # vLLM before `structured_outputs`
     "guided_json": "json",
@@ -218,11 +220,13 @@ def _deadline(value: dict[str, Any]) -> float | None:
     asked = value.get("compile_deadline_s")
     if asked is None:
         return None
-    if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 < asked < float("inf"):
+    if isinstance(asked, bool) or not isinstance(asked, int | float) or not LEAST_DEADLINE_S <= asked < float("inf"):
         raise bad_request(
-            "'structured_outputs.compile_deadline_s' must be a number of seconds above 0.", "structured_outputs.compile_deadline_s"
+            f"'structured_outputs.compile_deadline_s' must be a number of seconds, {LEAST_DEADLINE_S:g} or more.",
+            "structured_outputs.compile_deadline_s",
         )
-    return float(asked)
+    # Compared as it came: an integer may be too large to become a float.
+    return float(min(asked, MOST_DEADLINE_S))
 
 
 def _plain(body: dict[str, Any], whitespace: str) -> list[Requested]:

@@ -12,6 +12,7 @@ from ray.serve.handle import DeploymentHandle
 
 from grammar_service.errors import PoolBusy, PoolUnavailable
 from grammar_service.messages import AnswerCheck, Compiled, CompileRequest, Prepared, Refusal, Verdicts
+from grammar_service.relaxation import Relax
 from grammar_service.resolve import Resolution
 from grammar_service.spec import GrammarSpec
 
@@ -45,7 +46,7 @@ class CompilePool:
         assert isinstance(answer, Compiled | Refusal)
         return answer
 
-    async def resolve(self, spec: GrammarSpec, tenant: str, relax: bool = False) -> Resolution:
+    async def resolve(self, spec: GrammarSpec, tenant: str, relax: Relax = Relax.NOTHING) -> Resolution:
         """The resolution of a long spec, or of one of which something may be left out (`relax`). Raises as `prepare` does."""
         answer = await self._ask("resolve", _digest(spec.text), spec, tenant, relax)
         if isinstance(answer, Refusal):

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from deployments.grammars.pool import CompilePool
-from grammar_service.errors import UnsupportedGrammar
+from grammar_service.errors import GrammarTooLarge, UnsupportedGrammar
 from grammar_service.limits import Limits, check_size
 from grammar_service.messages import Prepared, ReadyGrammar
-from grammar_service.resolve import Resolution, resolve
+from grammar_service.relaxation import Relax
+from grammar_service.resolve import Resolution, resolve, rules_of
 from grammar_service.spec import GrammarSpec
 from grammar_service.warning import ConstraintWarning
 
@@ -46,12 +47,14 @@ class PreparedGrammars:
         self._fingerprint = fingerprint
         self._clock = clock
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self.rules = rules_of(limits, fingerprint)
+        """What `resolved` goes by, for those who keep what it says."""
 
     async def ready(
         self, spec: GrammarSpec, tenant: str = "", deadline_s: float | None = None, pinned: bool = False, relax: bool = False
     ) -> ReadyGrammar:
         """The grammar, which the pool has compiled for `tenant`, or the stopgap that it has; once compiled, a pinned one stays. With
-        `relax` it is without what no backend enforces.
+        `relax` it is without what no backend enforces, or can use.
 
         Raises:
             GrammarError: it cannot be compiled.
@@ -64,7 +67,14 @@ class PreparedGrammars:
             spec = known.relaxed or spec
             return ReadyGrammar(spec, known.key, known.backend, known.routing_key, pinned, warnings=known.warnings, left_out=known.left_out)
         resolution = await self.resolved(spec, tenant, relax)
-        prepared = await self._pool.prepare(replace(resolution.request(tenant, deadline_s), pinned=pinned))
+        try:
+            prepared = await self._pool.prepare(replace(resolution.request(tenant, deadline_s), pinned=pinned))
+        except (UnsupportedGrammar, GrammarTooLarge):
+            if not relax:
+                raise
+            # A library finds out while it compiles what nobody could have told.
+            resolution = await self._pool.resolve(spec, tenant, Relax.UNCOMPILED)
+            prepared = await self._pool.prepare(replace(resolution.request(tenant, deadline_s), pinned=pinned))
         self._remember(digest, prepared, resolution)
         return ReadyGrammar(
             resolution.spec,
@@ -86,7 +96,7 @@ class PreparedGrammars:
                 if not relax:
                     raise
         check_size(spec, self._limits)
-        return await self._pool.resolve(spec, tenant, relax)
+        return await self._pool.resolve(spec, tenant, Relax.UNENFORCED if relax else Relax.NOTHING)
 
     def _remember(self, digest: bytes, prepared: Prepared, resolution: Resolution) -> None:
         fresh_s = FRESH_S if prepared.key == resolution.key else STOPGAP_FRESH_S

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from typing import Any, Protocol
 
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested
-from deployments.errors import translated
+from deployments.errors import ApiError, translated
 from deployments.grammars.registration import Registration, read_registration
 from deployments.grammars.registry_errors import damaged, fixed, no_room, no_store, not_found, silent, taken, unknown_name
 from grammar_service.errors import CacheUnavailable, EntryError, GrammarError, MaskcastError, PoolBusy, PoolUnavailable
 from grammar_service.messages import CompileRequest, Prepared
-from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, Room, Stored
+from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, ResolvedAs, Room, Stored
+from grammar_service.registry.entry import OVERHEAD_BYTES
 from grammar_service.resolve import Resolution
 from grammar_service.spec import GrammarSpec
 
 logger = logging.getLogger(__name__)
 
+PAGE = 100
+"""Grammars that one list has at most."""
+REMEMBERED = 2000
 NOBODY = ""  # the tenant for what no request waits for
 
 
@@ -43,7 +50,7 @@ class Pool(Protocol):
 
 class GrammarRegistry:
     """`store` is None where no Redis is configured: then only the settings name grammars. `resolve` gives the spec of a
-    tenant its backend and key, and raises GrammarError, PoolBusy or PoolUnavailable.
+    tenant its backend and key by `rules` (`grammar_service.resolve.rules_of`), and raises GrammarError, PoolBusy or PoolUnavailable.
 
     Names are a tenant's own, but for those of the settings; there is `room` for so many. `defaults` are for constraints that do not choose.
     `report` gets all counters.
@@ -55,6 +62,7 @@ class GrammarRegistry:
         store: RegistryStore | None,
         pool: Pool,
         resolve: Callable[[GrammarSpec, str], Awaitable[Resolution]],
+        rules: str,
         room: Room,
         defaults: ConstraintDefaults,
         report: Callable[[Mapping[str, int]], None],
@@ -64,6 +72,8 @@ class GrammarRegistry:
         self._store = store
         self._pool = pool
         self._resolve = resolve
+        self._rules = rules
+        self._resolved_once: OrderedDict[str, ResolvedAs] = OrderedDict()
         self._room = room
         self._defaults = defaults
         self._report = report
@@ -94,7 +104,7 @@ class GrammarRegistry:
         finally:
             self._report(self.counters())
         self._names.remember(entry)
-        return _object(entry, grammar), is_new
+        return _object(entry, await self._resolved(entry)), is_new
 
     async def get(self, name: str, tenant: str = NOBODY) -> dict[str, Any]:
         """The grammar's object. Raises ApiError."""
@@ -103,13 +113,21 @@ class GrammarRegistry:
             raise not_found(name)
         return _object(entry, await self._resolved(entry))
 
-    async def list_all(self, tenant: str | None = None) -> dict[str, Any]:
-        """The grammars of a tenant, or of all, as an OpenAI list, those of the settings first. Raises ApiError."""
+    async def list_page(self, after: str = "", most: int = PAGE, tenant: str | None = NOBODY) -> dict[str, Any]:
+        """At most so many grammars of a tenant, or of all, as an OpenAI list, those of the settings first. `after` is the `last_id` of
+        another page: a name, or of all tenants' `<tenant>:<name>`. Raises ApiError."""
+        entries: list[GrammarEntry] = []
         try:
-            entries = [entry async for entry in self._names.entries(tenant)]
+            async with aclosing(self._names.entries(tenant, after)) as names:
+                async for entry in names:
+                    entries.append(entry)
+                    if len(entries) > most:
+                        break
         except CacheUnavailable as error:
             raise silent("listed") from error
-        return {"object": "list", "data": [_object(entry, await self._resolved(entry)) for entry in entries]}
+        data = [_object(entry, await self._resolved(entry)) for entry in entries[:most]]
+        first, last = (self._names.place(entries[place], tenant) if data else None for place in (0, len(data) - 1))
+        return {"object": "list", "data": data, "has_more": len(entries) > most, "first_id": first, "last_id": last}
 
     async def delete(self, name: str, tenant: str = NOBODY) -> dict[str, Any]:
         """Raises ApiError."""
@@ -161,7 +179,7 @@ class GrammarRegistry:
         name = registration.id
         if self._store is None or self._names.is_fixed(name):
             return await self._already_fixed(name, grammar), False
-        entry = GrammarEntry(name, grammar.spec, int(self._clock()), tenant)
+        entry = GrammarEntry(name, grammar.spec, int(self._clock()), _kept(self._resolved_as(grammar)), tenant)
         while True:
             existing, occupied = await self._current(name, tenant)
             if existing is not None and await self._is_same(existing, grammar):
@@ -192,17 +210,31 @@ class GrammarRegistry:
         return entry, entry is not None
 
     async def _is_same(self, entry: GrammarEntry, grammar: Resolution) -> bool:
-        resolved = await self._resolved(entry)
-        return resolved is not None and resolved.key == grammar.key
+        return (await self._resolved(entry)).key == grammar.key
 
-    async def _resolved(self, entry: GrammarEntry) -> Resolution | None:
-        """None where limits or versions have changed since, so that it is enforced no longer."""
-        try:
-            return await self._resolve(entry.spec, NOBODY)
-        except GrammarError:
-            return None
-        except (PoolBusy, PoolUnavailable) as error:
-            raise translated(error) from None
+    async def _resolved(self, entry: GrammarEntry) -> ResolvedAs:
+        """As the entry says, or this process has found before: it takes tens of milliseconds of the event loop. Without a key where limits
+        or versions have changed since, so that it is enforced no longer."""
+        if entry.resolved is not None and entry.resolved.by == self._rules:
+            return entry.resolved
+        if (known := self._resolved_once.get(_digest(entry.spec))) is None:
+            try:
+                known = self._resolved_as(await self._resolve(entry.spec, NOBODY))
+            except GrammarError:
+                known = ResolvedAs(self._rules)
+            except (PoolBusy, PoolUnavailable) as error:
+                raise translated(error) from None
+            self._remember(entry.spec, known)
+            await asyncio.sleep(0)  # others have waited
+        return known
+
+    def _remember(self, spec: GrammarSpec, resolved: ResolvedAs) -> None:
+        self._resolved_once[_digest(spec)] = resolved
+        if len(self._resolved_once) > REMEMBERED:
+            self._resolved_once.popitem(last=False)
+
+    def _resolved_as(self, grammar: Resolution) -> ResolvedAs:
+        return ResolvedAs(self._rules, grammar.key, grammar.backend, grammar.warnings)
 
     async def _compiled(self, constraint: Requested, tenant: str) -> Resolution:
         try:
@@ -215,6 +247,7 @@ class GrammarRegistry:
     async def _compile_entry(self, entry: GrammarEntry) -> None:
         try:
             grammar = await self._resolve(entry.spec, NOBODY)
+            self._remember(entry.spec, self._resolved_as(grammar))
             await self._pool.prepare(grammar.request(NOBODY, pinned=True))
             self._ahead.compiled_ahead += 1
         except MaskcastError as error:
@@ -225,19 +258,28 @@ class GrammarRegistry:
         """As far as the pool can be asked: a pin that nobody uses gives way to others anyway."""
         if entry is None:
             return
-        with suppress(GrammarError, PoolBusy, PoolUnavailable):
-            grammar = await self._resolve(entry.spec, NOBODY)
-            await self._pool.unpin(grammar.key)
+        with suppress(ApiError, PoolBusy, PoolUnavailable):
+            if key := (await self._resolved(entry)).key:
+                await self._pool.unpin(key)
 
 
-def _object(entry: GrammarEntry, grammar: Resolution | None) -> dict[str, Any]:
+def _kept(resolved: ResolvedAs) -> ResolvedAs | None:
+    """What is stored with an entry, for which there is so much room."""
+    return resolved if len(repr(resolved)) < OVERHEAD_BYTES // 4 else None
+
+
+def _digest(spec: GrammarSpec) -> str:
+    return blake2b(repr(spec).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _object(entry: GrammarEntry, grammar: ResolvedAs) -> dict[str, Any]:
     return {
         "object": "grammar",
         "id": entry.id,
         "created": entry.created,
         **({"tenant": entry.tenant} if entry.tenant else {}),
         "kind": str(entry.spec.kind),
-        "key": grammar.key if grammar else None,
-        "backend": grammar.backend if grammar else None,
-        **({"maskcast": {"warnings": [warning.body() for warning in grammar.warnings]}} if grammar and grammar.warnings else {}),
+        "key": grammar.key,
+        "backend": grammar.backend,
+        **({"maskcast": {"warnings": [warning.body() for warning in grammar.warnings]}} if grammar.warnings else {}),
     }

@@ -76,13 +76,14 @@ class LocalCluster:
         from deployments.local.own_ray import OwnRay
         from deployments.local.rollout import roll_out
 
-        # Below our folder, because Ray opens its own to all users.
-        ray = OwnRay(folder / "ray", max(os.cpu_count() or 1, cpus_needed(self._settings)))
+        ray = OwnRay(folder, max(os.cpu_count() or 1, cpus_needed(self._settings)))
         self._resources.callback(self._stop_ray, ray)
         with self._progress.step("starting Ray"):
             ray.start()
             self._after_ray()
-        roll_out(self._settings, self._progress, ray.logs, self._builder or build)
+        # Ray keeps what its processes are started with, and shows it to whoever asks.
+        roll_out(self._settings.with_secrets_in(folder / "secrets.yaml"), self._progress, ray.logs, self._builder or build)
+        self._progress.say(f"Ray jobs of this user join it after: . {ray.access.shell_file}")
 
     def stop(self) -> None:
         """Returns when no process, port, shared memory or folder of the service is left."""
@@ -125,6 +126,7 @@ class LocalCluster:
 
     def _stop_ray(self, ray: OwnRay) -> None:
         if not ray.running:
+            ray.stop()
             return
         with self._progress.step("stopping"):
             # The replicas close in order; `stop` ends the rest; whatever neither has ended, the process tree will.

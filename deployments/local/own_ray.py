@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import ray
@@ -14,16 +14,22 @@ from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 
 from deployments.errors import StartError
+from deployments.local.environment import environment
 from deployments.local.preflight import OBJECT_STORE_MIB
+from deployments.local.ray_access import RayAccess
 from deployments.names import APPLICATION
 
 
 class OwnRay:
-    """Ends with `stop`; `cpus` are those that it believes in. Ray opens sockets in `folder`, whose path must be short."""
+    """Ends with `stop`; `cpus` are those that it believes in. It listens on the loopback address alone, for whoever knows the token in its
+    `access`. `folder` is one that only this user may enter, and its path must be short, since Ray opens sockets below it."""
 
     def __init__(self, folder: Path, cpus: int) -> None:
-        self._folder = folder
+        self.access = RayAccess(folder)
+        # Below it, because Ray opens its own folder to all users.
+        self._folder = folder / "ray"
         self._cpus = cpus
+        self._resources = ExitStack()
 
     @property
     def logs(self) -> Path:
@@ -36,7 +42,9 @@ class OwnRay:
         return ray.is_initialized()
 
     def start(self) -> None:
-        """Raises StartError."""
+        """Raises StartError; call `stop` all the same. Until then the environment has what lets Ray's processes know each other."""
+        self._resources.enter_context(environment({}, self.access.make()))
+        self.access.apply()
         try:
             ray.init(
                 address="local",
@@ -49,6 +57,7 @@ class OwnRay:
             )
         except (OSError, RuntimeError, ValueError) as error:
             raise StartError(f"Ray did not start: {str(error).strip().splitlines()[-1]}") from error
+        self.access.publish(ray.get_runtime_context().gcs_address)
 
     def delete_application(self) -> None:
         with suppress(RayError, RayServeException):  # it may be dying already
@@ -56,13 +65,14 @@ class OwnRay:
 
     def stop(self) -> None:
         ray.shutdown()
+        self._resources.close()
 
 
 @contextmanager
 def own_serve(cpus: int = 4) -> Iterator[None]:
     """A Ray with Serve, without HTTP, for one purpose; ended afterwards with all that runs in it. Raises StartError."""
     with tempfile.TemporaryDirectory(prefix="mc-", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        own = OwnRay(Path(folder) / "ray", cpus)
+        own = OwnRay(Path(folder), cpus)
         try:
             own.start()
             serve.start(proxy_location="Disabled")  # nobody asks it over HTTP, and the port may be taken
@@ -70,4 +80,4 @@ def own_serve(cpus: int = 4) -> Iterator[None]:
         finally:
             if own.running:
                 serve.shutdown()
-                own.stop()
+            own.stop()

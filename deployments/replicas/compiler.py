@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from deployments.builders import model_path, open_cache, sandbox_settings, secret
 from deployments.config import Settings
+from deployments.node_listener import listen_on_node_only
 from deployments.telemetry.metrics import GrammarMetrics
 from grammar_service.compiler.service import GrammarCompiler
 from grammar_service.heap import settle_heap
 from grammar_service.messages import AnswerCheck, Compiled, CompileRequest, Prepared, Refusal, Verdicts
+from grammar_service.relaxation import Relax
 from grammar_service.resolve import Resolution
 from grammar_service.spec import GrammarSpec
 
@@ -16,6 +18,7 @@ class CompilerDeployment:
     """One compile replica."""
 
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Ray Serve awaits constructors
+        listen_on_node_only()
         grammar = settings.grammar
         self._compiler = GrammarCompiler(
             tokenizer_path=model_path(settings),
@@ -38,7 +41,7 @@ class CompilerDeployment:
         answer = await self.compile(request)
         return answer if isinstance(answer, Refusal) else Prepared.of(answer)
 
-    async def resolve(self, spec: GrammarSpec, tenant: str, relax: bool = False) -> Resolution | Refusal:
+    async def resolve(self, spec: GrammarSpec, tenant: str, relax: Relax = Relax.NOTHING) -> Resolution | Refusal:
         return await self._compiler.resolve(spec, tenant, relax)
 
     async def judge(self, check: AnswerCheck) -> Verdicts | Refusal:

@@ -13,6 +13,7 @@ from deployments.answers.sender import AnswerSender
 from deployments.builders import engine_settings, limits, open_cache, secret
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
+from deployments.node_listener import listen_on_node_only
 from deployments.replicas.broadcasting import NodeMasks
 from deployments.telemetry.handed_on import VLLM, HandedOn
 from deployments.telemetry.metrics import EngineMetrics, GrammarMetrics, JumpMetrics
@@ -26,6 +27,7 @@ class ModelDeployment:
     """One model replica; ready when its engine has answered its warm-up."""
 
     async def __init__(self, settings: Settings, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]  # Ray Serve awaits it
+        listen_on_node_only()
         pool = CompilePool(compilers)
 
         async def open_source() -> GrammarSource:

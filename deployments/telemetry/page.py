@@ -19,25 +19,33 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
+from deployments.telemetry.kept import Kept
+
 OWN = ("ray_maskcast_",)
 ALL = (*OWN, "ray_vllm_", "ray_serve_")
+KEPT_S = 5.0
+"""The agents hear of news every ten seconds, and a page takes tenths of a second of a processor."""
 PROCESS = "process"
 """The label that tells processes apart where they are not named."""
 
 
 class MetricsPage:
-    """Reads the agents' pages anew each time; a node that does not answer within `timeout_s` is left out. `everything`: vLLM's and Ray
-    Serve's metrics as well, and all labels."""
+    """Reads the agents' pages, anew after `KEPT_S`; a node that does not answer within `timeout_s` is left out. `everything`: vLLM's and
+    Ray Serve's metrics as well, and all labels."""
 
     def __init__(self, *, everything: bool = False, timeout_s: float = 2.0) -> None:
         self._everything = everything
         self._timeout_s = timeout_s
+        self._page = Kept(self._merged, KEPT_S)
 
     async def read(self) -> bytes:
+        return await self._page.get()
+
+    async def _merged(self) -> bytes:
         addresses = await asyncio.to_thread(_agents)
         async with httpx.AsyncClient(timeout=self._timeout_s, trust_env=False) as client:
             pages = await asyncio.gather(*(_page(client, address) for address in addresses))
-        return generate_latest(_Fixed(merged(pages, everything=self._everything)))
+        return await asyncio.to_thread(_written, pages, self._everything)
 
 
 class _Fixed(Collector):
@@ -46,6 +54,10 @@ class _Fixed(Collector):
 
     def collect(self) -> Iterable[Metric]:
         return self._families
+
+
+def _written(pages: Iterable[str], everything: bool) -> bytes:
+    return generate_latest(_Fixed(merged(pages, everything=everything)))
 
 
 def merged(pages: Iterable[str], *, everything: bool) -> list[Metric]:

@@ -1,27 +1,25 @@
 """Encoded artifacts: what caches hold and what travels.
 
-Layout: magic `MKA` and one format byte, HMAC-SHA-256 (32 bytes) over all that follows, the header's length (4 bytes, little endian),
-the header (MessagePack), the payload as the header's codec says. Nothing is used before the MAC holds, and nothing of another size
+Layout: magic `MKA` and one format byte, HMAC-SHA-256 (32 bytes) over the magic and all that follows, the header's length (4 bytes, little
+endian), the header (MessagePack), the payload as the header's codec says. Nothing is used before the MAC holds, and nothing of another size
 than the header says is ever allocated.
 """
 
 from __future__ import annotations
 
-import hmac
 import math
 from dataclasses import dataclass
 from enum import IntEnum
-from hashlib import sha256
 
 import msgspec
 
 from grammar_service.errors import ArtifactError
+from grammar_service.mac import MAC_BYTES, Secret, holds, mac_of
 from grammar_service.packing import MAX_EXPANDED_BYTES, compress, expand
 
-MAGIC = b"MKA\x02"
-_MAC_BYTES = 32
+MAGIC = b"MKA\x03"
 _LENGTH_BYTES = 4
-_PREFIX = len(MAGIC) + _MAC_BYTES
+_PREFIX = len(MAGIC) + MAC_BYTES
 MAX_PAYLOAD_BYTES = 64 << 20
 
 
@@ -90,14 +88,14 @@ class AuthenticArtifact:
         return payload
 
 
-def encode(artifact: Artifact, secret: bytes) -> bytes:
+def encode(artifact: Artifact, secret: Secret) -> bytes:
     """The bytes of an artifact, authenticated with `secret`."""
     header = msgspec.msgpack.encode(artifact.header)
     body = len(header).to_bytes(_LENGTH_BYTES, "little") + header + _stored(artifact)
-    return MAGIC + _mac(secret, body) + body
+    return MAGIC + mac_of(secret, MAGIC, body) + body
 
 
-def authenticate(blob: bytes, secret: bytes, *, key: str, fingerprint: str) -> AuthenticArtifact:
+def authenticate(blob: bytes, secret: Secret, *, key: str, fingerprint: str) -> AuthenticArtifact:
     """The blob with its header, whose key names the version of its backend. Costs time linear in its bytes; expands nothing.
 
     Raises:
@@ -106,7 +104,7 @@ def authenticate(blob: bytes, secret: bytes, *, key: str, fingerprint: str) -> A
     if len(blob) < _PREFIX + _LENGTH_BYTES or blob[: len(MAGIC)] != MAGIC:
         raise ArtifactError("not an artifact of this format")
     body = memoryview(blob)[_PREFIX:]
-    if not hmac.compare_digest(_mac(secret, body), blob[len(MAGIC) : _PREFIX]):
+    if not holds(blob[len(MAGIC) : _PREFIX], secret, MAGIC, body):
         raise ArtifactError("the artifact's MAC does not hold")
     header = _header(bytes(body[_LENGTH_BYTES : _header_end(body)]))
     if header.key != key or header.fingerprint != fingerprint:
@@ -114,7 +112,7 @@ def authenticate(blob: bytes, secret: bytes, *, key: str, fingerprint: str) -> A
     return AuthenticArtifact(blob, header)
 
 
-def decode(blob: bytes, secret: bytes, *, key: str, fingerprint: str) -> Artifact:
+def decode(blob: bytes, secret: Secret, *, key: str, fingerprint: str) -> Artifact:
     """The artifact in a blob that nobody has looked at. Raises ArtifactError as `authenticate` and `AuthenticArtifact.payload` do."""
     authentic = authenticate(blob, secret, key=key, fingerprint=fingerprint)
     return Artifact(authentic.header, bytes(authentic.payload()))
@@ -128,10 +126,6 @@ def _stored(artifact: Artifact) -> bytes:
 
 def _header_end(body: memoryview) -> int:
     return _LENGTH_BYTES + int.from_bytes(body[:_LENGTH_BYTES], "little")
-
-
-def _mac(secret: bytes, body: bytes | memoryview) -> bytes:
-    return hmac.new(secret, body, sha256).digest()
 
 
 def _header(data: bytes) -> ArtifactHeader:

@@ -8,6 +8,7 @@ from grammar_service.artifacts.artifact import decode
 from grammar_service.backends import Backend, CompiledGrammar
 from grammar_service.backends.llguidance.backend import LlguidanceBackend
 from grammar_service.backends.xgrammar.backend import XgrammarBackend
+from grammar_service.mac import Secret
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
@@ -15,7 +16,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 class Reader:
     """Keeps its backends, as an engine does: their compilers are warm with what they have read."""
 
-    def __init__(self, tokenizer: GrammarTokenizer, secret: bytes) -> None:
+    def __init__(self, tokenizer: GrammarTokenizer, secret: Secret) -> None:
         self._tokenizer = tokenizer
         self._secret = secret
         self._backends: dict[str, Backend] = {backend.name: backend for backend in (XgrammarBackend(), LlguidanceBackend())}

@@ -8,6 +8,7 @@ from grammar_service.artifacts.artifact import Artifact, ArtifactHeader, Authent
 from grammar_service.artifacts.refusals import encode_refusal
 from grammar_service.backends import CompiledPayload, backend_named
 from grammar_service.errors import ArtifactError, GrammarError
+from grammar_service.mac import Secret
 from grammar_service.messages import CompileRequest, Refusal
 
 ZSTD_FROM_BYTES = 4096
@@ -17,7 +18,7 @@ ZSTD_FROM_BYTES = 4096
 class Seal:
     """Writes and reads under one secret; `fingerprint` is the tokenizer's, empty until it is known."""
 
-    def __init__(self, secret: bytes, fingerprint: str = "") -> None:
+    def __init__(self, secret: Secret, fingerprint: str = "") -> None:
         self._secret = secret
         self.fingerprint = fingerprint
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from grammar_service.backends.llguidance.backend import LlguidanceBackend
+from grammar_service.backends.llguidance.support import llguidance_faults
 from grammar_service.backends.protocol import Backend, Fault
 from grammar_service.backends.xgrammar.backend import XgrammarBackend
+from grammar_service.backends.xgrammar.support import allow_list
 from grammar_service.errors import UnsupportedGrammar
+from grammar_service.schema.json_schema import parse_schema
 from grammar_service.spec import COMPACT, JSON_KINDS, GrammarKind, GrammarSpec
 
 MOST_NAMED = 5
@@ -18,6 +21,11 @@ def backend_named(name: str) -> Backend:
         if backend.name == name:
             return backend
     raise UnsupportedGrammar(f"there is no backend named {name[:40]!r}")
+
+
+def backend_versions() -> list[str]:
+    """Of all backends, with their names."""
+    return [f"{backend.name} {backend.version}" for backend in _backends()]
 
 
 def select_backend(spec: GrammarSpec) -> Backend:
@@ -39,6 +47,14 @@ def faults_in_the_way(spec: GrammarSpec) -> list[Fault]:
     where the spec itself is at fault."""
     found = _judged(spec)
     return found if isinstance(found, list) else []
+
+
+def faults_as_written(spec: GrammarSpec) -> list[Fault]:
+    """What the selected backend would not enforce exactly of a JSON Schema as it is written, so that its library gets another form of it.
+    Raises as `select_backend`."""
+    backend = select_backend(spec)
+    faults_of = allow_list(spec) if backend.name == XgrammarBackend().name else llguidance_faults
+    return parse_schema(spec.text, spec.closed, spec.formats).faults_as_written(faults_of)
 
 
 def _judged(spec: GrammarSpec) -> Backend | list[Fault]:

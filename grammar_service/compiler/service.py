@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from grammar_service.artifacts.artifact import AuthenticArtifact
@@ -15,7 +16,9 @@ from grammar_service.compiler.background import Resting
 from grammar_service.compiler.counters import CompilerCounters
 from grammar_service.compiler.lookup import HEAD_START_S, Lookup
 from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, MaskcastError
+from grammar_service.mac import Secret
 from grammar_service.messages import SMALL_BYTES, AnswerCheck, Compiled, CompileRequest, Refusal, Verdicts
+from grammar_service.relaxation import Relax
 from grammar_service.resolve import Resolution
 from grammar_service.sandbox import QUICK, Sandbox, SandboxSettings
 from grammar_service.spec import GrammarSpec
@@ -34,7 +37,7 @@ class GrammarCompiler:
         deadline_s: float,
         sandbox: SandboxSettings,
         cache: TieredCache,
-        secret: bytes,
+        secret: Secret,
         head_start_s: float = HEAD_START_S,
     ) -> None:
         self._deadline_s = deadline_s
@@ -80,7 +83,7 @@ class GrammarCompiler:
         except MaskcastError as error:
             return Refusal.of(error)
 
-    async def resolve(self, spec: GrammarSpec, tenant: str, relax: bool = False) -> Resolution | Refusal:
+    async def resolve(self, spec: GrammarSpec, tenant: str, relax: Relax = Relax.NOTHING) -> Resolution | Refusal:
         """For specs that are too long to be resolved where other requests would wait, and those of which something may be left out
         (`relax`). Raises nothing but cancellation."""
         try:
@@ -149,10 +152,11 @@ class GrammarCompiler:
         return found
 
     async def _make_unless_found(self, request: CompileRequest, finding: asyncio.Task[Found | None]) -> None:
-        """For the requests that follow; a grammar that did not compile is left alone for a while."""
+        """For the requests that follow, so that it has the time of any; a grammar that did not compile is left alone for a while."""
+        asked = replace(request, deadline_s=None)
         try:
             if await finding is None and request.key not in self._resting:
-                await self._lookup.make(request.key, lambda: self._make(request))
+                await self._lookup.make(request.key, lambda: self._make(asked), again_after=(CompileTimeout,))
         except MaskcastError as error:
             self._counters.count(error)
             self._resting.rest(request.key)

@@ -10,6 +10,7 @@ from grammar_service.artifacts.seal import Seal
 from grammar_service.compiler.lookup import HEAD_START_S, Lookup
 from grammar_service.errors import PoolUnavailable
 from grammar_service.limits import Limits
+from grammar_service.mac import Secret
 from grammar_service.messages import Compiled, CompileRequest, ReadyGrammar, Refusal
 from grammar_service.resolve import resolve
 from grammar_service.spec import GrammarSpec
@@ -23,7 +24,7 @@ class GrammarSource:
         self,
         cache: TieredCache,
         compile: Callable[[CompileRequest], Awaitable[Compiled | Refusal]],  # noqa: A002
-        secret: bytes,
+        secret: Secret,
         fingerprint: str,
         limits: Limits,
         head_start_s: float = HEAD_START_S,

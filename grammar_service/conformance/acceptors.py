@@ -28,12 +28,16 @@ def chosen(tokenizer: GrammarTokenizer, closed: bool, formats: bool) -> Compile:
     """The service's own choice of backend. `closed` and `formats` as in `GrammarSpec`."""
 
     def compile_schema(schema: Json) -> Acceptor:
-        spec = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), STANDARD, closed, formats)
-        backend = select_backend(spec)
-        grammar = backend.load(backend.compile(spec, tokenizer).data, tokenizer)
-        return lambda ids: _accepts(grammar.matcher(None, 0), [*ids, tokenizer.stop_token_ids[0]])
+        return acceptor(GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), STANDARD, closed, formats), tokenizer)
 
     return compile_schema
+
+
+def acceptor(spec: GrammarSpec, tokenizer: GrammarTokenizer) -> Acceptor:
+    """By the backend that the service chooses for a spec. Raises GrammarError: it is refused."""
+    backend = select_backend(spec)
+    grammar = backend.load(backend.compile(spec, tokenizer).data, tokenizer)
+    return lambda ids: _accepts(grammar.matcher(None, 0), [*ids, tokenizer.stop_token_ids[0]])
 
 
 def _accepts(matcher: Matcher, ids: list[int]) -> bool:

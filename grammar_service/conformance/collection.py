@@ -10,14 +10,16 @@ from pathlib import Path
 
 from grammar_service.conformance.acceptors import Compile, bare_llguidance, bare_xgrammar, chosen
 from grammar_service.conformance.isolation import in_children
-from grammar_service.conformance.judging import Judged, judged_by_grammar, judged_by_validator
-from grammar_service.conformance.schemastore import Apart, Collected, read_schemastore, schema_files
+from grammar_service.conformance.judging import Judged, judged_by_grammar, judged_by_validator, judged_with_check
+from grammar_service.conformance.schemastore import Apart, Collected, read_schema, read_schemastore, schema_files
 from grammar_service.conformance.suite import Case
 from grammar_service.errors import GrammarError
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-OURS, XGRAMMAR, LLGUIDANCE, VALIDATOR = "maskcast", "xgrammar alone", "llguidance alone", "validator"
+OURS, CHECKED, XGRAMMAR, LLGUIDANCE = "maskcast", "maskcast, unenforceable: check", "xgrammar alone", "llguidance alone"
+VALIDATOR = "validator"
 GRAMMARS = (OURS, XGRAMMAR, LLGUIDANCE)
+"""The ways that are asked about every schema; CHECKED is what the service makes of those that OURS refuses, where a request allows it."""
 DEADLINE_S = 20.0
 MEMORY_BYTES = 4 << 30
 
@@ -35,8 +37,17 @@ class Judgement:
     by_way: dict[str, Judged] = field(default_factory=dict)
 
     @property
+    def is_refused(self) -> bool:
+        """By masks alone."""
+        return OURS in self.by_way and self.by_way[OURS].refused is not None
+
+    @property
     def is_whole(self) -> bool:
-        return len(self.by_way) == len(GRAMMARS) + 1
+        return len(self.by_way) == len(GRAMMARS) + 1 + self.is_refused
+
+    def way(self, name: str) -> Judged:
+        """What a way makes of the schema; where masks alone serve it, nothing is left to a check."""
+        return self.by_way[OURS if name == CHECKED and not self.is_refused else name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +70,10 @@ def run_collection(folder: Path, tokenizer: GrammarTokenizer, progress: Progress
     # Made before any child is forked, so that all share it.
     _ = tokenizer.llguidance, tokenizer.fingerprint
     run = _Run(tokenizer, len(schema_files(folder)), progress)
-    works = run.works(read_schemastore(folder))
-    for index, judged in in_children(works, Judged, DEADLINE_S, at_once or os.cpu_count() or 1, MEMORY_BYTES):
-        run.add(index, Judged(refused=judged.message) if isinstance(judged, GrammarError) else judged)
+    for works in (run.works(read_schemastore(folder)), run.checks(folder)):
+        run.start()
+        for index, judged in in_children(works, Judged, DEADLINE_S, at_once or os.cpu_count() or 1, MEMORY_BYTES):
+            run.add(index, Judged.refusal(judged) if isinstance(judged, GrammarError) else judged)
     return Findings(tuple(run.judgements), run.apart)
 
 
@@ -83,6 +95,10 @@ class _Run:
         self._progress = progress
         self._given: list[tuple[Judgement, str]] = []
 
+    def start(self) -> None:
+        """Works are numbered from here."""
+        self._given = []
+
     def works(self, collected: Iterator[Collected]) -> Iterator[Callable[[], Judged]]:
         for schema in collected:
             if schema.apart is None:
@@ -99,6 +115,13 @@ class _Run:
             yield partial(judged_by_grammar, schema, self._compiles[way], self._tokenizer)
         self._given.append((judgement, VALIDATOR))
         yield partial(judged_by_validator, schema)
+
+    def checks(self, folder: Path) -> Iterator[Callable[[], Judged]]:
+        """For the schemas that masks alone do not serve: known when all other works have ended."""
+        for judgement in self.judgements:
+            if judgement.is_refused:
+                self._given.append((judgement, CHECKED))
+                yield partial(judged_with_check, read_schema(folder, judgement.name), self._tokenizer)
 
     def add(self, index: int, judged: Judged) -> None:
         judgement, way = self._given[index]

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from grammar_service.conformance.collection import OURS, VALIDATOR, Findings, Judgement
+from grammar_service.conformance.collection import CHECKED, OURS, VALIDATOR, Findings, Judgement
 from grammar_service.conformance.judging import Judged, Mark
 from grammar_service.conformance.suite import Case
+from grammar_service.errors import InvalidGrammar
 
 _PREFIX = "no backend enforces the whole constraint: "
 _BETWEEN = re.compile(r"; (?=/|`|[a-z])")
@@ -59,7 +60,7 @@ class Otherwise:
 
 def counts(findings: Findings, way: str) -> Count:
     """`valid` and `invalid` are all instances, whether or not their schema is served."""
-    found = [judgement.by_way[way] for judgement in findings.judgements]
+    found = [judgement.way(way) for judgement in findings.judgements]
     marks = Counter((case.valid, mark) for judgement in findings.judgements for case, mark in _marked(judgement, way))
     cases = Counter(case.valid for judgement in findings.judgements for case in judgement.cases)
     return Count(
@@ -74,14 +75,24 @@ def counts(findings: Findings, way: str) -> Count:
     )
 
 
-def causes(findings: Findings) -> list[tuple[str, int, str]]:
+def causes(findings: Findings, way: str = OURS) -> list[tuple[str, int, str]]:
     """Why schemas are refused, most frequent first: the cause, how often, and the name of a schema."""
     names: dict[str, list[str]] = {}
-    for judgement in findings.judgements:
-        judged = judgement.by_way[OURS]
-        if judged.refused is not None:
-            names.setdefault(cause_of(judged), []).append(judgement.name)
+    for name, judged in refusals(findings, way):
+        names.setdefault(cause_of(judged), []).append(name)
     return sorted(((cause, len(named), named[0]) for cause, named in names.items()), key=lambda row: (-row[1], row[0]))
+
+
+def refusals(findings: Findings, way: str) -> list[tuple[str, Judged]]:
+    """The schemas that a way refuses, and what it says."""
+    return [(judgement.name, judged) for judgement in findings.judgements if (judged := judgement.way(way)).refused is not None]
+
+
+def unserved(findings: Findings) -> list[str]:
+    """Schemas that are refused although a check is allowed, and that are no broken ones: not by the meta-schema of their dialect, and
+    not for what no reader of a schema could make anything of."""
+    no_schema = {*broken(findings)}
+    return [name for name, judged in refusals(findings, CHECKED) if name not in no_schema and judged.code != InvalidGrammar.code]
 
 
 def cause_of(judged: Judged) -> str:
@@ -102,7 +113,7 @@ def otherwise(findings: Findings, way: str) -> Iterator[Otherwise]:
 
 def _marked(judgement: Judgement, way: str) -> list[tuple[Case, Mark]]:
     """The cases with their marks; none where the schema is refused."""
-    marks = judgement.by_way[way].marks
+    marks = judgement.way(way).marks
     return list(zip(judgement.cases, marks, strict=True)) if marks else []
 
 

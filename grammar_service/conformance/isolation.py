@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import select
@@ -19,6 +20,8 @@ from grammar_service.errors import CompileFailed, CompileTimeout
 
 T = TypeVar("T")
 _CHUNK = 1 << 16
+PATIENCE = 60
+"""How many times its processor time a child may wait for, too."""
 
 
 @dataclass(slots=True)
@@ -30,6 +33,7 @@ class _Child:
     reader: int
     ends_at: float
     data: bytearray = field(default_factory=bytearray)
+    is_late: bool = False
 
     def read(self) -> bool:
         """Whether it has closed its end."""
@@ -40,11 +44,15 @@ class _Child:
     def end(self) -> None:
         os.close(self.reader)
         os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
+        _, status = os.waitpid(self.pid, 0)
+        self.is_late = self.ends_at <= time.monotonic() or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU)
 
 
 def in_child(work: Callable[[], T], kind: type[T], deadline_s: float) -> T:
     """What `work` returns, which MessagePack must be able to carry, from a forked child that is gone afterwards.
+
+    The deadline is one of processor time, so that a busy machine refuses nothing that an idle one would not; waiting included, it
+    has PATIENCE times as long.
 
     Raises:
         CompileTimeout: the child was killed at the deadline.
@@ -83,14 +91,17 @@ def _forked(index: int, work: Callable[[], T], deadline_s: float, memory_bytes: 
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _work_and_exit(work, writer, memory_bytes)
+        _work_and_exit(work, writer, deadline_s, memory_bytes)
     os.close(writer)
-    return _Child(index, pid, reader, time.monotonic() + deadline_s)
+    return _Child(index, pid, reader, time.monotonic() + PATIENCE * deadline_s)
 
 
-def _work_and_exit(work: Callable[[], T], writer: int, memory_bytes: int | None) -> None:
+def _work_and_exit(work: Callable[[], T], writer: int, deadline_s: float, memory_bytes: int | None) -> None:
     status = 1
     try:
+        whole_s = math.ceil(deadline_s)
+        resource.setrlimit(resource.RLIMIT_CPU, (whole_s, whole_s + 1))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if memory_bytes is not None:
             _limit_memory(memory_bytes)
         with os.fdopen(writer, "wb") as stream:
@@ -105,7 +116,6 @@ def _limit_memory(beyond_now: int) -> None:
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     limit = pages * resource.getpagesize() + beyond_now
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _ended(running: dict[int, _Child]) -> list[_Child]:
@@ -121,6 +131,6 @@ def _result(child: _Child, kind: type[T], deadline_s: float) -> T | CompileTimeo
     try:
         return msgspec.msgpack.decode(child.data, type=kind)
     except msgspec.DecodeError:
-        if child.ends_at <= time.monotonic():
+        if child.is_late:
             return CompileTimeout(f"the grammar did not compile within {deadline_s:g} s")
         return CompileFailed("the compiler crashed on the grammar")

@@ -14,12 +14,15 @@ from jsonschema import Draft202012Validator, SchemaError
 from jsonschema.validators import validator_for
 from referencing.exceptions import Unresolvable
 
-from grammar_service.conformance.acceptors import Compile
+from grammar_service.conformance.acceptors import Compile, acceptor
 from grammar_service.conformance.member_order import MemberOrder
 from grammar_service.conformance.schemastore import Collected
 from grammar_service.conformance.suite import Case
 from grammar_service.errors import GrammarError
+from grammar_service.relaxation import relaxed
+from grammar_service.relaxation.judging import judged
 from grammar_service.schema.json_text import Json
+from grammar_service.spec import STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 Validator = Any
@@ -38,21 +41,39 @@ class Mark(StrEnum):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A mark a case; or the message and pointer with which the schema is refused."""
+    """A mark a case; or the message, code and pointer with which the schema is refused."""
 
     marks: list[Mark] = []
     refused: str | None = None
     pointer: str | None = None
+    code: str | None = None
+
+    @classmethod
+    def refusal(cls, error: GrammarError) -> Judged:
+        return cls(refused=error.message, pointer=error.pointer, code=error.code)
 
 
 def judged_by_grammar(collected: Collected, compile_schema: Compile, tokenizer: GrammarTokenizer) -> Judged:
     try:
         accepts = compile_schema(collected.schema)
     except GrammarError as error:
-        return Judged(refused=error.message, pointer=error.pointer)
+        return Judged.refusal(error)
+    return _judged(collected, lambda text: accepts(tokenizer.encode(text)))
 
+
+def judged_with_check(collected: Collected, tokenizer: GrammarTokenizer) -> Judged:
+    """By the grammar of what can be enforced, and by the check of the finished answer that all else is left to."""
+    spec = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(collected.schema), STANDARD, closed=False)
+    try:
+        accepts = acceptor(relaxed(spec, lambda less: acceptor(less, tokenizer)).spec, tokenizer)
+    except GrammarError as error:
+        return Judged.refusal(error)
+    return _judged(collected, lambda text: accepts(tokenizer.encode(text)) and judged(spec, [text]) == [None])
+
+
+def _judged(collected: Collected, accepts: Callable[[str], bool]) -> Judged:
     def holds(value: Json) -> bool:
-        return accepts(tokenizer.encode(json.dumps(value, ensure_ascii=False)))
+        return accepts(json.dumps(value, ensure_ascii=False))
 
     allowed = partial(_allowed, _validator(collected.schema))
     orders = [MemberOrder(collected.schema, allowed, by_keywords) for by_keywords in (True, False)]

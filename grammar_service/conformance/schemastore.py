@@ -49,30 +49,32 @@ def is_schemastore(folder: Path) -> bool:
 def read_schemastore(folder: Path) -> Iterator[Collected]:
     """The schemas in the order of their names, each read when it is asked for."""
     for file in schema_files(folder):
-        yield _collected(folder, file)
+        yield read_schema(folder, file.stem)
 
 
 def schema_files(folder: Path) -> list[Path]:
     return sorted((folder / SCHEMAS).glob("*.json"))
 
 
-def _collected(folder: Path, file: Path) -> Collected:
+def read_schema(folder: Path, name: str) -> Collected:
+    """The schema of a name, with its instances."""
+    file = folder / SCHEMAS / f"{name}.json"
     try:
         schema = read_instance(file)
     except UnusableFile:
-        return Collected(file.stem, None, (), Apart.BROKEN)
+        return Collected(name, None, (), Apart.BROKEN)
     if (apart := _apart(schema)) is not None:
-        return Collected(file.stem, None, (), apart)
+        return Collected(name, None, (), apart)
     cases: list[Case] = []
     unread = 0
     for folders, valid in ((_VALID, True), (_INVALID, False)):
-        for instance in sorted((folder / folders / file.stem).rglob("*")):
+        for instance in sorted((folder / folders / name).rglob("*")):
             if instance.suffix in SUFFIXES:
                 try:
                     cases.append(Case(str(instance.relative_to(folder / "src")), read_instance(instance), valid))
                 except UnusableFile:
                     unread += 1
-    return Collected(file.stem, schema, tuple(cases), None, unread)
+    return Collected(name, schema, tuple(cases), None, unread)
 
 
 def _apart(schema: Json) -> Apart | None:

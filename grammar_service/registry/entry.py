@@ -7,24 +7,34 @@ name another name's meaning; he can take entries away, and put back what once st
 
 from __future__ import annotations
 
-import hmac
 import re
 from dataclasses import dataclass
-from hashlib import sha256
 
 import msgspec
 
 from grammar_service.errors import EntryError
+from grammar_service.mac import MAC_BYTES, Secret, holds, mac_of
 from grammar_service.spec import GrammarSpec
+from grammar_service.warning import ConstraintWarning
 
 MAX_ID_LENGTH = 64
 _ID = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_ID_LENGTH}}}")
 
 MAGIC = b"MKR\x01"
-_MAC_BYTES = 32
-_PREFIX = len(MAGIC) + _MAC_BYTES
-OVERHEAD_BYTES = 1024
+_PREFIX = len(MAGIC) + MAC_BYTES
+OVERHEAD_BYTES = 8192
 """More than an entry takes beyond the text of its constraint."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedAs:
+    """What came of the spec of an entry: its key on a backend, None where none enforces it. `by` whoever resolves by the same rules
+    (`resolve.rules_of`) finds the same, and need not ask again."""
+
+    by: str
+    key: str | None = None
+    backend: str | None = None
+    warnings: tuple[ConstraintWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,7 @@ class GrammarEntry:
     id: str
     spec: GrammarSpec
     created: int
+    resolved: ResolvedAs | None = None
     tenant: str = ""
 
 
@@ -42,13 +53,13 @@ def is_valid_id(name: str) -> bool:
     return _ID.fullmatch(name) is not None
 
 
-def seal(entry: GrammarEntry, place: str, secret: bytes) -> bytes:
+def seal(entry: GrammarEntry, place: str, secret: Secret) -> bytes:
     """The entry as bytes that `unseal` takes only from the same place, with the same secret."""
     body = msgspec.msgpack.encode(entry)
-    return MAGIC + _mac(body, place, secret) + body
+    return MAGIC + mac_of(secret, _context(place), body) + body
 
 
-def unseal(data: bytes, place: str, secret: bytes) -> GrammarEntry:
+def unseal(data: bytes, place: str, secret: Secret) -> GrammarEntry:
     """The entry in `data`.
 
     Raises:
@@ -57,7 +68,7 @@ def unseal(data: bytes, place: str, secret: bytes) -> GrammarEntry:
     if len(data) < _PREFIX or data[: len(MAGIC)] != MAGIC:
         raise EntryError("not an entry of this format")
     body = data[_PREFIX:]
-    if not hmac.compare_digest(_mac(body, place, secret), data[len(MAGIC) : _PREFIX]):
+    if not holds(data[len(MAGIC) : _PREFIX], secret, _context(place), body):
         raise EntryError("the entry's MAC does not hold")
     try:
         return msgspec.msgpack.decode(body, type=GrammarEntry)
@@ -65,7 +76,7 @@ def unseal(data: bytes, place: str, secret: bytes) -> GrammarEntry:
         raise EntryError(f"the entry cannot be read: {error}") from None
 
 
-def _mac(body: bytes, place: str, secret: bytes) -> bytes:
+def _context(place: str) -> bytes:
     where = place.encode("utf-8")
     # The length keeps the place and the body apart; the magic keeps this MAC apart from those of other formats.
-    return hmac.new(secret, MAGIC + len(where).to_bytes(4, "little") + where + body, sha256).digest()
+    return MAGIC + len(where).to_bytes(4, "little") + where

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 
 import msgspec
 
@@ -48,16 +48,25 @@ class GrammarNames:
             self.remember(entry)
         return entry
 
-    async def entries(self, tenant: str | None = None) -> AsyncIterator[GrammarEntry]:
-        """The fixed ones, and those of one tenant or of all. Raises CacheUnavailable, also in the middle."""
-        for entry in self._fixed.values():
-            yield entry
+    async def entries(self, tenant: str | None = None, after: str = "") -> AsyncGenerator[GrammarEntry, None]:
+        """The fixed ones and those of one tenant, or of all, that come after a place (`place`). Raises CacheUnavailable, also in the
+        middle."""
+        names = list(self._fixed)
+        last = after.removeprefix(":") if tenant is None else after
+        if not after or last in self._fixed:
+            for name in names[names.index(last) + 1 :] if after else names:
+                yield self._fixed[name]
+            after = ""
         if self._store is None:
             return
-        async for entry in self._store.entries(tenant):
+        async for entry in self._store.entries(tenant, after):
             if entry.id not in self._fixed:
                 self.remember(entry)
                 yield entry
+
+    def place(self, entry: GrammarEntry, tenant: str | None) -> str:
+        """Where an entry stands in the list of a tenant, or of all."""
+        return entry.id if tenant is not None else _place(entry.id, entry.tenant)
 
     def remember(self, entry: GrammarEntry) -> None:
         self._seen.put(_place(entry.id, entry.tenant), msgspec.msgpack.encode(entry))

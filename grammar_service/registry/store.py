@@ -11,6 +11,7 @@ from redis.exceptions import ResponseError
 
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from grammar_service.errors import EntryError
+from grammar_service.mac import Secret
 from grammar_service.registry.entry import GrammarEntry, seal, unseal
 from grammar_service.registry.room import DELETE, PUT, Room, Stored
 
@@ -42,7 +43,7 @@ class RegistryStore:
         link: RedisLink,
         counters: RegistryCounters,
         namespace: str,
-        secret: bytes,
+        secret: Secret,
         max_entry_bytes: int,
         patient: RedisLink | None = None,
     ) -> None:
@@ -80,10 +81,13 @@ class RegistryStore:
         keys = self._keys(name, tenant)
         return bool(await self._patient.ask(lambda redis: cast(Awaitable[int], redis.eval(DELETE, len(keys), *keys, name, tenant))))
 
-    async def entries(self, tenant: str | None = None) -> AsyncIterator[GrammarEntry]:
-        """All entries that are ours, sorted by name, of one tenant or of all. Raises CacheUnavailable, also in the middle."""
-        for owner in [tenant] if tenant is not None else await self._fields(self._root):
-            names = await self._fields(self._sizes(owner))
+    async def entries(self, tenant: str | None = None, after: str = "") -> AsyncIterator[GrammarEntry]:
+        """All entries that are ours, of one tenant or of all, sorted, those that come after a place: a name, or `<tenant>:<name>` of all.
+        Raises CacheUnavailable, also in the middle."""
+        first, _, name_after = after.rpartition(":") if tenant is None else (tenant, "", after)
+        owners = [tenant] if tenant is not None else [one for one in await self._fields(self._root) if one >= first]
+        for owner in owners:
+            names = [name for name in await self._fields(self._sizes(owner)) if owner != first or name > name_after]
             for start in range(0, len(names), BATCH):
                 batch = names[start : start + BATCH]
                 for name, data in zip(batch, await self._read(batch, owner, self._patient), strict=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from grammar_service.errors import GrammarError
-from grammar_service.schema.json_text import Json
+from grammar_service.schema.json_text import Json, text_of
 from grammar_service.schema.keywords import BY_TYPE, Schema, subschemas, walk
 from grammar_service.schema.normal_form.normal import Normaliser
 from grammar_service.schema.pointer import join, resolve
@@ -23,6 +23,8 @@ _EVALUATE = frozenset(
 ) | {*_UNEVALUATED, "dependentSchemas"}
 _LEAVES = frozenset().union(*BY_TYPE.values()) - _EVALUATE | {"type", "enum", "const"}
 """Keywords that apply no schema: leaving one out changes nothing but what it asserts."""
+_LEFT_OUT_WHOLE = (_LEAVES | _EVALUATE | {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "propertyNames"}) - {"type"}
+"""Keywords that may hold much."""
 _TOGETHER = {
     **dict.fromkeys(("contains", "minContains", "maxContains"), ("contains", "minContains", "maxContains")),
     **dict.fromkeys(("if", "then", "else"), ("if", "then", "else")),
@@ -77,6 +79,21 @@ def left_out(document: Json, pointer: str) -> tuple[Json, list[str]] | None:
     for owner, keyword in dict.fromkeys(reversing or places):
         document = _without(document, owner, keyword)
     return document, [owner if keyword is None else join(owner, keyword) for owner, keyword in dict.fromkeys(reversing or places)]
+
+
+def heaviest(document: Json) -> str:
+    """The pointer of the innermost keyword that holds more than half of a document; where none does, of the one that holds most. The root's
+    where there is no keyword to leave out."""
+    sizes = {
+        join(pointer, word): len(text_of(value))
+        for pointer, schema in walk(document)
+        if isinstance(schema, dict)
+        for word, value in schema.items()
+        if word in _LEFT_OUT_WHOLE
+    }
+    half = len(text_of(document)) / 2
+    innermost = min((place for place, size in sizes.items() if size > half), key=lambda place: sizes[place], default=None)
+    return max(sizes, key=lambda place: sizes[place], default="") if innermost is None else innermost
 
 
 def _says(schema: Json, keyword: str) -> bool:

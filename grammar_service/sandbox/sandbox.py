@@ -12,6 +12,7 @@ from grammar_service.backends.protocol import CompiledPayload
 from grammar_service.errors import PoolUnavailable
 from grammar_service.limits import Limits, check_size
 from grammar_service.messages import AnswerCheck, CompileRequest
+from grammar_service.relaxation import Relax
 from grammar_service.resolve import Resolution
 from grammar_service.sandbox.nursery import Nursery
 from grammar_service.sandbox.slot import Slot
@@ -91,7 +92,7 @@ class Sandbox:
             raise PoolUnavailable("the request's key is not its grammar's here: do all nodes run the same versions and model?")
         return result.payload
 
-    async def resolve(self, spec: GrammarSpec, deadline_s: float, tenant: str, relax: bool = False) -> Resolution:
+    async def resolve(self, spec: GrammarSpec, deadline_s: float, tenant: str, relax: Relax = Relax.NOTHING) -> Resolution:
         """As `resolve` does, for specs so long that it takes a while; or as `resolve_relaxed`. Raises as `compile` does."""
         told = await self._run(Job(spec, None, relax=relax), tenant, deadline_s)
         assert isinstance(told, Resolved)

@@ -15,6 +15,7 @@ from grammar_service.backends import CompiledPayload
 from grammar_service.errors import ArtifactError
 from grammar_service.limits import Limits
 from grammar_service.messages import Refusal, Stopgap
+from grammar_service.relaxation import Relax
 from grammar_service.spec import GrammarSpec
 from grammar_service.warning import ConstraintWarning
 
@@ -56,14 +57,14 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True, tag=True):
-    """What to do with one spec: compile it on `backend`, whose name None means that it is only to be resolved, and without what no backend
-    enforces where `relax` says so. `library_source` is what the backend's library is to be given for it; where somebody has written that,
+    """What to do with one spec: compile it on `backend`, whose name None means that it is only to be resolved, without what `relax` says.
+    `library_source` is what the backend's library is to be given for it; where somebody has written that,
     the spec has been checked and has its key."""
 
     spec: GrammarSpec
     backend: str | None
     library_source: str | None = None
-    relax: bool = False
+    relax: Relax = Relax.NOTHING
 
 
 class Judging(msgspec.Struct, frozen=True, tag=True):

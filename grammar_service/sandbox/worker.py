@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from grammar_service.backends import Backend
+from grammar_service.backends import Backend, select_backend
 from grammar_service.errors import CompileFailed, GrammarError, GrammarTooLarge, UnsupportedGrammar
 from grammar_service.key import grammar_key
 from grammar_service.limits import check_limits
 from grammar_service.messages import Refusal
+from grammar_service.relaxation import Relax
 from grammar_service.relaxation.judging import judged
 from grammar_service.resolve import resolve, resolve_relaxed
 from grammar_service.sandbox.wire import Job, Judged, Judging, Payload, Refused, Resolved, Result, Setup, Task, frame, read_task
@@ -61,9 +62,17 @@ class Worker:
             return Refused(Refusal.of(CompileFailed("compiling the grammar took more memory than it may")))
 
     def _resolved(self, job: Job) -> Resolved:
-        found = (resolve_relaxed if job.relax else resolve)(job.spec, self._setup.limits, self.fingerprint)
+        if job.relax is Relax.NOTHING:
+            found = resolve(job.spec, self._setup.limits, self.fingerprint)
+        else:
+            compiles = self._compiles if job.relax is Relax.UNCOMPILED else None
+            found = resolve_relaxed(job.spec, self._setup.limits, self.fingerprint, compiles)
         relaxed = found.spec if found.left_out else None
         return Resolved(found.key, found.backend, found.stopgap, found.library_source, found.warnings, relaxed, found.left_out)
+
+    def _compiles(self, spec: GrammarSpec) -> None:
+        name = select_backend(spec).name
+        self._compiled(Job(spec, name), self._backends[name])
 
     def _compiled(self, job: Job, backend: Backend) -> Payload:
         if job.library_source is None:

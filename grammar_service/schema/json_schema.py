@@ -59,6 +59,10 @@ class JsonSchema:
             self._forms[faults_of] = Form(form.document, [fault.at(self.places.original) for fault in form.faults])
         return self._forms[faults_of]
 
+    def faults_as_written(self, faults_of: AllowList) -> list[Fault]:
+        """What the backend of an allow-list would not enforce exactly if it got no other form of the schema."""
+        return [fault.at(self.places.original) for fault in faults_of(self.normal, False)]
+
     def _form_for(self, faults_of: AllowList) -> Form:
         faults = list(faults_of(self.normal, False)) if self.closed else None
         if faults is not None and all(fault.lasting for fault in faults):

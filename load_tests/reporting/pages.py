@@ -77,7 +77,10 @@ def _collection(report: BenchReport) -> list[str]:
     heads = ["", "schemas", "served", "valid", "accepted", "reordered", "invalid", "rejected", "accepted", "correct"]
     apart = [[f"set apart: {row['apart']}", str(row["schemas"])] for row in report.rows if "apart" in row]
     apart += [[f"no schema {row['no_schema']} (counted all the same)", str(row["schemas"])] for row in report.rows if "no_schema" in row]
-    causes = [[str(row["cause"]), str(row["schemas"]), str(row["example"])] for row in report.rows if "cause" in row]
+    causes, unchecked = (
+        [[str(row[kind]), str(row["schemas"]), str(row["example"])] for row in report.rows if kind in row]
+        for kind in ("cause", "cause_with_check")
+    )
     kinds = [
         [str(row["otherwise"]), "valid, rejected" if row["valid"] else "invalid, accepted", str(row["explanation"]), str(row["instances"])]
         for row in report.rows
@@ -87,6 +90,7 @@ def _collection(report: BenchReport) -> list[str]:
     return [
         *["", *table(heads, ways), "", *table(["schemas", ""], apart)],
         *["", "## Why schemas are refused", "", *table(["cause", "schemas", "for example"], causes)],
+        *(["", "Of these, with `unenforceable: check`:", "", *table(["cause", "schemas", "for example"], unchecked)] if unchecked else []),
         *["", "## Judged otherwise than kept", "", *table(["", "", "because", "instances"], kinds)],
         *(["", "Invalid ones that the service accepts:", "", *table(["instance", "because"], let_through)] if let_through else []),
     ]

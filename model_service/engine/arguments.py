@@ -16,6 +16,10 @@ from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings
 from model_service.shared_memory import MemoryAddress
 
+NO_DOMAIN = "none.invalid"
+"""Images come in the request (`data:`): an engine that fetches what requests name reaches hosts that the clients do not. vLLM takes an
+empty list for all domains; this name is nobody's (RFC 6761, section 6.4)."""
+
 
 def parse_arguments(settings: EngineSettings, channel: str, figures: MemoryAddress | None = None) -> Namespace:
     """vLLM's own argument object, so that its checks and defaults apply. `figures`: the page that the engine core counts on.
@@ -54,6 +58,7 @@ def _shared(settings: EngineSettings) -> dict[str, Any]:
         "enable_auto_tool_choice": True,
         "enable_prompt_tokens_details": True,
         "structured_outputs_config": {"backend": "xgrammar"},
+        "allowed_media_domains": [NO_DOMAIN],
     }
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
     return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args}

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -26,16 +28,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def service() -> Iterator[Service]:
     """One running service for the whole session: the embedded model, two compile replicas, a Redis of its own."""
-    port = free_port("127.0.0.1")
-    settings = parse_settings(
+    with running(
         {
-            "http": {"port": port, "max_body_mib": 1},
+            "http": {"max_body_mib": 1},
             "model": {"max_num_seqs": 32, "restart_wait_s": 120, **SMALL_QUEUES},
             # Counted in tests, so that a busy machine must not turn a hit into a miss.
             "redis": {"timeout_ms": 1000, "head_start_ms": 1000},
             "grammars": {"from-settings": {"choice": ["left", "right"]}},
         }
-    )
+    ) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def apart() -> Iterator[Service]:
+    """Two ingresses of their own, in front of one model replica."""
+    with running({"http": {"num_replicas": 2}, "model": {"max_num_seqs": 32}}) as service:
+        yield service
+
+
+@contextmanager
+def running(tree: dict[str, dict[str, Any]]) -> Iterator[Service]:
+    port = free_port("127.0.0.1")
+    settings = parse_settings({**tree, "http": {**tree["http"], "port": port}})
     cluster = LocalCluster(settings, Progress(Console(stderr=True)))
     try:
         cluster.start()

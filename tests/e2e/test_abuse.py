@@ -15,6 +15,7 @@ from tests.hostile_corpus import HOSTILE, request_field
 LONGEST_S = 15.0
 """The compile deadline (5 s), and what a busy machine needs around it."""
 GROWTH_MIB = 512
+JSON = {"Content-Type": "application/json"}
 CODES = {"invalid_grammar", "unsupported_grammar", "grammar_too_large", "grammar_compile_timeout", "grammar_compile_failed"}
 CODES |= {"invalid_json", "body_too_large"}
 
@@ -30,7 +31,7 @@ def test_a_hostile_constraint_is_served_or_clearly_refused(name: str, service: S
     body = {"messages": [{"role": "user", "content": "Go."}], "structured_outputs": request_field(HOSTILE[name]), "max_tokens": 2}
     started = time.monotonic()
     # Escaped as ASCII, so that lone surrogates get as far as the service.
-    answer = httpx.post(f"{service.url}/v1/chat/completions", content=json.dumps(body).encode("ascii"), timeout=60)
+    answer = httpx.post(f"{service.url}/v1/chat/completions", content=json.dumps(body).encode("ascii"), headers=JSON, timeout=60)
     assert time.monotonic() - started < LONGEST_S
     assert answer.status_code in (200, 400, 413), answer.text
     if answer.status_code != 200:
@@ -41,7 +42,7 @@ def test_a_hostile_constraint_is_served_or_clearly_refused(name: str, service: S
 
 @pytest.mark.parametrize("raw", [b'{"messages": "\xff"}', b"\xef\xbb\xbf\x00", b"[" * 100_000, b'{"a": 1e999}', b'{"a": NaN}'])
 def test_a_body_that_is_no_json_is_a_400(raw: bytes, service: Service) -> None:
-    answer = httpx.post(f"{service.url}/v1/chat/completions", content=raw, timeout=60)
+    answer = httpx.post(f"{service.url}/v1/chat/completions", content=raw, headers=JSON, timeout=60)
     assert answer.status_code == 400
     assert answer.json()["error"]["code"] in ("invalid_json", "invalid_request", "grammar_too_large")
 

@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.service import MODEL, Service
 
 MESSAGES = [{"role": "user", "content": "Say something."}]
+JSON = {"Content-Type": "application/json"}
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -91,8 +92,8 @@ def test_a_grammar_over_its_deadline_is_a_400_and_the_pool_goes_on(service: Serv
 
 def test_what_is_not_json_or_too_large_or_unknown_has_its_own_status(service: Service) -> None:
     url = f"{service.url}/v1/chat/completions"
-    assert httpx.post(url, content=b"{", timeout=30).json()["error"]["code"] == "invalid_json"
-    large = httpx.post(url, content=b'{"x": "' + b"a" * 2_000_000 + b'"}', timeout=30)
+    assert httpx.post(url, content=b"{", headers=JSON, timeout=30).json()["error"]["code"] == "invalid_json"
+    large = httpx.post(url, content=b'{"x": "' + b"a" * 2_000_000 + b'"}', headers=JSON, timeout=30)
     assert (large.status_code, large.json()["error"]["code"]) == (413, "body_too_large")
     unknown = service.post("/v1/chat/completions", {"model": "other", "messages": MESSAGES})
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "model_not_found")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-from collections import Counter
 
 import httpx
 import psutil
@@ -13,10 +11,10 @@ import pytest
 
 from grammar_service.spec import GrammarKind, GrammarSpec
 from tests.e2e.service import MODEL, Service, wait_for
+from tests.e2e.striking import MESSAGES, strike_under_load
 
 ENDLESS = {"structured_outputs": {"regex": "[a-z]{1500,1800}"}, "max_tokens": 1600}
 REPLICA = "ServeReplica:maskcast:ModelReplica"
-MESSAGES = [{"role": "user", "content": "Say something."}]
 
 
 @pytest.fixture(autouse=True)
@@ -39,36 +37,6 @@ def is_alive(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-async def load(service: Service, requests: int, strike: asyncio.Event, after: int) -> Counter[int]:
-    """Send requests, some at a time; `strike` is set when `after` of them are answered. Returns the statuses."""
-    statuses: Counter[int] = Counter()
-    gate = asyncio.Semaphore(8)
-
-    async def ask(client: httpx.AsyncClient, number: int) -> None:
-        body = {"model": MODEL, "messages": MESSAGES, "max_tokens": 24, "seed": number, "guided_regex": f"[a-f]{{{number % 7 + 2}}}"}
-        async with gate:
-            response = await client.post(f"{service.url}/v1/chat/completions", json=body)
-        statuses[response.status_code] += 1
-        if response.status_code != 200:
-            assert response.json()["error"]["code"], response.text
-        if statuses.total() >= after:
-            strike.set()
-
-    async with httpx.AsyncClient(timeout=180) as client:
-        await asyncio.gather(*(ask(client, number) for number in range(requests)))
-    return statuses
-
-
-async def strike_under_load(service: Service, victims: list[psutil.Process], requests: int = 40) -> Counter[int]:
-    strike = asyncio.Event()
-    loading = asyncio.create_task(load(service, requests, strike, requests // 4))
-    await strike.wait()
-    for victim in victims:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            victim.send_signal(signal.SIGKILL)
-    return await loading
 
 
 async def test_a_client_that_leaves_frees_its_sequence(service: Service) -> None:
@@ -138,14 +106,6 @@ async def test_a_killed_model_worker_is_replaced_in_its_replica_and_no_request_f
     after = await asyncio.to_thread(service.status)
     assert (after.replica, after.restarts) == (before.replica, before.restarts + 1)
     assert service.text("Say.", structured_outputs={"regex": "back[x-z]"})
-
-
-def test_a_killed_ingress_is_replaced_and_a_client_that_tries_again_is_answered(service: Service) -> None:
-    for process in service.processes("ServeReplica:maskcast:Ingress"):
-        process.kill()
-    again = service.client().with_options(max_retries=10)
-    answer = again.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "Say."}], max_tokens=8)
-    assert answer.choices[0].message.content
 
 
 def test_a_restarted_replica_gets_its_grammars_without_a_compile(service: Service) -> None:

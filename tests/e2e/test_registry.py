@@ -118,10 +118,10 @@ def test_the_client_registers_lists_uses_and_deletes(service: Service, way: str)
 
 def test_names_outlive_the_process_that_registered_them(service: Service) -> None:
     grammar = register(service, "lasting", DIGITS).json()
-    (ingress,) = service.processes("ServeReplica:maskcast:Ingress")
-    ingress.kill()
-    wait_for(lambda: not ingress.is_running() or ingress.status() == psutil.STATUS_ZOMBIE, 30, "the ingress to end")
-    wait_for(lambda: grammar in grammars(service), 120, "another ingress")
+    (door,) = service.processes("ServeReplica:maskcast:ModelReplica")
+    door.kill()
+    wait_for(lambda: not door.is_running() or door.status() == psutil.STATUS_ZOMBIE, 30, "the process with the door to end")
+    wait_for(lambda: grammar in grammars(service), 120, "another door")
     assert service.text("Say.", **named("lasting")).isdigit()
 
 

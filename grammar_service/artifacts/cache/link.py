@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
@@ -44,16 +44,20 @@ class RedisLink:
         counters: LinkCounters,
         clock: Callable[[], float] = time.monotonic,
         retries: int = 0,
+        ca_file: str | None = None,
     ) -> None:
+        """`ca_file`: with `rediss://`, who may have signed the server's certificate (PEM); None: whoever this machine trusts."""
         self._timeout_s = timeout_ms / 1000
         self._counters = counters
         self._breaker = CircuitBreaker(clock)
+        trust: dict[str, Any] = {} if ca_file is None else {"ssl_ca_certs": ca_file}
         self._redis: Redis = Redis.from_url(
             url,
             password=password,
             socket_timeout=self._timeout_s,
             socket_connect_timeout=self._timeout_s,
             retry=Retry(NoBackoff(), retries),
+            **trust,
         )
 
     async def ask(self, call: Callable[[Redis], Awaitable[T]]) -> T:

@@ -14,7 +14,7 @@ from grammar_service.errors import CacheUnavailable
 
 T = TypeVar("T")
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Part of every key: values of another layout are never read."""
 
 
@@ -40,12 +40,13 @@ class RedisCache:
         ttl_s: int,
         max_value_bytes: int,
         clock: Callable[[], float] = time.monotonic,
+        ca_file: str | None = None,
     ) -> None:
         self._ttl_s = ttl_s
         self._max_bytes = max_value_bytes
         self._prefix = f"{namespace}:artifact:{FORMAT_VERSION}:"
         self.counters = RedisCounters()
-        self._link = RedisLink(url, password, timeout_ms, self.counters, clock)
+        self._link = RedisLink(url, password, timeout_ms, self.counters, clock, ca_file=ca_file)
 
     async def get(self, key: str) -> bytes | None:
         """The value, None where there is none, it is over the size cap, or Redis does not answer in time."""

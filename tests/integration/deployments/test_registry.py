@@ -81,15 +81,23 @@ def store_of(server: RedisProcess, quick_url: str | None = None) -> RegistryStor
 
 
 def registry_of(
-    pool: OneProcessPool, store: RegistryStore | None, fixed: Mapping[str, GrammarSpec] | None = None, room: Room = ROOM
+    pool: OneProcessPool,
+    store: RegistryStore | None,
+    fixed: Mapping[str, GrammarSpec] | None = None,
+    room: Room = ROOM,
+    rules: str = "rules",
+    resolved: list[str] | None = None,
 ) -> GrammarRegistry:
+    """`resolved` gets the texts that had to be."""
     entries = {name: GrammarEntry(name, spec, 1) for name, spec in (fixed or {}).items()}
 
-    async def resolved(spec: GrammarSpec, _: str) -> Resolution:
+    async def resolving(spec: GrammarSpec, _: str) -> Resolution:
+        if resolved is not None:
+            resolved.append(spec.text)
         return resolve(spec, Limits(), "tiny")
 
     return GrammarRegistry(
-        GrammarNames(entries, store), store, pool, resolved, room, ConstraintDefaults(), lambda _: None, clock=lambda: 7.5
+        GrammarNames(entries, store), store, pool, resolving, rules, room, ConstraintDefaults(), lambda _: None, clock=lambda: 7.5
     )
 
 
@@ -189,9 +197,48 @@ async def test_a_deleted_grammar_is_unknown_and_not_pinned(registry: GrammarRegi
 
 async def test_all_are_listed(registry: GrammarRegistry) -> None:
     grammars = [(await registry.register(body))[0] for body in (PERSON, WORD)]
-    listed = await registry.list_all()
+    listed = await registry.list_page()
     assert listed["object"] == "list"
     assert listed["data"] == [await registry.get("fixed"), *grammars]
+    assert (listed["has_more"], listed["first_id"], listed["last_id"]) == (False, "fixed", "word")
+
+
+async def test_they_are_listed_in_pages(registry: GrammarRegistry) -> None:
+    for name in "abcde":
+        await registry.register({**WORD, "id": name})
+    pages, after = list[list[str]](), ""
+    for _ in range(4):
+        page = await registry.list_page(after, 2)
+        pages.append([grammar["id"] for grammar in page["data"]])
+        after = page["last_id"] or ""
+    assert pages == [["fixed", "a"], ["b", "c"], ["d", "e"], []]
+    assert await registry.list_page("e") == {"object": "list", "data": [], "has_more": False, "first_id": None, "last_id": None}
+    assert [grammar["id"] for grammar in (await registry.list_page("bb"))["data"]] == ["c", "d", "e"], "a name that is gone"
+
+
+async def test_what_is_listed_is_not_resolved_again(registry: GrammarRegistry, server: RedisProcess, pool: OneProcessPool) -> None:
+    grammars = [(await registry.register(body))[0] for body in (PERSON, WORD)]
+    resolved = list[str]()
+    fixed = {"fixed": GrammarSpec(GrammarKind.REGEX, "fixed")}
+    other = registry_of(pool, store_of(server), fixed, resolved=resolved)
+    for _ in range(2):
+        assert (await other.list_page())["data"][1:] == grammars
+        assert [await other.get("person"), await other.get("word")] == grammars
+    assert resolved == ["fixed"], "the settings' own, once"
+    await other.close()
+
+
+async def test_what_was_resolved_by_other_rules_is_resolved_anew_and_once(
+    registry: GrammarRegistry, server: RedisProcess, pool: OneProcessPool
+) -> None:
+    grammar, _ = await registry.register(WORD)
+    resolved = list[str]()
+    upgraded = registry_of(pool, store_of(server), rules="others", resolved=resolved)
+    for _ in range(2):
+        assert (await upgraded.list_page())["data"] == [grammar]
+    assert resolved == ["[a-z]+"]
+    assert (await upgraded.register(WORD)) == (grammar, False)
+    await upgraded.close()
 
 
 async def test_too_many_are_refused(server: RedisProcess, pool: OneProcessPool) -> None:
@@ -213,8 +260,24 @@ async def test_another_tenant_neither_sees_nor_replaces_nor_deletes_a_grammar(re
     yours, is_new = await registry.register({**OTHER_WORD, "replace": True}, "you")
     assert is_new
     assert (await registry.spec(named, "me")).text == "[a-z]+"
-    assert [grammar["id"] for grammar in (await registry.list_all("nobody"))["data"]] == ["fixed"]
-    assert (await registry.list_all())["data"][1:] == [mine, yours]
+    assert [grammar["id"] for grammar in (await registry.list_page(tenant="nobody"))["data"]] == ["fixed"]
+    everybodys = await registry.list_page(tenant=None)
+    assert everybodys["data"][1:] == [mine, yours]
+    assert (everybodys["first_id"], everybodys["last_id"]) == (":fixed", "you:word")
+
+
+async def test_everybodys_names_come_in_pages(registry: GrammarRegistry) -> None:
+    """Of any size, each once, though tenants have the same names."""
+    for tenant in ("me", "you", ""):
+        for body in (WORD, PERSON):
+            await registry.register(body, tenant)
+    for size in (1, 2, 3, 5):
+        found, after, has_more = list[tuple[str, str]](), "", True
+        while has_more:
+            page = await registry.list_page(after, size, None)
+            found += [(grammar.get("tenant", ""), grammar["id"]) for grammar in page["data"]]
+            after, has_more = page["last_id"], page["has_more"]
+        assert found == [("", "fixed"), *((tenant, name) for tenant in ("", "me", "you") for name in ("person", "word"))]
 
 
 async def test_bytes_are_bounded_as_names_are(server: RedisProcess, pool: OneProcessPool) -> None:
@@ -248,7 +311,7 @@ async def test_while_redis_is_away_nothing_changes_and_known_names_work(registry
     server.kill()
     assert (await registry.spec(NamedGrammar("word", "structured_outputs.grammar_id"))).text == "[a-z]+"
     assert (await registry.get("fixed"))["id"] == "fixed"
-    for answer in (registry.register(PERSON), registry.delete("word"), registry.list_all(), registry.get("person")):
+    for answer in (registry.register(PERSON), registry.delete("word"), registry.list_page(), registry.get("person")):
         error = await refused(answer)
         assert (error.status, error.code) == (503, "registry_unavailable")
     await registry.compile_ahead()
@@ -270,6 +333,6 @@ async def test_without_redis_only_the_settings_name_grammars(pool: OneProcessPoo
         error = await refused(answer)
         assert (error.status, error.code) == (400, "registry_not_configured")
         assert "redis.url" in error.message
-    assert [grammar["id"] for grammar in (await registry.list_all())["data"]] == ["fixed"]
+    assert [grammar["id"] for grammar in (await registry.list_page())["data"]] == ["fixed"]
     await registry.compile_ahead()
     assert registry.counters() == {"compiled_ahead": 1, "not_compiled_ahead": 0}

@@ -18,8 +18,8 @@ PASSWORD = "correct horse"
 
 
 class RedisProcess:
-    def __init__(self, folder: Path) -> None:
-        self.port = _free_port()
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.port = free_port()
         self._process = subprocess.Popen(
             [
                 "redis-server",
@@ -33,6 +33,7 @@ class RedisProcess:
                 str(folder),
                 "--save",
                 "",
+                *arguments,
             ],
             stdout=subprocess.DEVNULL,
         )
@@ -75,7 +76,7 @@ def redis_process(folder: Path) -> Iterator[RedisProcess]:
         server.kill()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from grammar_service.conformance.collection import GRAMMARS, OURS, VALIDATOR, Findings, run_collection
-from grammar_service.conformance.collection_report import Explanation, Otherwise, broken, causes, counts, otherwise
+from grammar_service.conformance.collection import CHECKED, GRAMMARS, OURS, VALIDATOR, Findings, run_collection
+from grammar_service.conformance.collection_report import Explanation, Otherwise, broken, causes, counts, otherwise, unserved
 from grammar_service.conformance.isolation import in_children
 from grammar_service.conformance.judging import Mark
 from grammar_service.conformance.schemastore import Apart, is_schemastore
@@ -18,11 +18,12 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 SCHEMAS: dict[str, Any] = {
     "point": {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}},
-    "tags": {"type": "array", "items": {"maxLength": 3, "type": "string"}, "uniqueItems": True, "maxItems": 90},
-    "more": {"type": "array", "items": {"maxLength": 3, "type": "string"}, "uniqueItems": True, "maxItems": 80},
+    "tags": {"type": "array", "items": {"maxLength": 3, "type": ["string", "null"]}, "uniqueItems": True, "maxItems": 90},
+    "more": {"type": "array", "items": {"maxLength": 3, "type": ["string", "null"]}, "uniqueItems": True, "maxItems": 80},
     "far": {"properties": {"a": {"$ref": "https://example.org/other.json"}}},
     "mail": {"type": "object", "properties": {"to": {"type": "string", "format": "email"}}},
     "odd": {"type": "sting"},
+    "twins": {"type": "array", "prefixItems": [{"pattern": "^(.)\\1$", "type": "string"}]},
 }
 FILES = {
     "test/point/plain.json": '{"x": 1, "y": 2}',
@@ -31,6 +32,9 @@ FILES = {
     "test/mail/words.json": '{"to": "nobody"}',
     "negative_test/point/text.yaml": "x: here",
     "negative_test/mail/free.json": '{"cc": "any"}',
+    "test/twins/equal.json": '["aa"]',
+    "negative_test/twins/others.json": '["ab"]',
+    "negative_test/twins/number.json": "[1]",
 }
 
 
@@ -64,8 +68,9 @@ def test_the_layout_is_recognised(checkout: Path, tmp_path: Path) -> None:
 
 def test_every_schema_is_judged_by_all_ways_or_set_apart(findings: Findings) -> None:
     assert findings.apart == {"far": Apart.REMOTE}
-    assert [judgement.name for judgement in findings.judgements] == ["mail", "more", "odd", "point", "tags"]
-    assert all(set(judgement.by_way) == {*GRAMMARS, VALIDATOR} for judgement in findings.judgements)
+    assert [judgement.name for judgement in findings.judgements] == ["mail", "more", "odd", "point", "tags", "twins"]
+    assert all({*judgement.by_way} - {CHECKED} == {*GRAMMARS, VALIDATOR} for judgement in findings.judgements)
+    assert [judgement.name for judgement in findings.judgements if CHECKED in judgement.by_way] == ["more", "odd", "tags", "twins"]
     assert broken(findings) == ["odd"]
 
 
@@ -88,9 +93,17 @@ def test_what_is_judged_otherwise_is_explained(findings: Findings) -> None:
     ]
 
 
+def test_what_masks_alone_do_not_serve_is_judged_with_a_check(findings: Findings) -> None:
+    twins = next(judgement for judgement in findings.judgements if judgement.name == "twins")
+    assert twins.way(CHECKED).marks == [Mark.ACCEPTED, Mark.REJECTED, Mark.REJECTED]
+    assert counts(findings, CHECKED).served == counts(findings, OURS).served + 3
+    assert [name for _, _, name in causes(findings, CHECKED)] == ["odd"]
+    assert unserved(findings) == []
+
+
 def test_counts_hold_the_instances_of_refused_schemas(findings: Findings) -> None:
     ours = counts(findings, OURS)
-    assert (ours.schemas, ours.served, ours.valid, ours.invalid) == (5, 2, 3, 2)
+    assert (ours.schemas, ours.served, ours.valid, ours.invalid) == (6, 2, 4, 4)
     assert (ours.valid_accepted, ours.valid_reordered, ours.invalid_rejected, ours.invalid_accepted, ours.correct) == (1, 1, 1, 1, 3)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import accepts, schema_spec
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
+from tests.waiting import TICK_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SECRET = b"secret"
@@ -97,7 +99,7 @@ async def test_another_replica_finds_it_in_redis(compiler: GrammarCompiler, serv
 async def test_a_tampered_value_in_redis_is_compiled_again(compiler: GrammarCompiler, server: RedisProcess) -> None:
     spec = GrammarSpec(GrammarKind.REGEX, "tampered")
     request = request_of(compiler, spec)
-    server.client.set(f"test:artifact:1:{request.key}", b"MKA\x01" + bytes(500))
+    server.client.set(f"test:artifact:2:{request.key}", b"MKA\x02" + bytes(500))
     assert (await compiled(compiler, spec)).source == "compiled"
     assert (await compiler.counters())["corrupt"] >= 1
 
@@ -146,20 +148,40 @@ async def test_redis_is_asked_once_by_each_request_for_a_cold_grammar_with_a_sto
     assert after["redis_server_misses"] - before["redis_server_misses"] == 2
 
 
-async def test_a_grammar_too_slow_to_compile_stays_on_its_stopgap_and_is_left_alone(compiler: GrammarCompiler) -> None:
-    bounds = [(least, most) for most in range(10, 33) for least in range(most)]
-    properties = {f"p{least}_{most}": {"type": "string", "minLength": least, "maxLength": most} for least, most in bounds}
-    schema = {"type": "object", "properties": properties}
-    grammar = resolve(schema_spec(schema), Limits(), compiler.fingerprint)
-    before = await compiler.counters()
-    for _ in range(3):
-        answer = await compiler.compile(grammar.request(deadline_s=0.3))
-        assert isinstance(answer, Compiled)
-        assert answer.backend == "llguidance"
-        waited = await compiler.compile(replace(grammar.request(deadline_s=0.3), stopgap=None))
-        assert isinstance(waited, Refusal)
-        assert waited.code == "grammar_compile_timeout"
-    assert (await compiler.counters())["compiled"] == before["compiled"] + 1  # the stopgap itself
+def with_bounded_strings(most: int) -> GrammarSpec:
+    """The more, the longer it takes to compile: seconds at 32."""
+    bounds = [(least, longest) for longest in range(10, most + 1) for least in range(longest)]
+    properties = {f"p{least}_{longest}": {"type": "string", "minLength": least, "maxLength": longest} for least, longest in bounds}
+    return schema_spec({"type": "object", "properties": properties})
+
+
+async def test_a_grammar_too_slow_to_compile_stays_on_its_stopgap_and_is_left_alone(model_folder: Path) -> None:
+    compiler = GrammarCompiler(model_folder, 0.3, SandboxSettings(workers=1), TieredCache(MemoryCache(1 << 24), None), SECRET)
+    try:
+        await compiler.start()
+        grammar = resolve(with_bounded_strings(32), Limits(), compiler.fingerprint)
+        for _ in range(3):
+            answer = await compiler.compile(grammar.request())
+            assert isinstance(answer, Compiled)
+            assert answer.backend == "llguidance"
+            waited = await compiler.compile(replace(grammar.request(), stopgap=None))
+            assert isinstance(waited, Refusal)
+            assert waited.code == "grammar_compile_timeout"
+        assert (await compiler.counters())["compiled"] == 1  # the stopgap itself
+    finally:
+        await compiler.close()
+
+
+async def test_a_deadline_of_one_client_keeps_a_grammar_from_nobody_else(compiler: GrammarCompiler) -> None:
+    grammar = resolve(with_bounded_strings(24), Limits(), compiler.fingerprint)
+    # Long enough for the stopgap; what is compiled behind it is for everybody.
+    assert await compiler.compile(grammar.request(deadline_s=0.1))
+    end = time.monotonic() + 20
+    answer = await compiler.compile(grammar.request())
+    while not (isinstance(answer, Compiled) and answer.key == grammar.key):
+        assert time.monotonic() < end
+        await asyncio.sleep(TICK_S)
+        answer = await compiler.compile(grammar.request())
 
 
 async def test_whoever_joins_a_compile_that_was_given_less_time_gets_his_own(compiler: GrammarCompiler) -> None:
@@ -189,14 +211,14 @@ async def test_a_fault_that_lasts_is_remembered_in_redis_and_a_timeout_is_not(
         assert (await other.counters())["refused"] == 1
     finally:
         await other.close()
-    assert not server.client.exists(f"test:artifact:1:{request_of(compiler, slow).key}")
+    assert not server.client.exists(f"test:artifact:2:{request_of(compiler, slow).key}")
 
 
 async def test_a_refusal_in_redis_that_nobody_here_has_written_is_not_believed(compiler: GrammarCompiler, server: RedisProcess) -> None:
     request = request_of(compiler, GrammarSpec(GrammarKind.REGEX, "slandered"))
     forger = Seal(b"another secret")
     forger.fingerprint = compiler.fingerprint
-    server.client.set(f"test:artifact:1:{request.key}", forger.refusal(request, InvalidGrammar("never")).blob)
+    server.client.set(f"test:artifact:2:{request.key}", forger.refusal(request, InvalidGrammar("never")).blob)
     assert (await compiled(compiler, request.spec)).source == "compiled"
 
 
@@ -284,7 +306,7 @@ async def test_a_model_replica_reads_what_the_pool_wrote(compiler: GrammarCompil
 async def test_many_requests_at_once_ask_redis_once(compiler: GrammarCompiler, server: RedisProcess) -> None:
     spec = GrammarSpec(GrammarKind.REGEX, "asked|once")
     answer = await compiled(compiler, spec)
-    server.client.set(f"test:artifact:1:{answer.key}", answer.blob)
+    server.client.set(f"test:artifact:2:{answer.key}", answer.blob)
     source = GrammarSource(cache_of(server), compiler.compile, SECRET, compiler.fingerprint, Limits(), PATIENT_S)
     await asyncio.gather(*(source.get(source.resolve(spec)) for _ in range(20)))
     assert source.counters()["redis_server_hits"] == 1

@@ -30,7 +30,7 @@ async def test_what_is_put_is_found_under_the_namespace_and_expires(cache: Redis
     await cache.put("k", b"\0binary\xff")
     assert await cache.get("k") == b"\0binary\xff"
     (name,) = redis_server.client.keys()
-    assert name == b"test:artifact:1:k"
+    assert name == b"test:artifact:2:k"
     assert 0 < redis_server.client.ttl(name) <= 60
     assert (cache.counters.hits, cache.counters.misses, cache.counters.puts) == (1, 1, 1)
 
@@ -38,13 +38,13 @@ async def test_what_is_put_is_found_under_the_namespace_and_expires(cache: Redis
 async def test_values_over_the_cap_are_neither_stored_nor_transferred(cache: RedisCache, redis_server: RedisProcess) -> None:
     await cache.put("big", bytes(1001))
     assert redis_server.client.keys() == []
-    redis_server.client.set("test:artifact:1:huge", bytes(5_000_000))
+    redis_server.client.set("test:artifact:2:huge", bytes(5_000_000))
     assert await cache.get("huge") is None
     assert cache.counters.oversized == 2
 
 
 async def test_a_value_of_another_type_is_a_miss(cache: RedisCache, redis_server: RedisProcess) -> None:
-    redis_server.client.lpush("test:artifact:1:k", "x")
+    redis_server.client.lpush("test:artifact:2:k", "x")
     assert await cache.get("k") is None
     assert cache.counters.errors == 1
 
@@ -113,7 +113,7 @@ async def test_rubbish_is_a_counted_miss_and_overwritten(redis_server: RedisProc
         return good if blob == good.blob else None
 
     tiered = TieredCache(MemoryCache(1000), cache_of(redis_server))
-    redis_server.client.set("test:artifact:1:k", b"rubbish")
+    redis_server.client.set("test:artifact:2:k", b"rubbish")
     assert await tiered.get("k", authentic) is None
     assert tiered.counters()["corrupt"] == 1
     await tiered.publish(good)

@@ -36,7 +36,7 @@ def store_of(server: RedisProcess, clock: Clock | None = None, secret: bytes = b
 
 
 def entry_of(name: str, pattern: str = "[a-z]+", tenant: str = "") -> GrammarEntry:
-    return GrammarEntry(name, GrammarSpec(GrammarKind.REGEX, pattern), 1_700_000_000, tenant)
+    return GrammarEntry(name, GrammarSpec(GrammarKind.REGEX, pattern), 1_700_000_000, tenant=tenant)
 
 
 async def all_of(source: RegistryStore | GrammarNames) -> list[str]:

@@ -20,6 +20,7 @@ from grammar_service.errors import CompileFailed, CompileTimeout, GrammarTooLarg
 from grammar_service.key import grammar_key
 from grammar_service.limits import Limits, check_size
 from grammar_service.messages import AnswerCheck, CompileRequest
+from grammar_service.relaxation import Relax
 from grammar_service.sandbox import Sandbox, SandboxSettings
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -93,10 +94,22 @@ async def test_a_schema_is_relaxed_in_a_child(sandbox: Sandbox) -> None:
     asked = schema_spec({"type": "string", "pattern": "^(a)\\1$"})
     with pytest.raises(UnsupportedGrammar):
         await sandbox.resolve(asked, DEADLINE_S, "")
-    found = await sandbox.resolve(asked, DEADLINE_S, "", relax=True)
+    found = await sandbox.resolve(asked, DEADLINE_S, "", relax=Relax.UNENFORCED)
     assert (found.left_out, found.spec) == (("/pattern",), schema_spec_of('{"type":"string"}'))
     exact = schema_spec({"type": "string"})
-    assert (await sandbox.resolve(exact, DEADLINE_S, "", relax=True)).spec == exact
+    assert (await sandbox.resolve(exact, DEADLINE_S, "", relax=Relax.UNENFORCED)).spec == exact
+
+
+async def test_what_only_a_library_refuses_goes_where_that_is_asked_for(sandbox: Sandbox) -> None:
+    """Which names match both is too hard a question for it."""
+    asked = schema_spec({"type": "object", "patternProperties": {"^.*$": {"type": "integer"}, "secret": False}})
+    found = await sandbox.resolve(asked, DEADLINE_S, "", relax=Relax.UNENFORCED)
+    assert found.left_out == ()
+    with pytest.raises(UnsupportedGrammar):
+        await sandbox.compile(found.request(), DEADLINE_S)
+    less = await sandbox.resolve(asked, DEADLINE_S, "", relax=Relax.UNCOMPILED)
+    assert less.left_out == ("/patternProperties",)
+    assert (await sandbox.compile(less.request(), DEADLINE_S)).data
 
 
 def schema_spec_of(text: str) -> GrammarSpec:

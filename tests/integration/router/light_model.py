@@ -15,6 +15,7 @@ from deployments.answers.sender import AnswerSender
 from model_service.messages import ENGINE_DEAD, Call, Failure, Head
 
 ANSWERS, ENGINE_ENDS, ENDS_AT_ONCE, ENDS_LATER = "answers", "the engine ends", "ends at once", "ends later"
+NO_ENGINE_YET = "has no engine yet"
 
 
 class Fates:
@@ -51,7 +52,7 @@ class Fates:
 
 
 class LightModel:
-    """Answers with its id and what it was told of the call's length and prefix."""
+    """Answers with its id and what it was told of the call's length."""
 
     def __init__(self, fates: Any) -> None:
         self._fates = fates
@@ -66,11 +67,14 @@ class LightModel:
         if fate == ENGINE_ENDS:
             yield Failure(ENGINE_DEAD, "the engine process has ended", replica=self._name)
             return
+        if fate == NO_ENGINE_YET:
+            yield Failure(ENGINE_DEAD, "another engine is on its way", replica=self._name, computing=False)
+            return
         if fate == ENDS_AT_ONCE:
             os._exit(1)
         yield Head(200, stream=True)
         key = call.constraint.key if call.constraint else ""
-        told = {"replica": self._name, "key": key, "prompt": call.prompt_tokens, "forced": call.forced_tokens}
+        told = {"replica": self._name, "key": key, "prompt": call.prompt_tokens, "forced": call.forced_tokens, "sequences": call.sequences}
         told |= {"salt": call.body.get("cache_salt"), "prefix": call.prefix}
         told["usage asked for"] = bool(call.body.get("stream_options"))
         yield json.dumps({**told, "usage": {"completion_tokens_details": {"forced_tokens": 40}}}, separators=(",", ":"))

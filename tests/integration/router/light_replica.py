@@ -29,6 +29,7 @@ class LightCall:
     forced_tokens: int = 0
     prefix: str = ""
     avoid: str = ""
+    sequences: int = 1
 
 
 class Gate:

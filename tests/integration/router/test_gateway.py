@@ -1,10 +1,10 @@
-"""What the gateway tells the router of a call, what becomes of calls whose replica ends, and whom the door before it lets in."""
+"""What the gateway tells the router of a call, and what becomes of calls whose replica ends."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -24,24 +24,28 @@ from deployments.access.key_file import digest_of, new_key
 from deployments.access.ledger import Ledger
 from deployments.access.prefixes import TenantPrefixes
 from deployments.answers.receiver import AnswerReceiver
+from deployments.api.bounds.doorway import DoorRules, Doorway
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
-from deployments.api.deployment import health_reader, open_grammar_registry, request_reader
+from deployments.api.door import open_grammar_registry, request_reader
 from deployments.api.engine_calls import EngineCalls
 from deployments.api.gateway import Gateway
-from deployments.api.ingress import HttpIngress
-from deployments.api.routes import http_application
+from deployments.api.health import HealthReader
+from deployments.api.http.ingress import HttpIngress
+from deployments.api.http.routes import http_application
 from deployments.app import SCHEMA, compile_pool
-from deployments.config import Settings, parse_settings
+from deployments.config import LimitSettings, Settings, parse_settings
+from deployments.errors import ApiError
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
+from deployments.grammars.registry import GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
 from grammar_service.limits import Limits
 from model_service.messages import ENGINE_DEAD, Endpoint, Head
 from tests.e2e.service import wait_for
 from tests.integration.router.fleet import CHECK_S, delete, router_of
-from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGINE_ENDS, Fates, LightModel
+from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGINE_ENDS, NO_ENGINE_YET, Fates, LightModel
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300), pytest.mark.usefixtures("ray_serve")]
 REPLICAS = 3
@@ -79,19 +83,70 @@ def models(fates: Any) -> Iterator[DeploymentHandle[Any]]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def gateway(fates: Any, models: DeploymentHandle[Any], settings: Settings, compilers: DeploymentHandle[Any]) -> Any:
+async def grammars(settings: Settings, compilers: DeploymentHandle[Any]) -> PreparedGrammars:
+    pool = CompilePool(compilers)
+    return PreparedGrammars(pool, Limits(), await pool.fingerprint())
+
+
+@pytest.fixture
+def registry(settings: Settings, compilers: DeploymentHandle[Any], grammars: PreparedGrammars) -> GrammarRegistry:
+    return open_grammar_registry(settings, CompilePool(compilers), grammars)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def gateway(
+    fates: Any,
+    models: DeploymentHandle[Any],
+    settings: Settings,
+    compilers: DeploymentHandle[Any],
+    grammars: PreparedGrammars,
+    registry: GrammarRegistry,
+) -> Any:
     """A new one, in front of as many replicas as there should be."""
     await fates.forget.remote()
     known = router_of(models).dispatcher
     await asyncio.to_thread(wait_for, lambda: len(known.fleet) == REPLICAS, 60, "replicas in place of those that were struck")
-    pool = CompilePool(compilers)
-    grammars = PreparedGrammars(pool, Limits(), await pool.fingerprint())
-    registry, checker = open_grammar_registry(settings, pool, grammars), AnswerChecker(pool.judge, lambda event, number: None, 0, 2.0)
+    checker = AnswerChecker(CompilePool(compilers).judge, lambda event, number: None, 0, 2.0)
     receiver = AnswerReceiver(ray.get_runtime_context().get_node_id(), "127.0.0.1")
     await receiver.start()
     prefixes = TenantPrefixes(b"secret", shared=False)
     yield Gateway(request_reader(settings), grammars, registry, EngineCalls(models, receiver), CallFacts(2048), checker, prefixes)
     await receiver.close()
+
+
+@pytest.fixture
+def door(gateway: Gateway, registry: GrammarRegistry, settings: Settings) -> httpx.AsyncClient:
+    """An ingress in front of it that has little patience."""
+    return door_of(gateway, registry, settings, ApiKeys([]))
+
+
+@pytest.fixture
+def keyed_door(gateway: Gateway, registry: GrammarRegistry, settings: Settings, tmp_path: Path) -> httpx.AsyncClient:
+    """It knows the keys of a file."""
+    file = tmp_path / "keys.yaml"
+    small = {"name": "small", "sha256": digest_of(SMALL), "limits": {"requests_per_minute": 2, "tokens_per_minute": 1000}}
+    other = {"name": "other", "sha256": digest_of(OTHER), "limits": {"tokens_per_minute": 1000}}
+    file.write_text(yaml.safe_dump([small, other, {"name": "root", "sha256": digest_of(ROOT), "scopes": ["admin"]}]))
+    return door_of(gateway, registry, settings, ApiKeys([], file))
+
+
+def door_of(gateway: Gateway, registry: GrammarRegistry, settings: Settings, keys: ApiKeys) -> httpx.AsyncClient:
+    limits = LimitSettings(read_timeout_s=0.2, request_timeout_s=2.0, max_body_values=1000)
+    http = HttpIngress(
+        gateway,
+        registry,
+        HealthReader("none", {}, None),
+        MetricsPage(),
+        RequestMetrics(),
+        served_name=settings.model.served_name,
+        api_keys=keys,
+        gate=Gate(Ledger(None, 1), lambda _: 100, 2048),
+        max_body_bytes=100_000,
+        limits=limits,
+        max_ongoing=8,
+    )
+    transport = httpx.ASGITransport(Doorway(http_application(http), DoorRules.of(settings)))
+    return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers={"Content-Type": "application/json"}, timeout=30)
 
 
 def asked(gateway: Gateway, number: int | None, tenant: str = "", **fields: Any) -> AsyncGenerator[Head | str, None]:
@@ -108,6 +163,15 @@ async def answer(gateway: Gateway, number: int | None = None, tenant: str = "", 
     assert head == Head(200, stream=True)
     answered: dict[str, Any] = json.loads(str(piece))
     return answered
+
+
+async def code_of(gateway: Gateway, **fields: Any) -> str | None:
+    """Of the error that a request is answered with."""
+    try:
+        await answer(gateway, **fields)
+    except ApiError as error:
+        return error.code
+    return None
 
 
 async def test_a_grammar_has_its_replica(gateway: Gateway) -> None:
@@ -134,38 +198,13 @@ async def test_tenants_share_no_prefixes(gateway: Gateway) -> None:
     assert nobodys["salt"] is None
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def client(gateway: Gateway, settings: Settings, compilers: DeploymentHandle[Any], tmp_path: Path) -> Any:
-    """Of the door, which knows the keys of a file."""
-    file = tmp_path / "keys.yaml"
-    small = {"name": "small", "sha256": digest_of(SMALL), "limits": {"requests_per_minute": 2, "tokens_per_minute": 1000}}
-    other = {"name": "other", "sha256": digest_of(OTHER), "limits": {"tokens_per_minute": 1000}}
-    file.write_text(yaml.safe_dump([small, other, {"name": "root", "sha256": digest_of(ROOT), "scopes": ["admin"]}]))
-    pool = CompilePool(compilers)
-    registry = open_grammar_registry(settings, pool, PreparedGrammars(pool, Limits(), await pool.fingerprint()))
-    http = HttpIngress(
-        gateway,
-        registry,
-        health_reader(settings, "none"),
-        MetricsPage(),
-        RequestMetrics(),
-        served_name=settings.model.served_name,
-        api_keys=ApiKeys([], file),
-        gate=Gate(Ledger(None, 1), lambda _: 100, 2048),
-        max_body_bytes=1 << 20,
-        max_ongoing=8,
-    )
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(http_application(http)), base_url="http://door") as client:
-        yield client
-
-
 def sent_by(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-async def test_a_key_is_let_in_as_often_as_its_limits_say(client: httpx.AsyncClient) -> None:
+async def test_a_key_is_let_in_as_often_as_its_limits_say(keyed_door: httpx.AsyncClient) -> None:
     async def ask(key: str, **fields: Any) -> httpx.Response:
-        return await client.post("/v1/completions", json={"prompt": "x" * 400, **fields}, headers=sent_by(key))
+        return await keyed_door.post("/v1/completions", json={"prompt": "x" * 400, **fields}, headers=sent_by(key))
 
     assert (await ask("another-key-that-nobody-has")).status_code == 401
     first, second, third = [await ask(SMALL) for _ in range(3)]
@@ -179,26 +218,26 @@ async def test_a_key_is_let_in_as_often_as_its_limits_say(client: httpx.AsyncCli
     assert free.status_code == 200
     streams = [
         await ask(ROOT, stream=True),
-        await client.post("/v1/completions", json={"prompt": "x", "stream": True}, headers=sent_by(OTHER)),
+        await keyed_door.post("/v1/completions", json={"prompt": "x", "stream": True}, headers=sent_by(OTHER)),
     ]
     assert [json.loads(answer.text)["usage asked for"] for answer in streams] == [False, True]
     assert not [name for name in free.headers if name.startswith("x-ratelimit")]
 
 
-async def test_a_key_is_for_what_its_scopes_say(client: httpx.AsyncClient) -> None:
+async def test_a_key_is_for_what_its_scopes_say(keyed_door: httpx.AsyncClient) -> None:
     grammar = {"id": "word", "structured_outputs": {"regex": "[a-z]+"}}
     refused = [
-        await client.get("/metrics", headers=sent_by(SMALL)),
-        await client.post("/v1/grammars", json=grammar, headers=sent_by(SMALL)),
-        await client.delete("/v1/grammars/word", headers=sent_by(SMALL)),
-        await client.get("/v1/grammars?tenant=root", headers=sent_by(SMALL)),
+        await keyed_door.get("/metrics", headers=sent_by(SMALL)),
+        await keyed_door.post("/v1/grammars", json=grammar, headers=sent_by(SMALL)),
+        await keyed_door.delete("/v1/grammars/word", headers=sent_by(SMALL)),
+        await keyed_door.get("/v1/grammars?tenant=root", headers=sent_by(SMALL)),
     ]
     assert [(answer.status_code, answer.json()["error"]["code"]) for answer in refused] == [(403, "insufficient_scope")] * 4
     for path in ("/v1/grammars", "/v1/models"):
-        assert (await client.get(path, headers=sent_by(SMALL))).status_code == 200
-    assert (await client.get("/metrics")).status_code == 401
+        assert (await keyed_door.get(path, headers=sent_by(SMALL))).status_code == 200
+    assert (await keyed_door.get("/metrics")).status_code == 401
     for path in ("/metrics", "/v1/grammars", "/v1/grammars?tenant=small"):
-        assert (await client.get(path, headers=sent_by(ROOT))).status_code == 200
+        assert (await keyed_door.get(path, headers=sent_by(ROOT))).status_code == 200
 
 
 @pytest.mark.parametrize("number", [None, 1])
@@ -210,6 +249,65 @@ async def test_a_call_whose_replica_ends_before_the_first_byte_is_answered_by_an
     replicas = [(await answer(gateway, number))["replica"] for _ in range(8)]
     (struck,) = await fates.struck.remote()
     assert struck not in replicas
+
+
+@pytest.mark.parametrize("fate", [ENGINE_ENDS, ENDS_AT_ONCE])
+async def test_a_call_of_several_sequences_is_never_sent_again(gateway: Gateway, fates: Any, fate: str) -> None:
+    assert (await answer(gateway, n=3))["sequences"] == 3
+    await fates.strike.remote(fate)
+    assert await code_of(gateway, n=3) == ENGINE_DEAD
+    assert len(await fates.struck.remote()) == 1
+
+
+async def test_a_call_of_several_sequences_that_no_engine_has_had_is_sent_to_another(gateway: Gateway, fates: Any) -> None:
+    await fates.strike.remote(NO_ENGINE_YET)
+    assert [await code_of(gateway, n=3) for _ in range(8)] == [None] * 8
+    assert len(await fates.struck.remote()) == 1
+
+
+async def test_a_call_that_replicas_end_over_is_not_given_to_one_after_the_other(gateway: Gateway, fates: Any) -> None:
+    codes = []
+    for _ in range(4):
+        await fates.strike.remote(ENDS_AT_ONCE)
+        codes.append(await code_of(gateway, prompt="fatal", n=2))
+    assert codes == [ENGINE_DEAD, ENGINE_DEAD, "request_ends_engines", "request_ends_engines"]
+    await fates.forget.remote()
+    assert await code_of(gateway, prompt="another", n=2) is None
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(door: httpx.AsyncClient) -> None:
+    async def begun() -> AsyncIterator[bytes]:
+        yield b'{"prompt": '
+        await asyncio.Event().wait()
+
+    async with door:
+        answer = await door.post("/v1/completions", content=begun())
+    assert (answer.status_code, answer.json()["error"]["code"], answer.headers["connection"]) == (408, "body_timeout", "close")
+
+
+async def test_an_answer_that_does_not_end_is_given_up_with_an_error_event(door: httpx.AsyncClient, fates: Any) -> None:
+    await fates.strike.remote(ENDS_LATER)
+    async with door:
+        answer = await door.post("/v1/completions", json={"prompt": "x", "stream": True})
+    assert answer.status_code == 200
+    assert json.loads(answer.text.rpartition("data: ")[2])["error"]["code"] == "request_timeout"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b'{"prompt": [' + b"1," * 2000 + b"1]}", 400, "request_too_large"),
+        (b'{"prompt": "x", "n": 2000}', 400, "over_limit"),
+        (b'{"prompt": "' + b"x" * 100_000 + b'"}', 413, "body_too_large"),
+        (b'{"prompt": "' + b"x" * 90_000 + b'", "n": 129}', 400, "over_limit"),
+        (b'{"prompt": "' + b"x" * 90_000 + b'"}', 200, None),
+    ],
+)
+async def test_a_body_is_judged_by_the_limits(door: httpx.AsyncClient, body: bytes, status: int, code: str | None) -> None:
+    async with door:
+        answer = await door.post("/v1/completions", content=body)
+    assert answer.status_code == status
+    assert code is None or answer.json()["error"]["code"] == code
 
 
 async def test_an_answer_that_has_begun_ends_with_an_error_event(gateway: Gateway, fates: Any) -> None:

@@ -14,6 +14,7 @@ from ray.serve.schema import ServeDeploySchema
 from deployments.app import build, compile_pool
 from deployments.config import ModelSettings, Settings, load_settings, parse_settings
 from deployments.errors import SettingsError
+from deployments.names import INGRESS, MODEL
 from deployments.replicas.placement import place
 from router.request_router import SchemaRouter
 
@@ -48,7 +49,8 @@ def test_the_compile_pool_is_scaled_where_the_settings_give_two_numbers() -> Non
 
 def test_model_requests_are_routed_as_the_settings_say() -> None:
     def router(**settings: object) -> RequestRouterConfig:
-        built = build(parse_settings({"router": settings, "model": {"max_num_seqs": 32, "engine_args": {"max_num_batched_tokens": 512}}}))
+        model = {"num_replicas": 2, "max_num_seqs": 32, "engine_args": {"max_num_batched_tokens": 512}}
+        built = build(parse_settings({"router": settings, "model": model}))
         models = cast(tuple[serve.Application, ...], built._bound_deployment.init_args)[-1]
         return models._bound_deployment._deployment_config.request_router_config
 
@@ -59,9 +61,18 @@ def test_model_requests_are_routed_as_the_settings_say() -> None:
 
 
 def test_seats_are_those_that_the_engine_is_told_of() -> None:
-    built = build(parse_settings({"model": {"engine_args": {"max-num-seqs": 48}}}))
+    built = build(parse_settings({"model": {"num_replicas": 2, "engine_args": {"max-num-seqs": 48}}}))
     models = cast(tuple[serve.Application, ...], built._bound_deployment.init_args)[-1]
     assert models._bound_deployment._deployment_config.request_router_config.request_router_kwargs["seats"] == 48
+
+
+def test_a_single_replica_has_the_door_in_it() -> None:
+    def name(tree: dict[str, object]) -> str:
+        return build(parse_settings(tree))._bound_deployment.name
+
+    assert name({}) == MODEL
+    assert name({"model": {"num_replicas": 2}}) == INGRESS
+    assert name({"http": {"num_replicas": 2}}) == INGRESS
 
 
 def test_a_way_of_routing_that_is_not_known_is_refused() -> None:

@@ -302,3 +302,11 @@ def test_nothing_is_left_of_requests_that_are_gone(steps: list[tuple[str, str]])
     assert policy.next_tick() is None
     assert policy.tick(100.0) == []
     assert sum(replica.own for replica in policy._board._replicas.values()) == 0
+
+
+def test_who_has_many_sequences_takes_their_seats_and_gives_them_back() -> None:
+    policy = dispatcher("a", seats=8)
+    arrive(policy, Dispatched("many", "key", sequences=8), Dispatched("one", "other"))
+    assert released(policy.tick(5.0)) == [("many",)]
+    policy.gone("many")
+    assert released(policy.tick(5.001)) == [("one",)]

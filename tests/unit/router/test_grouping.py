@@ -238,6 +238,28 @@ def test_without_replicas_requests_stay_however_long_they_wait() -> None:
     assert names(grouping.tick(99.25)) == ["one"]
 
 
+def test_a_request_takes_as_many_seats_as_it_has_sequences() -> None:
+    replicas = Replicas({"key": A}, {"a": 4})
+    grouping = arrive(replicas.grouping(), Waiting("three", "key", 0, 5.0, sequences=3), waiting("one"), waiting("two"), waiting("last"))
+    assert names(grouping.tick(5.0)) == ["three", "one"]
+    assert grouping.waiting_for == {}
+    replicas.seats["a"] = 0
+    assert grouping.tick(5.25) == []
+    arrive(grouping, Waiting("five", "key", 0, 5.3, sequences=5))
+    assert grouping.tick(5.5) == []
+    grouping.tick(5.75)
+    assert grouping.waiting_for == {"a": 7}
+
+
+def test_a_request_of_more_sequences_than_seats_waits_until_a_share_of_them_is_free() -> None:
+    replicas = Replicas({"key": A}, {"a": 3}, kept_free={"a": 4})
+    grouping = arrive(replicas.grouping(), Waiting("large", "key", 0, 5.0, sequences=100))
+    assert grouping.tick(5.0) == []
+    replicas.seats["a"] = 4
+    grouping.roomier("a")
+    assert names(grouping.tick(5.01)) == ["large"]
+
+
 def test_a_cancelled_request_goes_nowhere() -> None:
     replicas = Replicas(seats={"a": 0, "b": 0})
     grouping = arrive(replicas.grouping(), waiting("one"), waiting("two"))

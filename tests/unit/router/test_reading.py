@@ -34,20 +34,22 @@ class Said:
     forced_tokens: Any
     prefix: Any
     avoid: Any
+    sequences: Any
 
 
 def test_a_call_of_the_model_service_is_one_that_can_be_read() -> None:
-    call = Call(Endpoint.CHAT, "id", {}, None, prompt_tokens=30, forced_tokens=12, prefix="p", avoid="r1")
-    assert read_call(["something else", call]) == CallFacts(42, "p", "r1")
+    call = Call(Endpoint.CHAT, "id", {}, None, prompt_tokens=30, forced_tokens=12, prefix="p", avoid="r1", sequences=5)
+    assert read_call(["something else", call]) == CallFacts(42, "p", "r1", 5)
 
 
 def test_other_arguments_say_nothing() -> None:
     assert read_call([]) == read_call([1, "text", {"prompt_tokens": 3}]) == CallFacts()
 
 
-@given(ANYTHING, ANYTHING, ANYTHING, ANYTHING)
-def test_a_call_may_say_anything(prompt: object, forced: object, prefix: object, avoid: object) -> None:
-    facts = read_call([Said(prompt, forced, prefix, avoid)])
+@given(ANYTHING, ANYTHING, ANYTHING, ANYTHING, ANYTHING)
+def test_a_call_may_say_anything(prompt: object, forced: object, prefix: object, avoid: object, sequences: object) -> None:
+    facts = read_call([Said(prompt, forced, prefix, avoid, sequences)])
+    assert 1 <= facts.sequences <= LONGEST
     assert facts.prefix is None or (isinstance(facts.prefix, str) and facts.prefix)
     assert 0 <= facts.tokens <= 2 * LONGEST
     assert isinstance(facts.avoid, str)

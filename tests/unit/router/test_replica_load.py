@@ -32,6 +32,18 @@ def test_what_a_report_counts_beyond_our_own_is_others() -> None:
     assert replica.requests(0.0, 0.0) == 5
 
 
+def test_a_request_of_several_sequences_counts_as_many_times_and_its_prompt_once() -> None:
+    replica, ours = silent(), Sent("a", 3.0, 100, sequences=4)
+    replica.came(ours)
+    assert (replica.own, replica.prefill_tokens(0.0)) == (4, 100)
+    replica.reported(report(2), 2.0)
+    assert (replica.own_then, replica.others) == (0, 2)
+    replica.reported(report(6), 3.5)
+    assert (replica.own_then, replica.others) == (4, 2)
+    replica.went(ours, 4.0)
+    assert (replica.own, replica.requests(0.0, 0.0)) == (0, 2)
+
+
 def test_what_has_come_since_a_report_was_taken_is_not_in_it() -> None:
     replica = silent()
     replica.came(sent(3.0))

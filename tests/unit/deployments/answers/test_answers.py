@@ -54,7 +54,7 @@ async def test_what_is_said_arrives_in_its_order(node: str) -> None:
 
 
 async def test_a_failure_is_an_item() -> None:
-    failure = Failure("engine_dead", "it has ended", None, "replica 1")
+    failure = Failure("engine_dead", "it has ended", None, "replica 1", computing=False)
     async with both_ends() as (receiver, sender):
         with receiver.expect() as answer:
             await sender.send(answer.reply_to, saying(failure))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deployments.constraints.defaults import ConstraintDefaults
-from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
+from deployments.constraints.forms import LEAST_DEADLINE_S, MOST_DEADLINE_S, NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError
 from grammar_service.spec import GrammarKind
 
@@ -251,17 +251,18 @@ def test_a_name_is_a_constraint_like_others(body: dict[str, Any], field: str, co
     assert (caught.value.status, caught.value.param, caught.value.code) == (400, field, code)
 
 
-@pytest.mark.parametrize("asked", [0, -1, "5", True, [1], float("inf")])
+@pytest.mark.parametrize("asked", [0, -1, "5", True, [1], float("inf"), float("nan"), 1e-6, -(10**400)])
 def test_a_compile_deadline_must_be_a_time(asked: object) -> None:
     with pytest.raises(ApiError) as caught:
         take_constraint({"structured_outputs": {"regex": "a", "compile_deadline_s": asked}}, ConstraintDefaults(), "hermes")
     assert caught.value.param == "structured_outputs.compile_deadline_s"
 
 
-def test_a_compile_deadline_goes_with_its_constraint() -> None:
-    requested = take_constraint({"structured_outputs": {"regex": "a", "compile_deadline_s": 2}}, ConstraintDefaults(), "hermes")
+@pytest.mark.parametrize(("asked", "given"), [(2, 2.0), (LEAST_DEADLINE_S, LEAST_DEADLINE_S), (10**400, MOST_DEADLINE_S)])
+def test_a_compile_deadline_goes_with_its_constraint(asked: float, given: float) -> None:
+    requested = take_constraint({"structured_outputs": {"regex": "a", "compile_deadline_s": asked}}, ConstraintDefaults(), "hermes")
     assert isinstance(requested, Requested)
-    assert requested.deadline_s == 2.0
+    assert requested.deadline_s == given
 
 
 @pytest.mark.parametrize(

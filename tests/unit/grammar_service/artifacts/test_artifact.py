@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from grammar_service.artifacts.artifact import MAGIC, Artifact, ArtifactHeader, AuthenticArtifact, Codec, authenticate, decode, encode
 from grammar_service.errors import ArtifactError
+from grammar_service.mac import Secret
 
 SECRET = b"secret"
 MAC_BYTES = 32
@@ -25,7 +26,7 @@ def artifact(payload: bytes = b"payload" * 100, codec: Codec = Codec.RAW) -> Art
     return Artifact(header, payload)
 
 
-def opened(blob: bytes, secret: bytes = SECRET, key: str = "k", fingerprint: str = "f") -> Artifact:
+def opened(blob: bytes, secret: Secret = SECRET, key: str = "k", fingerprint: str = "f") -> Artifact:
     return decode(blob, secret, key=key, fingerprint=fingerprint)
 
 
@@ -34,13 +35,29 @@ def authenticated(codec: Codec = Codec.RAW) -> AuthenticArtifact:
 
 
 def signed(body: bytes) -> bytes:
-    return MAGIC + hmac.new(SECRET, body, sha256).digest() + body
+    return MAGIC + hmac.new(SECRET, MAGIC + body, sha256).digest() + body
 
 
 def with_header(stored: bytes, **changes: Any) -> bytes:
     """An authentic blob whose header says what it likes."""
     header = msgspec.msgpack.encode({**asdict(artifact().header), **changes})
     return signed(len(header).to_bytes(4, "little") + header + stored)
+
+
+def test_the_format_is_authenticated_too() -> None:
+    body = encode(artifact(), SECRET)[len(MAGIC) + MAC_BYTES :]
+    with pytest.raises(ArtifactError, match="MAC"):
+        opened(MAGIC + hmac.new(SECRET, body, sha256).digest() + body)
+
+
+def test_while_a_secret_is_changed_both_are_believed_and_the_first_seals() -> None:
+    old, new = encode(artifact(), b"old"), encode(artifact(), (b"new", b"old"))
+    for both in ((b"new", b"old"), (b"old", b"new")):
+        assert opened(old, both) == opened(new, both) == artifact()
+    assert opened(new, b"new") == artifact()
+    for blob, secret in ((new, b"old"), (old, b"new")):
+        with pytest.raises(ArtifactError, match="MAC"):
+            opened(blob, secret)
 
 
 @given(st.binary(max_size=500), CODECS)

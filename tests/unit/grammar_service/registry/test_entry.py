@@ -17,6 +17,14 @@ ENTRY = GrammarEntry("person", GrammarSpec(GrammarKind.REGEX, "[a-zß]+", "compa
 SEALED = seal(ENTRY, PLACE, SECRET)
 
 
+def test_while_a_secret_is_changed_both_are_believed_and_the_first_seals() -> None:
+    assert unseal(SEALED, PLACE, (b"new", SECRET)) == ENTRY
+    new = seal(ENTRY, PLACE, (b"new", SECRET))
+    assert unseal(new, PLACE, (SECRET, b"new")) == ENTRY
+    with pytest.raises(EntryError):
+        unseal(new, PLACE, SECRET)
+
+
 def test_what_is_sealed_is_what_comes_out() -> None:
     assert unseal(SEALED, PLACE, SECRET) == ENTRY
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import jsonschema
@@ -99,6 +100,51 @@ def test_many_places_are_given_up_at_once() -> None:
     less, places = told(schema)
     assert set(places) == {f"/properties/{name}/pattern" for name in names}
     assert less == {**schema, "properties": {name: {"type": "string"} for name in names}}
+
+
+def without(word: str) -> Callable[[GrammarSpec], None]:
+    """A library that cannot use schemas with a word in them."""
+
+    def compiles(asked: GrammarSpec) -> None:
+        if word in asked.text:
+            raise UnsupportedGrammar("it is too much")
+
+    return compiles
+
+
+@pytest.mark.parametrize(
+    ("schema", "word", "places"),
+    [
+        # What had to be rewritten for the backend: each `if`, with what belongs to it.
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "integer"}},
+                "allOf": [{"if": {"required": ["a"]}, "then": {"required": ["b"]}}, {"if": {"required": ["c"]}, "then": False}],
+            },
+            '"if"',
+            ("/allOf/0/if", "/allOf/1/if"),
+        ),
+        # Nothing had to be: the innermost part that is more than half of the schema.
+        (
+            {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string", "enum": [f"v{n}" for n in range(99)]}}},
+            '"v98"',
+            ("/properties/b/enum",),
+        ),
+    ],
+)
+def test_what_a_library_cannot_use_goes_too(schema: Any, word: str, places: tuple[str, ...]) -> None:
+    asked = spec(schema, closed=False)
+    assert relaxed(asked).left_out == ()
+    less = relaxed(asked, without(word))
+    assert word not in less.spec.text
+    assert less.left_out == places
+    assert relaxed(asked, without("unheard of")).spec is asked
+
+
+def test_a_library_that_can_use_nothing_says_so() -> None:
+    with pytest.raises(UnsupportedGrammar, match="too much"):
+        relaxed(spec({"type": "object", "properties": {"a": {"type": "integer"}}}), without(""))
 
 
 LEAVES: list[Any] = [

@@ -8,9 +8,13 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import nullcontext
+from functools import partial
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
+
+from deployments.api.bounds.connection import BoundedConnection, ConnectionBounds
 
 BACKLOG = 2048
 KEEP_ALIVE_S = 75
@@ -21,14 +25,15 @@ DRAIN_S = 20
 
 class HttpServer:
     """Several servers of one user may listen at one address: the kernel spreads the connections, and an ingress takes over from the one
-    before it without a gap."""
+    before it without a gap. Clients keep to the `bounds`."""
 
-    def __init__(self, application: ASGIApp, host: str, port: int) -> None:
+    def __init__(self, application: ASGIApp, host: str, port: int, bounds: ConnectionBounds | None = None) -> None:
         """Raises OSError: the address is not this machine's, or taken by another program."""
         self._socket = _listening(host, port)
         self._server = _Server(
             uvicorn.Config(
                 application,
+                http=cast(type[asyncio.Protocol], partial(BoundedConnection, bounds=bounds or ConnectionBounds())),
                 lifespan="off",
                 ws="none",
                 access_log=False,

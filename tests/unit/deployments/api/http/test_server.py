@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from deployments.api.leaving import ClientLeft, while_connected
-from deployments.api.server import HttpServer
+from deployments.api.http.leaving import ClientLeft, while_connected
+from deployments.api.http.server import HttpServer
 from deployments.local.ports import free_port
 
 HOST = "127.0.0.1"

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from deployments.api.ingress import HttpIngress, error_response
+from deployments.api.http.ingress import HttpIngress, error_response
 from deployments.errors import ApiError
 from model_service.messages import Endpoint
 

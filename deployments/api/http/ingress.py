@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -18,12 +19,14 @@ from starlette.types import Scope as AsgiScope
 from deployments.access.api_keys import ApiKeys
 from deployments.access.caller import Caller, Scope
 from deployments.access.gate import Gate, Visit
+from deployments.api.bounds.body import parse_body
+from deployments.api.bounds.reading import BodyReader
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
-from deployments.api.leaving import ClientLeft, while_connected
-from deployments.api.protocol import parse_body
-from deployments.errors import ApiError, translated, unavailable
-from deployments.grammars.registry import GrammarRegistry
+from deployments.api.http.leaving import ClientLeft, before, while_connected
+from deployments.config import LimitSettings
+from deployments.errors import ApiError, bad_request, translated, unavailable
+from deployments.grammars.registry import PAGE, GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
 from grammar_service.errors import MaskcastError
@@ -31,6 +34,7 @@ from model_service.messages import Endpoint, Head
 
 EVENT_STREAM = "text/event-stream"
 JSON = "application/json"
+LAST_WORD_S = 1.0
 TENANT = "tenant"
 """What an admin's query says whose grammar he means by."""
 CLIENT_CLOSED_REQUEST = 499
@@ -52,6 +56,7 @@ class HttpIngress:
         api_keys: ApiKeys,
         gate: Gate,
         max_body_bytes: int,
+        limits: LimitSettings,
         max_ongoing: int,
     ) -> None:
         self._gateway = gateway
@@ -62,7 +67,8 @@ class HttpIngress:
         self._served_name = served_name
         self._api_keys = api_keys
         self._gate = gate
-        self._max_body_bytes = max_body_bytes
+        self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s)
+        self._limits = limits
         self._max_ongoing = max_ongoing
         self._ongoing = 0
         self._started = int(time.time())
@@ -76,10 +82,13 @@ class HttpIngress:
                 raise unavailable("The service is full; try again in a moment.", "ingress_busy")
             caller = self._authorize(request, Scope.GENERATE)
             call.tenant = caller.name
-            body = parse_body(await self._read(request))
-            async with while_connected(request):
+            raw = await self._bodies.read(request)
+            body = self._parsed(raw)
+            until = asyncio.get_running_loop().time() + self._limits.request_timeout_s
+            async with before(until), while_connected(request):
                 call.visit = await self._gate.enter(caller, body)
-                response = await self._answered(self._gateway.answer(endpoint, call.visit.metered(body), caller.name), call)
+                items = self._gateway.answer(endpoint, call.visit.metered(body), caller.name, len(raw))
+                response = await self._answered(items, call, until)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
@@ -92,34 +101,38 @@ class HttpIngress:
             self._finish(call, response.status_code)
         return response
 
-    async def _answered(self, items: AsyncGenerator[Head | str, None], call: _Call) -> Response:
+    async def _answered(self, items: AsyncGenerator[Head | str, None], call: _Call, until: float) -> Response:
         head = await anext(items)
         assert isinstance(head, Head)
         if head.stream:
-            return _EventStream(items, call.visit, lambda: self._finish(call, head.status))
+            return _EventStream(items, call.visit, until, lambda: self._finish(call, head.status))
         async with aclosing(items):
             content = "".join([str(piece) async for piece in items])
         if head.status >= HTTPStatus.BAD_REQUEST:
             return Response(_openai_error(content), head.status, call.visit.headers, JSON)
-        call.visit.piece(content)
-        return Response(content, head.status, call.visit.headers, JSON)
+        return Response(call.visit.piece(content), head.status, call.visit.headers, JSON)
 
     def _finish(self, call: _Call, status: int) -> None:
         self._ongoing -= 1
-        call.visit.leave(refused=status >= HTTPStatus.BAD_REQUEST and status != CLIENT_CLOSED_REQUEST)
+        call.visit.leave(refused=status >= HTTPStatus.BAD_REQUEST and status not in (CLIENT_CLOSED_REQUEST, HTTPStatus.GATEWAY_TIMEOUT))
         self._metrics.finished(call.endpoint, status, time.monotonic() - call.started, call.tenant)
 
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
         caller = self._authorize(request, Scope.GRAMMARS_WRITE)
-        grammar, is_new = await self._registry.register(parse_body(await self._read(request)), caller.name)
+        grammar, is_new = await self._registry.register(self._parsed(await self._bodies.read(request)), caller.name)
         return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
     async def list_grammars(self, request: Request) -> Response:
-        """The caller's named grammars; an admin's are everybody's, or those of the `tenant` in the query."""
+        """A page of the caller's named grammars, at most `limit`, `after` a name. An admin's are everybody's, or those of the `tenant` in
+        the query."""
         caller = self._authorize(request)
-        everybodys = caller.may(Scope.ADMIN) and TENANT not in request.query_params
-        return JSONResponse(await self._registry.list_all(None if everybodys else _tenant(caller, request)))
+        everybodys = caller.may(Scope.ADMIN) and TENANT not in request.query_params and caller.name
+        limit = request.query_params.get("limit", str(PAGE))
+        if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= PAGE):
+            raise bad_request(f"'limit' must be a number from 1 to {PAGE}.", "limit")
+        tenant = None if everybodys else _tenant(caller, request)
+        return JSONResponse(await self._registry.list_page(request.query_params.get("after", ""), int(limit), tenant))
 
     async def grammar(self, request: Request) -> Response:
         caller = self._authorize(request)
@@ -157,20 +170,8 @@ class HttpIngress:
             caller.require(scope)
         return caller
 
-    async def _read(self, request: Request) -> bytes:
-        declared = request.headers.get("content-length", "")
-        if declared.isdigit() and int(declared) > self._max_body_bytes:
-            raise self._too_large()
-        received = bytearray()
-        async for chunk in request.stream():
-            received += chunk
-            if len(received) > self._max_body_bytes:
-                raise self._too_large()
-        return bytes(received)
-
-    def _too_large(self) -> ApiError:
-        limit = f"{self._max_body_bytes / 2**20:g} MiB"
-        return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request body is over the limit of {limit}.", code="body_too_large")
+    def _parsed(self, raw: bytes) -> dict[str, Any]:
+        return parse_body(raw, self._limits.max_body_values)
 
 
 @dataclass(slots=True)
@@ -184,23 +185,38 @@ class _Call:
 
 
 class _EventStream(StreamingResponse):
-    """Closes the items and calls `ended` whatever happens, also where the client has left before the first one."""
+    """Closes the items and calls `ended` whatever happens, also where the client has left before the first one. `until`, by the event
+    loop's clock, it has to be over."""
 
-    def __init__(self, items: AsyncGenerator[Any, None], visit: Visit, ended: Callable[[], None]) -> None:
+    def __init__(self, items: AsyncGenerator[Any, None], visit: Visit, until: float, ended: Callable[[], None]) -> None:
         super().__init__(_events(items, visit), headers=visit.headers, media_type=EVENT_STREAM)
         self._items = items
+        self._until = until
         self._ended = ended
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         # In place of Starlette's own way, which makes a group of tasks for each answer.
         try:
-            async with while_connected(Request(scope, receive)):
+            async with before(self._until), while_connected(Request(scope, receive)):
                 await self.stream_response(send)
         except ClientLeft:
             pass
+        except ApiError as late:
+            await _end(send, late)
         finally:
             await self._items.aclose()
             self._ended()
+
+
+async def _end(send: Send, error: ApiError) -> None:
+    """The end of a stream that has begun, for a client that may have stopped reading."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LAST_WORD_S):
+            await send({"type": "http.response.body", "body": _event(error).encode(), "more_body": False})
+
+
+def _event(error: ApiError) -> str:
+    return f"data: {json.dumps(error.body())}\n\n"
 
 
 async def _events(items: AsyncGenerator[Any, None], visit: Visit) -> AsyncGenerator[str, None]:
@@ -208,7 +224,7 @@ async def _events(items: AsyncGenerator[Any, None], visit: Visit) -> AsyncGenera
         async for piece in items:
             yield visit.piece(str(piece))
     except MaskcastError as error:  # the status is sent; the client learns of it from an event
-        yield f"data: {json.dumps(translated(error).body())}\n\n"
+        yield _event(translated(error))
 
 
 def _tenant(caller: Caller, request: Request) -> str:
@@ -220,7 +236,8 @@ def _tenant(caller: Caller, request: Request) -> str:
 
 
 def error_response(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
-    return JSONResponse(error.body(), error.status, headers={**error.headers(), **(headers or {})})
+    closing = {"Connection": "close"} if error.status == HTTPStatus.REQUEST_TIMEOUT else {}
+    return JSONResponse(error.body(), error.status, headers={**error.headers(), **closing, **(headers or {})})
 
 
 def engine_error(status: int, answer: Mapping[str, Any]) -> ApiError:

@@ -1,13 +1,15 @@
-"""Clients that leave before they have their answer."""
+"""Clients that leave before they have their answer, and answers that come too late for anybody."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 
 from starlette.requests import Request
 
+from deployments.errors import ApiError
 from grammar_service.errors import MaskcastError
 
 
@@ -33,6 +35,23 @@ async def while_connected(request: Request) -> AsyncIterator[None]:
         raise  # somebody else has cancelled it
     finally:
         watcher.cancel()
+
+
+@asynccontextmanager
+async def before(until: float) -> AsyncIterator[None]:
+    """`until` is a time of the event loop's clock.
+
+    Raises:
+        ApiError: 504, in place of whatever was awaited inside.
+    """
+    try:
+        async with asyncio.timeout_at(until) as limit:
+            yield
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        message = "The request was not answered in time, and has been given up."
+        raise ApiError(HTTPStatus.GATEWAY_TIMEOUT, message, code="request_timeout", kind="server_error") from None
 
 
 async def _cancel_when_left(request: Request, task: asyncio.Task[None]) -> None:

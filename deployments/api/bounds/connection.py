@@ -1,0 +1,75 @@
+"""One client's connection (uvicorn 0.54: `protocols/http/httptools_impl.py`), which must send each request whole within a time."""
+
+from __future__ import annotations
+
+from asyncio import TimerHandle, Transport
+from dataclasses import dataclass
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+GRACE_S = 1.0
+"""Seconds in which an application that has waited as long may still say so."""
+TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionBounds:
+    """`read_timeout_s` for a request from its first byte to its last one, and for the first one to come."""
+
+    read_timeout_s: float = 30.0
+    max_header_bytes: int = 32 << 10
+
+
+class BoundedConnection(HttpToolsProtocol):
+    """Closes a connection whose client is slower than the bounds, or whose headers have no end. A request that comes in one piece, as most
+    do, costs no timer."""
+
+    def __init__(self, *args: Any, bounds: ConnectionBounds, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._bounds = bounds
+        self._slow: TimerHandle | None = None
+        self._is_whole = False
+        self._in_headers = True
+        self._header_bytes = 0
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._is_whole:
+            self._wait_no_more()
+            return
+        self._wait()
+        if self._in_headers:
+            self._header_bytes += len(data)  # the parser keeps what has no end yet
+            if self._header_bytes > self._bounds.max_header_bytes:
+                self.transport.write(TOO_LARGE)
+                self.transport.close()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_whole, self._in_headers, self._header_bytes = False, True, 0
+
+    def on_headers_complete(self) -> None:
+        self._in_headers = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._is_whole = True
+        super().on_message_complete()
+
+    def _wait(self) -> None:
+        if self._slow is None and not self.transport.is_closing():
+            self._slow = self.loop.call_later(self._bounds.read_timeout_s + GRACE_S, self.transport.close)
+
+    def _wait_no_more(self) -> None:
+        if self._slow is not None:
+            self._slow.cancel()
+            self._slow = None

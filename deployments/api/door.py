@@ -1,0 +1,165 @@
+"""The door: the gateway with HTTP in front of it, and the methods that other jobs of the cluster call by handle."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from deployments.access.api_keys import ApiKeys
+from deployments.access.gate import Gate
+from deployments.access.ledger import Ledger
+from deployments.access.prefixes import TenantPrefixes
+from deployments.access.shared_window import SharedWindow
+from deployments.api.bounds.connection import ConnectionBounds
+from deployments.api.bounds.doorway import DoorRules, Doorway
+from deployments.api.call_facts import CallFacts
+from deployments.api.checking import AnswerChecker
+from deployments.api.engine_calls import Engines
+from deployments.api.gateway import Gateway
+from deployments.api.health import HealthReader
+from deployments.api.http.ingress import HttpIngress, engine_error
+from deployments.api.http.routes import http_application
+from deployments.api.http.server import HttpServer
+from deployments.api.protocol import RequestReader
+from deployments.builders import limits, open_link, open_redis, open_registry, registry_room
+from deployments.config import Settings
+from deployments.constraints.defaults import ConstraintDefaults
+from deployments.grammars.pool import CompilePool
+from deployments.grammars.prepared import PreparedGrammars
+from deployments.grammars.registration import settings_grammars
+from deployments.grammars.registry import GrammarRegistry
+from deployments.names import COMPILER, MODEL
+from deployments.telemetry.metrics import CheckMetrics, GrammarMetrics, RequestMetrics
+from deployments.telemetry.page import MetricsPage
+from grammar_service.artifacts.cache.link import LinkCounters
+from grammar_service.heap import settle_heap
+from grammar_service.registry import GrammarEntry, GrammarNames
+from model_service.messages import Endpoint, Head
+
+
+class Door:
+    """Listens for HTTP from its making on; `engines` are asked for answers."""
+
+    def __init__(self, settings: Settings, application: str, pool: CompilePool, fingerprint: str, engines: Engines) -> None:
+        """Raises OSError: the address is not this machine's, or taken by another program; SettingsError: the key file is wrong."""
+        grammars = PreparedGrammars(pool, limits(settings), fingerprint)
+        self._registry = open_grammar_registry(settings, pool, grammars)
+        checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
+        facts = CallFacts(settings.model.max_model_len)
+        prefixes = tenant_prefixes(settings)
+        self._gateway = Gateway(request_reader(settings), grammars, self._registry, engines, facts, checker, prefixes)
+        self._gate = Gate(open_ledger(settings), lambda body: facts.prompt(body).tokens, settings.model.max_model_len)
+        http = HttpIngress(
+            self._gateway,
+            self._registry,
+            health_reader(settings, application),
+            MetricsPage(everything=settings.http.metrics == "all"),
+            RequestMetrics(),
+            served_name=settings.model.served_name,
+            api_keys=api_keys(settings),
+            gate=self._gate,
+            max_body_bytes=int(settings.http.max_body_mib * 2**20),
+            limits=settings.limits,
+            max_ongoing=settings.http.max_ongoing_requests,
+        )
+        settle_heap()
+        rules = DoorRules.of(settings)
+        bounds = ConnectionBounds(settings.limits.read_timeout_s, rules.max_header_bytes)
+        self._server = HttpServer(Doorway(http_application(http), rules), settings.http.host, settings.http.port, bounds)
+        self._server.start()
+        self._ahead = asyncio.create_task(self._registry.compile_ahead())
+
+    async def close(self) -> None:
+        """Answers what is under way, for a while."""
+        await self._server.close()
+        await self._gate.close()
+        self._ahead.cancel()
+        await asyncio.gather(self._ahead, return_exceptions=True)
+        await self._registry.close()
+
+    async def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The response object of a request that does not stream. Raises ApiError."""
+        async with aclosing(self._gateway.answer(Endpoint(endpoint), {**body, "stream": False})) as items:
+            head = await anext(items)
+            content = "".join([str(piece) async for piece in items])
+        answer: dict[str, Any] = json.loads(content)
+        if isinstance(head, Head) and head.status >= HTTPStatus.BAD_REQUEST:
+            raise engine_error(head.status, answer)
+        return answer
+
+    async def generate_stream(self, endpoint: str, body: Mapping[str, Any]) -> AsyncGenerator[str, None]:
+        """The event stream of a request, in pieces of whole events. Raises ApiError."""
+        async with aclosing(self._gateway.answer(Endpoint(endpoint), {**body, "stream": True})) as items:
+            head = await anext(items)
+            async for piece in items:
+                if isinstance(head, Head) and head.status >= HTTPStatus.BAD_REQUEST:
+                    raise engine_error(head.status, json.loads(str(piece)))
+                yield str(piece)
+
+    async def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Name a grammar; the body is that of `POST /v1/grammars`. Raises ApiError."""
+        grammar, _ = await self._registry.register(body)
+        return grammar
+
+    async def grammars(self, after: str = "") -> dict[str, Any]:
+        """A page of the named grammars, `after` one of them. Raises ApiError."""
+        return await self._registry.list_page(after)
+
+    async def grammar(self, name: str) -> dict[str, Any]:
+        """Raises ApiError."""
+        return await self._registry.get(name)
+
+    async def delete_grammar(self, name: str) -> dict[str, Any]:
+        """Raises ApiError."""
+        return await self._registry.delete(name)
+
+
+def open_ledger(settings: Settings) -> Ledger:
+    """What tenants use, whose connection to Redis opens when it is first used."""
+    link = open_link(settings, LinkCounters())
+    shared = SharedWindow(link, settings.redis.namespace, uuid4().hex) if link else None
+    return Ledger(shared, settings.http.num_replicas)
+
+
+def tenant_prefixes(settings: Settings) -> TenantPrefixes:
+    return TenantPrefixes(settings.artifact_secret.get_secret_value().encode(), shared=settings.tenants.share_prefixes)
+
+
+def api_keys(settings: Settings) -> ApiKeys:
+    """Raises SettingsError: the key file is wrong."""
+    file = settings.http.api_keys_file
+    return ApiKeys((key.get_secret_value() for key in settings.http.api_keys), Path(file) if file else None, settings.tenants)
+
+
+def health_reader(settings: Settings, application: str) -> HealthReader:
+    redis = open_redis(settings)
+    wanted = {MODEL: settings.model.num_replicas, COMPILER: settings.grammar.compile_replicas}
+    return HealthReader(application, wanted, redis.ping if redis else None)
+
+
+def request_reader(settings: Settings) -> RequestReader:
+    defaults = ConstraintDefaults.of(settings.grammar)
+    return RequestReader(settings.model.served_name, settings.model.tool_call_parser, defaults, settings.limits)
+
+
+def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:
+    """The named grammars, whose store connects when it is first used."""
+    store, now = open_registry(settings), int(time.time())
+    fixed = {name: GrammarEntry(name, spec, now) for name, spec in settings_grammars(settings).items()}
+    return GrammarRegistry(
+        GrammarNames(fixed, store),
+        store,
+        pool,
+        grammars.resolved,
+        grammars.rules,
+        registry_room(settings),
+        ConstraintDefaults.of(settings.grammar),
+        GrammarMetrics("registry").update,
+    )

@@ -1,0 +1,45 @@
+"""Ingresses that stand apart from the model replica: calls go by Ray Serve, answers by connections of their own."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+import pytest
+
+from tests.e2e.service import MODEL, Service, wait_for
+from tests.e2e.striking import MESSAGES, strike_under_load
+
+pytestmark = pytest.mark.timeout(600)
+INGRESS = "ServeReplica:maskcast:Ingress"
+REPLICA = "ServeReplica:maskcast:ModelReplica"
+
+
+def test_streamed_pieces_are_the_whole_answer(apart: Service) -> None:
+    request = {"model": MODEL, "messages": MESSAGES, "seed": 3, "extra_body": {"structured_outputs": {"regex": "[a-f]{24}"}}}
+    pieces = list(apart.client().chat.completions.create(stream=True, **request))  # type: ignore[call-overload]
+    text = "".join(piece.choices[0].delta.content or "" for piece in pieces)
+    assert len(text) == 24
+    assert text == apart.client().chat.completions.create(**request).choices[0].message.content  # type: ignore[call-overload]
+
+
+async def test_a_client_that_leaves_frees_its_sequence(apart: Service) -> None:
+    endless = {"model": MODEL, "messages": MESSAGES, "stream": True, "max_tokens": 1600, "guided_regex": "[a-z]{1500,1800}"}
+    async with httpx.AsyncClient(timeout=60) as client, client.stream("POST", f"{apart.url}/v1/chat/completions", json=endless) as response:
+        assert (await anext(response.aiter_lines())).startswith("data:")
+        assert (await asyncio.to_thread(apart.status)).running == 1
+    await asyncio.to_thread(wait_for, lambda: apart.status().running == 0, 20, "the stream's sequence to be freed")
+
+
+async def test_a_killed_replica_is_replaced_and_its_requests_wait_for_the_next(apart: Service) -> None:
+    assert await strike_under_load(apart, apart.processes(REPLICA), requests=16) == {200: 16}
+
+
+def test_a_killed_ingress_is_replaced_while_the_other_answers(apart: Service) -> None:
+    first, second = apart.processes(INGRESS)
+    first.kill()
+    again = apart.client().with_options(max_retries=3)  # a connection may have been waiting for the one that was killed
+    for _ in range(10):
+        assert again.chat.completions.create(model=MODEL, messages=MESSAGES, max_tokens=4).choices  # type: ignore[arg-type]
+    assert second.is_running()
+    wait_for(lambda: len(apart.processes(INGRESS)) == 2, 120, "another ingress")
