@@ -28,4 +28,5 @@ def test_a_stream_can_be_metered_unseen(jumping: RunningEngine) -> None:
     assert meter.tokens == usage["total_tokens"] > 12
     seen = [json.loads(line.removeprefix("data: ")) for line in without_usage(stream).splitlines() if line]
     assert texts(seen) == texts(plain)
-    assert [set(event) for event in seen] == [set(event) for event in plain]
+    told = [{*event} - {"system_fingerprint"} for event in (*seen, *plain)]  # vLLM's last event has it, whichever that is
+    assert told[: len(seen)] == told[len(seen) :]
