@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from deployments.config import Settings
-from deployments.local.deadline import finishes
 from deployments.local.environment import defaults, environment
 from deployments.local.ports import local_url
 from deployments.local.preflight import preflight
-from deployments.local.processes import ProcessTree
+from deployments.local.processes import ProcessTree, finishes
 from deployments.local.progress import Progress
 from deployments.local.redis_server import RedisServer
 

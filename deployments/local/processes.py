@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -129,3 +130,12 @@ def _adopts_orphans() -> bool:
     flag = ctypes.c_int()
     ctypes.CDLL(None, use_errno=True).prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(flag))
     return bool(flag.value)
+
+
+def finishes(act: Callable[[], object], within_s: float) -> bool:
+    """Calls `act` in a thread; False when it is still busy after `within_s` seconds. It is then left to itself: a thread cannot
+    be stopped. What it raises is lost to the caller; the interpreter reports it."""
+    thread = threading.Thread(target=act, daemon=True)
+    thread.start()
+    thread.join(within_s)
+    return not thread.is_alive()

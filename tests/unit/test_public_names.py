@@ -13,10 +13,12 @@ EXPORTED = {
     "grammar_service.artifacts.cache": {"Found", "MemoryCache", "RedisCache", "TieredCache"},
     "grammar_service.backends": {
         *("Backend", "CompiledGrammar", "CompiledPayload", "Fault", "Matcher"),
-        *("backend_named", "faults_in_the_way", "select_backend", "select_stopgap"),
+        *("backend_named", "faults_as_written", "faults_in_the_way", "select_backend", "select_stopgap"),
     },
     "grammar_service.conformance": {"ConformanceReport", "Row", "run_conformance"},
-    "grammar_service.registry": {"MAX_ID_LENGTH", "GrammarEntry", "GrammarNames", "RegistryStore", "ResolvedAs", "is_valid_id"},
+    "grammar_service.registry": {
+        *("MAX_ID_LENGTH", "GrammarEntry", "GrammarNames", "RegistryStore", "ResolvedAs", "Room", "Stored", "is_valid_id"),
+    },
     "grammar_service.relaxation": {"LEFT_OUT", "Relax", "Relaxed", "relaxed"},
     "grammar_service.sandbox": {"QUICK", "Sandbox", "SandboxSettings"},
     "grammar_service.segments": {"Segment", "Segmenter"},

@@ -9,9 +9,8 @@ import psutil
 import pytest
 
 from deployments.config import parse_settings
-from deployments.local.deadline import finishes
 from deployments.local.environment import defaults, environment
-from deployments.local.processes import SHARED_MEMORY, ProcessTree, segments_of
+from deployments.local.processes import SHARED_MEMORY, ProcessTree, finishes, segments_of
 
 STUBBORN = """
 import os, signal, sys, time
