@@ -21,15 +21,15 @@ _TOLD = {
 }
 
 
-def asked_tokens(body: Mapping[str, Any], prompt_tokens: int, longest: int) -> int:
+def asked_tokens(body: Mapping[str, Any], prompt_tokens: int, longest: int, most: int) -> int:
     """The most that the answers to `body` may have, and the prompts' own: what is not used is given back at the end. A body that is at
-    fault costs little: it is refused. `longest` is the model's context."""
+    fault costs little: it is refused. `longest` is the model's context; one answer has at most `most`, also where nothing is asked."""
     prompt = body.get("prompt")
     several = isinstance(prompt, list) and prompt and not isinstance(prompt[0], int)
     sequences = _number(body.get("n"), 1) * (len(prompt) if several and isinstance(prompt, list) else 1)
     usual = COMPLETION_TOKENS if "messages" not in body else max(0, longest - prompt_tokens)
     answer = _number(body.get("max_completion_tokens"), _number(body.get("max_tokens"), usual))
-    return prompt_tokens + sequences * min(answer, longest)
+    return prompt_tokens + sequences * min(answer, longest, most)
 
 
 class TokenMeter:
@@ -89,4 +89,9 @@ def headers(standing: Standing) -> dict[str, str]:
 
 
 def _number(value: object, otherwise: int) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else otherwise
+    """As the engine reads one: "16" and 16.0 are, too."""
+    try:
+        number = 0 if isinstance(value, bool) or not isinstance(value, int | float | str) else int(value)
+    except (ValueError, OverflowError):
+        number = 0
+    return number if number > 0 else otherwise

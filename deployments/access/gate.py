@@ -43,18 +43,20 @@ class Visit:
 
 
 class Gate:
-    """`prompt_tokens` estimates those of a body; `longest` is the model's context, in tokens."""
+    """`prompt_tokens` estimates those of a body; `longest` is the model's context, in tokens, and `most` an answer's, None: as
+    many as there is room for."""
 
-    def __init__(self, ledger: Ledger, prompt_tokens: Callable[[Mapping[str, Any]], int], longest: int) -> None:
+    def __init__(self, ledger: Ledger, prompt_tokens: Callable[[Mapping[str, Any]], int], longest: int, most: int | None = None) -> None:
         self._ledger = ledger
         self._prompt_tokens = prompt_tokens
         self._longest = longest
+        self._most = longest if most is None else most
 
     async def enter(self, caller: Caller, body: Mapping[str, Any]) -> Visit:
         """Raises ApiError: 429 where a limit of the caller's is reached, 400 where the request is over one alone."""
         most = caller.limits.tokens_per_minute
         prompt = self._prompt_tokens(body) if most is not None else 0
-        cost = asked_tokens(body, prompt, self._longest) if most is not None else 0
+        cost = asked_tokens(body, prompt, self._longest, self._most) if most is not None else 0
         check_possible(most, cost)
         admission = await self._ledger.enter(caller, cost)
         if admission is None:

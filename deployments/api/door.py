@@ -28,7 +28,7 @@ from deployments.api.http.ingress import HttpIngress, engine_error
 from deployments.api.http.routes import http_application
 from deployments.api.http.server import HttpServer
 from deployments.api.protocol import RequestReader
-from deployments.builders import limits, open_link, open_redis, open_registry, registry_room
+from deployments.builders import limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.grammars.pool import CompilePool
@@ -55,7 +55,8 @@ class Door:
         facts = CallFacts(settings.model.max_model_len)
         prefixes = tenant_prefixes(settings)
         self._gateway = Gateway(request_reader(settings), grammars, self._registry, engines, facts, checker, prefixes)
-        self._gate = Gate(open_ledger(settings), lambda body: facts.prompt(body).tokens, settings.model.max_model_len)
+        longest, most = settings.model.max_model_len, settings.limits.max_tokens
+        self._gate = Gate(open_ledger(settings), lambda body: facts.prompt(body).tokens, longest, most)
         http = HttpIngress(
             self._gateway,
             self._registry,
@@ -129,7 +130,7 @@ def open_ledger(settings: Settings) -> Ledger:
 
 
 def tenant_prefixes(settings: Settings) -> TenantPrefixes:
-    return TenantPrefixes(settings.artifact_secret.get_secret_value().encode(), shared=settings.tenants.share_prefixes)
+    return TenantPrefixes(secret(settings), shared=settings.tenants.share_prefixes)
 
 
 def api_keys(settings: Settings) -> ApiKeys:

@@ -28,10 +28,17 @@ from deployments.errors import ApiError
         ({"prompt": [[1], [2]], "max_tokens": 2}, 14),
         ({"prompt": [], "n": "many", "max_tokens": -1}, 26),
         ({"prompt": "a", "n": True, "max_tokens": 2}, 12),
+        ({"prompt": "a", "n": 3.0, "max_tokens": "20"}, 70),
+        ({"prompt": "a", "n": float("inf"), "max_tokens": "9" * 5000}, 26),
     ],
 )
 def test_a_request_is_charged_what_it_may_take(body: dict[str, Any], tokens: int) -> None:
-    assert asked_tokens(body, prompt_tokens=10, longest=100) == tokens
+    assert asked_tokens(body, prompt_tokens=10, longest=100, most=100) == tokens
+
+
+def test_an_answer_whose_length_is_bounded_is_charged_no_more() -> None:
+    """Else a chat that says nothing of its length would fit into no minute."""
+    assert asked_tokens({"messages": []}, prompt_tokens=10, longest=100_000, most=50) == 60
 
 
 def usage(prompt: int, total: int) -> str:
