@@ -7,10 +7,10 @@ from typing import Any
 
 from deployments.config import EMBEDDED, Settings
 from grammar_service.artifacts.cache import MemoryCache, RedisCache, TieredCache
-from grammar_service.artifacts.cache.link import RedisLink
+from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from grammar_service.limits import Limits
 from grammar_service.mac import Secret
-from grammar_service.registry import RegistryStore
+from grammar_service.registry import RegistryStore, Room
 from grammar_service.registry.entry import OVERHEAD_BYTES
 from grammar_service.registry.store import RegistryCounters
 from grammar_service.sandbox import SandboxSettings
@@ -94,15 +94,28 @@ def open_redis(settings: Settings) -> RedisCache | None:
     )
 
 
+def open_link(settings: Settings, counters: LinkCounters) -> RedisLink | None:
+    """Connects when it is first used; None without a shared cache."""
+    redis = settings.redis
+    if redis.url is None:
+        return None
+    return RedisLink(redis.url, _password(settings), redis.timeout_ms, counters, ca_file=redis.ca_file)
+
+
 def open_registry(settings: Settings) -> RegistryStore | None:
     """The registered grammars; None without a shared cache. Connects when it is first used."""
     redis, counters = settings.redis, RegistryCounters()
-    if redis.url is None:
+    quick = open_link(settings, counters)
+    if redis.url is None or quick is None:
         return None
-    quick = RedisLink(redis.url, _password(settings), redis.timeout_ms, counters, ca_file=redis.ca_file)
     patient = RedisLink(redis.url, _password(settings), PATIENCE_MS, counters, retries=1, ca_file=redis.ca_file)
     bound = settings.grammar.max_constraint_bytes + OVERHEAD_BYTES
     return RegistryStore(quick, counters, redis.namespace, secret(settings), bound, patient)
+
+
+def registry_room(settings: Settings) -> Room:
+    grammar = settings.grammar
+    return Room(grammar.max_registered, int(grammar.max_registered_mib * 2**20), int(grammar.max_registered_mib_of_all * 2**20))
 
 
 def open_cache(settings: Settings) -> TieredCache:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
 from deployments.errors import SettingsError
 from deployments.secret_file import filled, plain, without, write
@@ -17,8 +17,24 @@ from deployments.secret_file import filled, plain, without, write
 ENVIRONMENT_PREFIX = "MASKCAST_"
 EMBEDDED = "embedded"
 
+SHORTEST_API_KEY = 16
+SHORTEST_SECRET = 32
+"""Characters. Who guesses is only slowed down by the network, or by nothing where he has what a secret has signed."""
 Format = Literal["enforce", "annotate"]
 Whitespace = Literal["flexible", "standard", "compact", "indent:2", "indent:4"]
+
+
+def _long_enough(least: int) -> AfterValidator:
+    def check(value: SecretStr) -> SecretStr:
+        if len(value.get_secret_value().strip()) < least:
+            raise ValueError(f"a secret needs at least {least} characters, blanks at its ends not counted")
+        return value
+
+    return AfterValidator(check)
+
+
+ApiKey = Annotated[SecretStr, _long_enough(SHORTEST_API_KEY)]
+"""Of settings that are printed, only asterisks are seen."""
 
 
 class _Section(BaseModel):
@@ -72,7 +88,9 @@ class GrammarSettings(_Section):
     max_nesting: int = Field(64, ge=1, description="levels of objects and arrays in a schema or structural tag")
     max_choices: int = Field(10_000, ge=1)
     memory_cache_mib: int = Field(256, ge=1, description="artifacts kept in the memory of one process")
-    max_registered: int = Field(1000, ge=0, description="grammars that clients may name (POST /v1/grammars)")
+    max_registered: int = Field(1000, ge=0, description="grammars that one tenant may name (POST /v1/grammars)")
+    max_registered_mib: float = Field(16, ge=0, description="what one tenant's named grammars take of Redis")
+    max_registered_mib_of_all: float = Field(64, ge=0, description="what those of all tenants do; they do not expire")
     whitespace: Whitespace = Field("standard", description="for JSON constraints that do not choose")
     unenforceable: Literal["refuse", "check"] = Field(
         "refuse", description="what no backend enforces of a schema; 'check': it is left out, and the finished answer is checked"
@@ -130,13 +148,36 @@ class LimitSettings(_Section):
     request_timeout_s: float = Field(600.0, gt=0, description="for a request to be answered, once it has come; over it: 504")
 
 
+class KeyLimits(_Section):
+    """What one API key may use; None: as much as there is."""
+
+    concurrent_requests: int | None = Field(None, ge=1, description="requests that are under way at a time")
+    requests_per_minute: int | None = Field(None, ge=1, description="in any sixty seconds")
+    tokens_per_minute: int | None = Field(None, ge=1, description="of prompts and answers, in any sixty seconds")
+
+    def over(self, others: KeyLimits) -> Self:
+        """These, and where they leave something open, the others."""
+        return self.model_copy(update={name: getattr(others, name) for name in KeyLimits.model_fields if getattr(self, name) is None})
+
+
+class TenantSettings(KeyLimits):
+    """The limits of each API key, as far as the key file says nothing else, and what keys share."""
+
+    share_prefixes: bool = Field(
+        False, description="tenants use each other's prefix cache: faster, and whoever asks can tell what others asked"
+    )
+
+
 class HttpSettings(_Section):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
     allowed_hosts: tuple[str, ...] = Field(
         (), description="names that clients may call the service by; empty: all, but on a loopback address no name except localhost"
     )
-    api_keys: tuple[SecretStr, ...] = Field((), description="accepted bearer tokens; empty: no authentication")
+    api_keys: tuple[ApiKey, ...] = Field((), description="accepted bearer tokens, of 16 characters at least; empty: no authentication")
+    api_keys_file: str | None = Field(
+        None, description="further keys, by their digests, with names, scopes and limits; read anew on change"
+    )
     max_body_mib: float = Field(2.0, gt=0)
     max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time; beyond it: 503")
     num_replicas: int = Field(1, ge=1, description="ingresses; one alone is in the model replica, where there is one of that as well")
@@ -154,10 +195,13 @@ class Settings(_Section):
     router: RouterSettings = RouterSettings()
     redis: RedisSettings = RedisSettings()
     http: HttpSettings = HttpSettings()
+    tenants: TenantSettings = TenantSettings()
     grammars: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="named grammars: each has the fields of `structured_outputs`; clients send its name as grammar_id"
     )
-    artifact_secret: SecretStr = Field(SecretStr(""), description="key that authenticates cached artifacts (HMAC)")
+    artifact_secret: Annotated[SecretStr, _long_enough(SHORTEST_SECRET)] = Field(
+        SecretStr(""), description="key that authenticates cached artifacts (HMAC), of 32 characters at least"
+    )
     other_artifact_secret: SecretStr | None = Field(
         None,
         min_length=32,
@@ -219,8 +263,12 @@ def parse_settings(tree: Mapping[str, Any]) -> Settings:
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         tree = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"settings: cannot read {path}: {error}") from None
+    except yaml.YAMLError as error:
+        # Only its place: the library's message repeats the line, and secrets stand in such files.
+        mark = getattr(error, "problem_mark", None)
+        raise SettingsError(f"settings: {path} is not YAML{f', line {mark.line + 1}' if mark else ''}") from None
     if not isinstance(tree, dict):
         raise SettingsError(f"settings: {path} holds a {type(tree).__name__}, not a mapping")
     return tree

@@ -14,6 +14,7 @@ MaskcastError (grammar_service.errors)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -47,6 +48,7 @@ class ApiError(MaskcastError):
         param: str | None = None,
         kind: str = "invalid_request_error",
         retry_after_s: int | None = None,
+        more_headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -55,15 +57,16 @@ class ApiError(MaskcastError):
         self.param = param
         self.kind = kind
         self.retry_after_s = retry_after_s
+        self.more_headers = dict(more_headers or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.status, self.message, self.code, self.param, self.kind, self.retry_after_s)
+        return _restore, (self.status, self.message, self.code, self.param, self.kind, self.retry_after_s, self.more_headers)
 
     def body(self) -> dict[str, Any]:
         return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}}
 
     def headers(self) -> dict[str, str]:
-        return {} if self.retry_after_s is None else {"Retry-After": str(self.retry_after_s)}
+        return self.more_headers if self.retry_after_s is None else {**self.more_headers, "Retry-After": str(self.retry_after_s)}
 
 
 class AnswerLost(MaskcastError):
@@ -74,8 +77,10 @@ class OutputTruncated(MaskcastError):
     """An answer ended before its grammar did; a larger `max_tokens` may help."""
 
 
-def _restore(status: int, message: str, code: str, param: str | None, kind: str, retry_after_s: int | None) -> ApiError:
-    return ApiError(status, message, code=code, param=param, kind=kind, retry_after_s=retry_after_s)
+def _restore(
+    status: int, message: str, code: str, param: str | None, kind: str, retry_after_s: int | None, more_headers: dict[str, str]
+) -> ApiError:
+    return ApiError(status, message, code=code, param=param, kind=kind, retry_after_s=retry_after_s, more_headers=more_headers)
 
 
 def bad_request(message: str, param: str | None = None, code: str = "invalid_request") -> ApiError:

@@ -8,9 +8,15 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from deployments.api.api_keys import ApiKeys
+from deployments.access.api_keys import ApiKeys
+from deployments.access.gate import Gate
+from deployments.access.ledger import Ledger
+from deployments.access.prefixes import TenantPrefixes
+from deployments.access.shared_window import SharedWindow
 from deployments.api.bounds.connection import ConnectionBounds
 from deployments.api.bounds.doorway import DoorRules, Doorway
 from deployments.api.call_facts import CallFacts
@@ -22,7 +28,7 @@ from deployments.api.http.ingress import HttpIngress, engine_error
 from deployments.api.http.routes import http_application
 from deployments.api.http.server import HttpServer
 from deployments.api.protocol import RequestReader
-from deployments.builders import limits, open_redis, open_registry
+from deployments.builders import limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.grammars.pool import CompilePool
@@ -32,6 +38,7 @@ from deployments.grammars.registry import GrammarRegistry
 from deployments.names import COMPILER, MODEL
 from deployments.telemetry.metrics import CheckMetrics, GrammarMetrics, RequestMetrics
 from deployments.telemetry.page import MetricsPage
+from grammar_service.artifacts.cache.link import LinkCounters
 from grammar_service.heap import settle_heap
 from grammar_service.registry import GrammarEntry, GrammarNames
 from model_service.messages import Endpoint, Head
@@ -41,12 +48,15 @@ class Door:
     """Listens for HTTP from its making on; `engines` are asked for answers."""
 
     def __init__(self, settings: Settings, application: str, pool: CompilePool, fingerprint: str, engines: Engines) -> None:
-        """Raises OSError: the address is not this machine's, or taken by another program."""
+        """Raises OSError: the address is not this machine's, or taken by another program; SettingsError: the key file is wrong."""
         grammars = PreparedGrammars(pool, limits(settings), fingerprint)
         self._registry = open_grammar_registry(settings, pool, grammars)
         checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
         facts = CallFacts(settings.model.max_model_len)
-        self._gateway = Gateway(request_reader(settings), grammars, self._registry, engines, facts, checker)
+        prefixes = tenant_prefixes(settings)
+        self._gateway = Gateway(request_reader(settings), grammars, self._registry, engines, facts, checker, prefixes)
+        longest, most = settings.model.max_model_len, settings.limits.max_tokens
+        self._gate = Gate(open_ledger(settings), lambda body: facts.prompt(body).tokens, longest, most)
         http = HttpIngress(
             self._gateway,
             self._registry,
@@ -54,7 +64,8 @@ class Door:
             MetricsPage(everything=settings.http.metrics == "all"),
             RequestMetrics(),
             served_name=settings.model.served_name,
-            api_keys=ApiKeys(key.get_secret_value() for key in settings.http.api_keys),
+            api_keys=api_keys(settings),
+            gate=self._gate,
             max_body_bytes=int(settings.http.max_body_mib * 2**20),
             limits=settings.limits,
             max_ongoing=settings.http.max_ongoing_requests,
@@ -69,6 +80,7 @@ class Door:
     async def close(self) -> None:
         """Answers what is under way, for a while."""
         await self._server.close()
+        await self._gate.close()
         self._ahead.cancel()
         await asyncio.gather(self._ahead, return_exceptions=True)
         await self._registry.close()
@@ -110,6 +122,23 @@ class Door:
         return await self._registry.delete(name)
 
 
+def open_ledger(settings: Settings) -> Ledger:
+    """What tenants use, whose connection to Redis opens when it is first used."""
+    link = open_link(settings, LinkCounters())
+    shared = SharedWindow(link, settings.redis.namespace, uuid4().hex) if link else None
+    return Ledger(shared, settings.http.num_replicas)
+
+
+def tenant_prefixes(settings: Settings) -> TenantPrefixes:
+    return TenantPrefixes(secret(settings), shared=settings.tenants.share_prefixes)
+
+
+def api_keys(settings: Settings) -> ApiKeys:
+    """Raises SettingsError: the key file is wrong."""
+    file = settings.http.api_keys_file
+    return ApiKeys((key.get_secret_value() for key in settings.http.api_keys), Path(file) if file else None, settings.tenants)
+
+
 def health_reader(settings: Settings, application: str) -> HealthReader:
     redis = open_redis(settings)
     wanted = {MODEL: settings.model.num_replicas, COMPILER: settings.grammar.compile_replicas}
@@ -131,7 +160,7 @@ def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: Prepa
         pool,
         grammars.resolved,
         grammars.rules,
-        settings.grammar.max_registered,
+        registry_room(settings),
         ConstraintDefaults.of(settings.grammar),
         GrammarMetrics("registry").update,
     )

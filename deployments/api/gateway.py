@@ -14,6 +14,7 @@ from typing import Any
 from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 
+from deployments.access.prefixes import SALT, TenantPrefixes
 from deployments.api.bounds.fatal_calls import FatalCalls
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
@@ -44,6 +45,7 @@ class Gateway:
         engines: Engines,
         facts: CallFacts,
         checker: AnswerChecker,
+        prefixes: TenantPrefixes,
     ) -> None:
         self._reader = reader
         self._grammars = grammars
@@ -51,19 +53,22 @@ class Gateway:
         self._facts = facts
         self._checker = checker
         self._engines = engines
+        self._prefixes = prefixes
         self._fatal = FatalCalls()
         self._aside = ThreadPoolExecutor(1, "large bodies")
 
     async def answer(
         self, endpoint: Endpoint, body: Mapping[str, Any], tenant: str = "", size: int = 0
     ) -> AsyncGenerator[Head | str, None]:
-        """A head, then the body in pieces. Grammars of one tenant wait for their turn together. `size` is the body's, in bytes.
+        """A head, then the body in pieces. Grammars of one tenant wait for their turn together, and its prompts share what they begin with.
+        `size` is the body's, in bytes.
 
         Raises:
             ApiError: before the head, anything that keeps the request from being answered.
         """
         request = await self._read(endpoint, body, size)
         self._fatal.check(request)
+        request = replace(request, body=self._prefixes.salted(request.body, tenant))
         grammar = await self._ready(request, tenant)
         left_out = grammar.left_out if grammar else ()
         warned = WarnedAnswer(chain(request.warnings, grammar.warnings if grammar else ()), unchecked=bool(left_out) and request.stream)
@@ -99,7 +104,7 @@ class Gateway:
 
     def _call(self, request: ParsedRequest, grammar: ReadyGrammar | None) -> Call:
         forced = self._facts.forced(grammar.routing_key) if grammar else 0
-        prompt = self._facts.prompt(request.body)
+        prompt, salt = self._facts.prompt(request.body), request.body.get(SALT)
         return Call(
             request.endpoint,
             request.request_id,
@@ -108,7 +113,7 @@ class Gateway:
             request.mark_forced,
             prompt.tokens,
             forced,
-            prompt.prefix,
+            f"{prompt.prefix}{salt[:16]}" if prompt.prefix and isinstance(salt, str) else prompt.prefix,
             sequences=request.sequences,
         )
 
@@ -117,7 +122,7 @@ class Gateway:
             return None
         try:
             if isinstance(requested, NamedGrammar):
-                return await self._grammars.ready(await self._registry.spec(requested), tenant, pinned=True)
+                return await self._grammars.ready(await self._registry.spec(requested, tenant), tenant, pinned=True)
             return await self._grammars.ready(requested.spec, tenant, requested.deadline_s, relax=request.check and request.can_be_checked)
         except UnsupportedGrammar as error:
             advice = "" if not request.check or request.can_be_checked else "; 'check' is not for tools, tags and grammars with a name"

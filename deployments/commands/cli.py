@@ -39,6 +39,21 @@ def status(url: Annotated[str, typer.Option(help="where the service listens")] =
 
 
 @app.command()
+def key(
+    name: Annotated[str, typer.Argument(help="the tenant's, for metrics and logs")],
+    scope: Annotated[list[str] | None, typer.Option(help="generate, grammars:write, metrics, admin; may be given again")] = None,
+    weight: Annotated[float, typer.Option(help="share beside other tenants")] = 1.0,
+) -> None:
+    """Make an API key: it is shown once, on stderr; its entry for http.api_keys_file, which does not tell it, goes to stdout."""
+    from deployments.access.key_file import entry_text, new_key
+
+    made = new_key()
+    text = entry_text(made, name, scope or ["generate"], weight)
+    print(text, end="")
+    print(f"{made}\nThis is the key of {name!r}. It cannot be shown again.", file=sys.stderr)
+
+
+@app.command()
 def simulate(
     replicas: Annotated[int, typer.Option(min=2, help="model replicas")] = 64,
     schemas: Annotated[int, typer.Option(min=1, help="different schemas, asked for by Zipf's law")] = 5000,

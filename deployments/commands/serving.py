@@ -57,7 +57,12 @@ def _cluster(settings: Settings, progress: Progress, interrupts: Interrupts) -> 
 
 def _show(cluster: LocalCluster | AttachedCluster, settings: Settings, interrupts: Interrupts, once: bool) -> None:
     console = Console()
-    Sample(cluster.url, settings.model.served_name, [key.get_secret_value() for key in settings.http.api_keys], console).run()
+    keys = [key.get_secret_value() for key in settings.http.api_keys]
+    sample = Sample(cluster.url, settings.model.served_name, keys, console)
+    if settings.http.api_keys_file and not keys:
+        sample.await_ready()
+    else:
+        sample.run()
     if once:
         return
     console.print(f"Serving at {cluster.url}/v1 as {settings.model.served_name!r}; Ctrl-C stops it.", highlight=False, markup=False)

@@ -16,12 +16,11 @@ from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested
 from deployments.errors import ApiError, translated
 from deployments.grammars.registration import Registration, read_registration
-from deployments.grammars.registry_errors import damaged, fixed, full, no_store, not_found, silent, taken, unknown_name
+from deployments.grammars.registry_errors import damaged, fixed, no_room, no_store, not_found, silent, taken, unknown_name
 from grammar_service.errors import CacheUnavailable, EntryError, GrammarError, MaskcastError, PoolBusy, PoolUnavailable
 from grammar_service.messages import CompileRequest, Prepared
-from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, ResolvedAs
+from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, ResolvedAs, Room, Stored
 from grammar_service.registry.entry import OVERHEAD_BYTES
-from grammar_service.registry.store import Stored
 from grammar_service.resolve import Resolution
 from grammar_service.spec import GrammarSpec
 
@@ -53,7 +52,8 @@ class GrammarRegistry:
     """`store` is None where no Redis is configured: then only the settings name grammars. `resolve` gives the spec of a
     tenant its backend and key by `rules` (`grammar_service.resolve.rules_of`), and raises GrammarError, PoolBusy or PoolUnavailable.
 
-    At most `most` names can be registered; `defaults` are for constraints that do not choose. `report` gets all counters.
+    Names are a tenant's own, but for those of the settings; there is `room` for so many. `defaults` are for constraints that do not choose.
+    `report` gets all counters.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class GrammarRegistry:
         pool: Pool,
         resolve: Callable[[GrammarSpec, str], Awaitable[Resolution]],
         rules: str,
-        most: int,
+        room: Room,
         defaults: ConstraintDefaults,
         report: Callable[[Mapping[str, int]], None],
         clock: Callable[[], float] = time.time,
@@ -74,15 +74,15 @@ class GrammarRegistry:
         self._resolve = resolve
         self._rules = rules
         self._resolved_once: OrderedDict[str, ResolvedAs] = OrderedDict()
-        self._most = most
+        self._room = room
         self._defaults = defaults
         self._report = report
         self._clock = clock
         self._ahead = AheadCounters()
 
-    async def spec(self, named: NamedGrammar) -> GrammarSpec:
+    async def spec(self, named: NamedGrammar, tenant: str = NOBODY) -> GrammarSpec:
         """What a request's name stands for. Raises ApiError: 400 for an unknown name, 503 where nobody can tell now."""
-        entry = await self._find(named.id)
+        entry = await self._find(named.id, tenant)
         if entry is None:
             raise unknown_name(named.id, named.field)
         return entry.spec
@@ -98,7 +98,7 @@ class GrammarRegistry:
             raise no_store()
         grammar = await self._compiled(registration.constraint, tenant)
         try:
-            entry, is_new = await self._stored(registration, grammar)
+            entry, is_new = await self._stored(registration, grammar, tenant)
         except CacheUnavailable as error:
             raise silent("registered") from error
         finally:
@@ -106,18 +106,19 @@ class GrammarRegistry:
         self._names.remember(entry)
         return _object(entry, await self._resolved(entry)), is_new
 
-    async def get(self, name: str) -> dict[str, Any]:
+    async def get(self, name: str, tenant: str = NOBODY) -> dict[str, Any]:
         """The grammar's object. Raises ApiError."""
-        entry = await self._find(name)
+        entry = await self._find(name, tenant)
         if entry is None:
             raise not_found(name)
         return _object(entry, await self._resolved(entry))
 
-    async def list_page(self, after: str = "", most: int = PAGE) -> dict[str, Any]:
-        """At most so many grammars as an OpenAI list, those of the settings first, `after` one of them. Raises ApiError."""
+    async def list_page(self, after: str = "", most: int = PAGE, tenant: str | None = NOBODY) -> dict[str, Any]:
+        """At most so many grammars of a tenant, or of all, as an OpenAI list, those of the settings first. `after` is the `last_id` of
+        another page: a name, or of all tenants' `<tenant>:<name>`. Raises ApiError."""
         entries: list[GrammarEntry] = []
         try:
-            async with aclosing(self._names.entries(after)) as names:
+            async with aclosing(self._names.entries(tenant, after)) as names:
                 async for entry in names:
                     entries.append(entry)
                     if len(entries) > most:
@@ -125,21 +126,21 @@ class GrammarRegistry:
         except CacheUnavailable as error:
             raise silent("listed") from error
         data = [_object(entry, await self._resolved(entry)) for entry in entries[:most]]
-        first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
+        first, last = (self._names.place(entries[place], tenant) if data else None for place in (0, len(data) - 1))
         return {"object": "list", "data": data, "has_more": len(entries) > most, "first_id": first, "last_id": last}
 
-    async def delete(self, name: str) -> dict[str, Any]:
+    async def delete(self, name: str, tenant: str = NOBODY) -> dict[str, Any]:
         """Raises ApiError."""
         if self._names.is_fixed(name):
             raise fixed(name)
         if self._store is None:
             raise no_store()
         try:
-            earlier, _ = await self._current(name)
-            deleted = await self._store.delete(name)
+            earlier, _ = await self._current(name, tenant)
+            deleted = await self._store.delete(name, tenant)
         except CacheUnavailable as error:
             raise silent("deleted") from error
-        self._names.forget(name)
+        self._names.forget(name, tenant)
         if not deleted:
             raise not_found(name)
         await self._unpin(earlier)
@@ -163,9 +164,9 @@ class GrammarRegistry:
         if self._store is not None:
             await self._store.close()
 
-    async def _find(self, name: str) -> GrammarEntry | None:
+    async def _find(self, name: str, tenant: str) -> GrammarEntry | None:
         try:
-            entry = await self._names.find(name)
+            entry = await self._names.find(name, tenant)
         except CacheUnavailable as error:
             raise silent("looked up") from error
         except EntryError as error:
@@ -174,28 +175,24 @@ class GrammarRegistry:
             self._report(self.counters())
         return entry
 
-    async def _stored(self, registration: Registration, grammar: Resolution) -> tuple[GrammarEntry, bool]:
+    async def _stored(self, registration: Registration, grammar: Resolution, tenant: str) -> tuple[GrammarEntry, bool]:
         name = registration.id
         if self._store is None or self._names.is_fixed(name):
             return await self._already_fixed(name, grammar), False
-        entry = GrammarEntry(name, grammar.spec, int(self._clock()), _kept(self._resolved_as(grammar)))
+        entry = GrammarEntry(name, grammar.spec, int(self._clock()), _kept(self._resolved_as(grammar)), tenant)
         while True:
-            existing, occupied = await self._current(name)
+            existing, occupied = await self._current(name, tenant)
             if existing is not None and await self._is_same(existing, grammar):
                 return existing, False
             if existing is not None and not registration.replace:
                 raise taken(name)
-            if occupied:
-                await self._store.replace(entry)
-                await self._unpin(existing)
-                return entry, True
-            match await self._store.add(entry, self._most):
-                case Stored.NEW:
-                    return entry, True
-                case Stored.FULL:
-                    raise full(self._most)
-                case Stored.TAKEN:  # somebody was quicker: look what it stands for now
-                    continue
+            stored = await (self._store.replace if occupied else self._store.add)(entry, self._room)
+            if stored is Stored.TAKEN:  # somebody was quicker: look what it stands for now
+                continue
+            if stored is not Stored.NEW:
+                raise no_room(stored, self._room)
+            await self._unpin(existing)
+            return entry, True
 
     async def _already_fixed(self, name: str, grammar: Resolution) -> GrammarEntry:
         existing = await self._names.find(name)
@@ -203,11 +200,11 @@ class GrammarRegistry:
             raise fixed(name)
         return existing
 
-    async def _current(self, name: str) -> tuple[GrammarEntry | None, bool]:
+    async def _current(self, name: str, tenant: str) -> tuple[GrammarEntry | None, bool]:
         """What a name stands for by the store's own word, and whether anything is stored there: it may be damaged."""
         assert self._store is not None, "callers have checked"
         try:
-            entry = await self._store.current(name)
+            entry = await self._store.current(name, tenant)
         except EntryError:
             return None, True
         return entry, entry is not None
@@ -280,6 +277,7 @@ def _object(entry: GrammarEntry, grammar: ResolvedAs) -> dict[str, Any]:
         "object": "grammar",
         "id": entry.id,
         "created": entry.created,
+        **({"tenant": entry.tenant} if entry.tenant else {}),
         "kind": str(entry.spec.kind),
         "key": grammar.key,
         "backend": grammar.backend,

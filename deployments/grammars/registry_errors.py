@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from deployments.errors import ApiError, bad_request, unavailable
+from grammar_service.registry import Room, Stored
 
 SHOWN = 80  # characters of an unknown name that a message repeats
 
@@ -28,9 +29,14 @@ def fixed(name: str) -> ApiError:
     return ApiError(HTTPStatus.CONFLICT, message, code="grammar_in_settings", param="id")
 
 
-def full(most: int) -> ApiError:
-    message = f"{most} grammars are registered, which is the limit (grammar.max_registered): delete one first."
-    return bad_request(message, "id", "too_many_grammars")
+def no_room(why: Stored, room: Room) -> ApiError:
+    """`why` an entry was not stored."""
+    reasons = {
+        Stored.NO_NAMES_LEFT: f"{room.names} grammars are registered, which is the limit (grammar.max_registered)",
+        Stored.TENANT_HAS_NO_ROOM: f"registered grammars may have {_mib(room.tenant_bytes)} in all (grammar.max_registered_mib)",
+        Stored.ALL_HAVE_NO_ROOM: f"all tenants' grammars may have {_mib(room.all_bytes)} (grammar.max_registered_mib_of_all)",
+    }
+    return bad_request(f"There is no room for another grammar: {reasons[why]}; delete one first.", "id", "too_many_grammars")
 
 
 def no_store() -> ApiError:
@@ -46,3 +52,7 @@ def silent(done: str) -> ApiError:
 
 def damaged(name: str) -> ApiError:
     return unavailable(f"What is stored of the grammar {name!r} is damaged: register it again.", "grammar_damaged")
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:g} MiB"

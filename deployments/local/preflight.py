@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from deployments.access.key_file import read_keys
 from deployments.config import EMBEDDED, Settings
 from deployments.errors import StartError
 from deployments.grammars.registration import settings_grammars
@@ -44,9 +45,11 @@ def preflight(settings: Settings, *, own_redis: bool) -> None:
 
     Raises:
         StartError: the first reason why the service cannot start here.
-        SettingsError: a grammar in the settings is enforced by no backend.
+        SettingsError: a grammar in the settings is enforced by no backend, or the key file is wrong.
     """
     settings_grammars(settings)
+    if settings.http.api_keys_file:
+        read_keys(Path(settings.http.api_keys_file))
     for fault in (*machine_faults(settings, inspect_machine(), own_redis=own_redis), port_fault(settings.http.host, settings.http.port)):
         if fault:
             raise StartError(fault)

@@ -17,11 +17,14 @@ SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 class RequestMetrics:
     def __init__(self) -> None:
-        self._requests = Counter("maskcast_requests", "Requests answered, by endpoint and status.", ("endpoint", "status"))
+        self._requests = Counter(
+            "maskcast_requests", "Requests answered, by endpoint, status and tenant.", ("endpoint", "status", "tenant")
+        )
         self._seconds = Histogram("maskcast_request_seconds", "Seconds from the request to its last byte.", SECONDS, ("endpoint",))
 
-    def finished(self, endpoint: Endpoint, status: int, seconds: float) -> None:
-        self._requests.inc(1, {"endpoint": endpoint, "status": str(int(status))})
+    def finished(self, endpoint: Endpoint, status: int, seconds: float, tenant: str) -> None:
+        """`tenant` is the name of a key, empty where none was right or none is needed."""
+        self._requests.inc(1, {"endpoint": endpoint, "status": str(int(status)), "tenant": tenant})
         self._seconds.observe(seconds, {"endpoint": endpoint})
 
 

@@ -39,12 +39,13 @@ class ResolvedAs:
 
 @dataclass(frozen=True, slots=True)
 class GrammarEntry:
-    """A named constraint; `created` in seconds since the epoch."""
+    """A named constraint; `created` in seconds since the epoch; `tenant` has registered it, and nobody else sees it."""
 
     id: str
     spec: GrammarSpec
     created: int
     resolved: ResolvedAs | None = None
+    tenant: str = ""
 
 
 def is_valid_id(name: str) -> bool:

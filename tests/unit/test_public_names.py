@@ -16,7 +16,9 @@ EXPORTED = {
         *("backend_named", "faults_as_written", "faults_in_the_way", "select_backend", "select_stopgap"),
     },
     "grammar_service.conformance": {"ConformanceReport", "Row", "run_conformance"},
-    "grammar_service.registry": {"MAX_ID_LENGTH", "GrammarEntry", "GrammarNames", "RegistryStore", "ResolvedAs", "is_valid_id"},
+    "grammar_service.registry": {
+        *("MAX_ID_LENGTH", "GrammarEntry", "GrammarNames", "RegistryStore", "ResolvedAs", "Room", "Stored", "is_valid_id"),
+    },
     "grammar_service.relaxation": {"LEFT_OUT", "Relax", "Relaxed", "relaxed"},
     "grammar_service.sandbox": {"QUICK", "Sandbox", "SandboxSettings"},
     "grammar_service.segments": {"Segment", "Segmenter"},

@@ -7,14 +7,18 @@ import json
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 
-from deployments.api.api_keys import ApiKeys
+from deployments.access.api_keys import ApiKeys
+from deployments.access.caller import Caller, Scope
+from deployments.access.gate import Gate, Visit
 from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.reading import BodyReader
 from deployments.api.gateway import Gateway
@@ -31,6 +35,8 @@ from model_service.messages import Endpoint, Head
 EVENT_STREAM = "text/event-stream"
 JSON = "application/json"
 LAST_WORD_S = 1.0
+TENANT = "tenant"
+"""What an admin's query says whose grammar he means by."""
 CLIENT_CLOSED_REQUEST = 499
 """Nobody sees it but the metrics."""
 
@@ -48,6 +54,7 @@ class HttpIngress:
         *,
         served_name: str,
         api_keys: ApiKeys,
+        gate: Gate,
         max_body_bytes: int,
         limits: LimitSettings,
         max_ongoing: int,
@@ -59,6 +66,7 @@ class HttpIngress:
         self._metrics = metrics
         self._served_name = served_name
         self._api_keys = api_keys
+        self._gate = gate
         self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s)
         self._limits = limits
         self._max_ongoing = max_ongoing
@@ -67,65 +75,72 @@ class HttpIngress:
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
         """Answer one HTTP request; every error becomes an OpenAI-shaped body."""
-        started = self._begin()
+        call = _Call(endpoint)
+        self._ongoing += 1
         try:
             if self._ongoing > self._max_ongoing:
                 raise unavailable("The service is full; try again in a moment.", "ingress_busy")
-            tenant = self._authorize(request)
+            caller = self._authorize(request, Scope.GENERATE)
+            call.tenant = caller.name
             raw = await self._bodies.read(request)
-            items = self._gateway.answer(endpoint, self._parsed(raw), tenant, len(raw))
+            body = self._parsed(raw)
             until = asyncio.get_running_loop().time() + self._limits.request_timeout_s
             async with before(until), while_connected(request):
-                response = await self._answered(items, endpoint, started, until)
+                call.visit = await self._gate.enter(caller, body)
+                items = self._gateway.answer(endpoint, call.visit.metered(body), caller.name, len(raw))
+                response = await self._answered(items, call, until)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
-            response = error_response(translated(error))
+            response = error_response(translated(error), call.visit.headers)
         except BaseException:
             self._ongoing -= 1
+            call.visit.leave()
             raise
         if not isinstance(response, _EventStream):
-            self._finish(endpoint, response.status_code, started)
+            self._finish(call, response.status_code)
         return response
 
-    async def _answered(self, items: AsyncGenerator[Head | str, None], endpoint: Endpoint, started: float, until: float) -> Response:
+    async def _answered(self, items: AsyncGenerator[Head | str, None], call: _Call, until: float) -> Response:
         head = await anext(items)
         assert isinstance(head, Head)
         if head.stream:
-            return _EventStream(items, until, lambda: self._finish(endpoint, head.status, started))
+            return _EventStream(items, call.visit, until, lambda: self._finish(call, head.status))
         async with aclosing(items):
             content = "".join([str(piece) async for piece in items])
-        return Response(_openai_error(content) if head.status >= HTTPStatus.BAD_REQUEST else content, head.status, media_type=JSON)
+        if head.status >= HTTPStatus.BAD_REQUEST:
+            return Response(_openai_error(content), head.status, call.visit.headers, JSON)
+        return Response(call.visit.piece(content), head.status, call.visit.headers, JSON)
 
-    def _begin(self) -> float:
-        self._ongoing += 1
-        return time.monotonic()
-
-    def _finish(self, endpoint: Endpoint, status: int, started: float) -> None:
+    def _finish(self, call: _Call, status: int) -> None:
         self._ongoing -= 1
-        self._metrics.finished(endpoint, status, time.monotonic() - started)
+        call.visit.leave(refused=status >= HTTPStatus.BAD_REQUEST and status not in (CLIENT_CLOSED_REQUEST, HTTPStatus.GATEWAY_TIMEOUT))
+        self._metrics.finished(call.endpoint, status, time.monotonic() - call.started, call.tenant)
 
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
-        tenant = self._authorize(request)
-        grammar, is_new = await self._registry.register(self._parsed(await self._bodies.read(request)), tenant)
+        caller = self._authorize(request, Scope.GRAMMARS_WRITE)
+        grammar, is_new = await self._registry.register(self._parsed(await self._bodies.read(request)), caller.name)
         return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
     async def list_grammars(self, request: Request) -> Response:
-        """A page of the named grammars: at most `limit`, `after` a name."""
-        self._authorize(request)
+        """A page of the caller's named grammars, at most `limit`, `after` a name. An admin's are everybody's, or those of the `tenant` in
+        the query."""
+        caller = self._authorize(request)
+        everybodys = caller.may(Scope.ADMIN) and TENANT not in request.query_params and caller.name
         limit = request.query_params.get("limit", str(PAGE))
         if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= PAGE):
             raise bad_request(f"'limit' must be a number from 1 to {PAGE}.", "limit")
-        return JSONResponse(await self._registry.list_page(request.query_params.get("after", ""), int(limit)))
+        tenant = None if everybodys else _tenant(caller, request)
+        return JSONResponse(await self._registry.list_page(request.query_params.get("after", ""), int(limit), tenant))
 
     async def grammar(self, request: Request) -> Response:
-        self._authorize(request)
-        return JSONResponse(await self._registry.get(request.path_params["name"]))
+        caller = self._authorize(request)
+        return JSONResponse(await self._registry.get(request.path_params["name"], _tenant(caller, request)))
 
     async def delete_grammar(self, request: Request) -> Response:
-        self._authorize(request)
-        return JSONResponse(await self._registry.delete(request.path_params["name"]))
+        caller = self._authorize(request, Scope.GRAMMARS_WRITE)
+        return JSONResponse(await self._registry.delete(request.path_params["name"], _tenant(caller, request)))
 
     async def models(self, request: Request) -> Response:
         self._authorize(request)
@@ -141,31 +156,45 @@ class HttpIngress:
         health = await self._health.read()
         return JSONResponse(health.body(), HTTPStatus.OK if health.ready else HTTPStatus.SERVICE_UNAVAILABLE)
 
-    async def metrics(self, _: Request) -> Response:
+    async def metrics(self, request: Request) -> Response:
+        self._authorize(request, Scope.METRICS)
         return Response(await self._page.read(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     def _model(self) -> dict[str, Any]:
         return {"id": self._served_name, "object": "model", "created": self._started, "owned_by": "maskcast"}
 
-    def _authorize(self, request: Request) -> str:
-        """The tenant, empty where everybody may call. Raises ApiError (401)."""
-        return self._api_keys.check(request.headers.get("authorization"))
+    def _authorize(self, request: Request, scope: Scope | None = None) -> Caller:
+        """Who calls, with this scope. Raises ApiError (401, 403)."""
+        caller = self._api_keys.check(request.headers.get("authorization"))
+        if scope is not None:
+            caller.require(scope)
+        return caller
 
     def _parsed(self, raw: bytes) -> dict[str, Any]:
         return parse_body(raw, self._limits.max_body_values)
+
+
+@dataclass(slots=True)
+class _Call:
+    """What is known of a request while it is answered; until it has entered, its visit costs nothing."""
+
+    endpoint: Endpoint
+    tenant: str = ""
+    visit: Visit = field(default_factory=Visit)
+    started: float = field(default_factory=time.monotonic)
 
 
 class _EventStream(StreamingResponse):
     """Closes the items and calls `ended` whatever happens, also where the client has left before the first one. `until`, by the event
     loop's clock, it has to be over."""
 
-    def __init__(self, items: AsyncGenerator[Any, None], until: float, ended: Callable[[], None]) -> None:
-        super().__init__(_events(items), media_type=EVENT_STREAM)
+    def __init__(self, items: AsyncGenerator[Any, None], visit: Visit, until: float, ended: Callable[[], None]) -> None:
+        super().__init__(_events(items, visit), headers=visit.headers, media_type=EVENT_STREAM)
         self._items = items
         self._until = until
         self._ended = ended
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         # In place of Starlette's own way, which makes a group of tasks for each answer.
         try:
             async with before(self._until), while_connected(Request(scope, receive)):
@@ -190,12 +219,20 @@ def _event(error: ApiError) -> str:
     return f"data: {json.dumps(error.body())}\n\n"
 
 
-async def _events(items: AsyncGenerator[Any, None]) -> AsyncGenerator[str, None]:
+async def _events(items: AsyncGenerator[Any, None], visit: Visit) -> AsyncGenerator[str, None]:
     try:
         async for piece in items:
-            yield str(piece)
+            yield visit.piece(str(piece))
     except MaskcastError as error:  # the status is sent; the client learns of it from an event
         yield _event(translated(error))
+
+
+def _tenant(caller: Caller, request: Request) -> str:
+    """Whose grammars a request is about. Raises ApiError (403)."""
+    named = request.query_params.get(TENANT, caller.name)
+    if named != caller.name:
+        caller.require(Scope.ADMIN)
+    return named
 
 
 def error_response(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:

@@ -26,7 +26,7 @@ def settings(redis_server: RedisProcess) -> Settings:
         {
             "grammar": {"compile_replicas": REPLICAS, "compile_workers": 1},
             "redis": {"url": redis_server.url, "password": PASSWORD, "timeout_ms": 1000, "head_start_ms": 1000},
-            "artifact_secret": "secret",
+            "artifact_secret": "a secret of at least 32 characters",
         }
     )
 

@@ -20,7 +20,7 @@ from grammar_service.backends import backend_named
 from grammar_service.errors import PoolUnavailable
 from grammar_service.limits import Limits
 from grammar_service.messages import CompileRequest, Prepared
-from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore
+from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, Room
 from grammar_service.registry.store import RegistryCounters
 from grammar_service.resolve import Resolution, resolve
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -29,6 +29,7 @@ from tests.integration.grammar_service.redis_process import PASSWORD, RedisProce
 from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 pytestmark = pytest.mark.asyncio
+ROOM = Room(10)
 PATIENT_MS = 10_000  # on a busy machine, this process itself may be late
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 PERSON = {"id": "person", "structured_outputs": {"json": SCHEMA}}
@@ -83,7 +84,7 @@ def registry_of(
     pool: OneProcessPool,
     store: RegistryStore | None,
     fixed: Mapping[str, GrammarSpec] | None = None,
-    most: int = 10,
+    room: Room = ROOM,
     rules: str = "rules",
     resolved: list[str] | None = None,
 ) -> GrammarRegistry:
@@ -96,7 +97,7 @@ def registry_of(
         return resolve(spec, Limits(), "tiny")
 
     return GrammarRegistry(
-        GrammarNames(entries, store), store, pool, resolving, rules, most, ConstraintDefaults(), lambda _: None, clock=lambda: 7.5
+        GrammarNames(entries, store), store, pool, resolving, rules, room, ConstraintDefaults(), lambda _: None, clock=lambda: 7.5
     )
 
 
@@ -241,7 +242,7 @@ async def test_what_was_resolved_by_other_rules_is_resolved_anew_and_once(
 
 
 async def test_too_many_are_refused(server: RedisProcess, pool: OneProcessPool) -> None:
-    registry = registry_of(pool, store_of(server), most=1)
+    registry = registry_of(pool, store_of(server), room=Room(1))
     await registry.register(WORD)
     error = await refused(registry.register(PERSON))
     assert (error.status, error.code) == (400, "too_many_grammars")
@@ -249,12 +250,51 @@ async def test_too_many_are_refused(server: RedisProcess, pool: OneProcessPool) 
     await registry.close()
 
 
+async def test_another_tenant_neither_sees_nor_replaces_nor_deletes_a_grammar(registry: GrammarRegistry) -> None:
+    mine, _ = await registry.register(WORD, "me")
+    assert mine["tenant"] == "me"
+    named = NamedGrammar("word", "structured_outputs.grammar_id")
+    for answer in (registry.get("word", "you"), registry.delete("word", "you"), registry.get("word")):
+        assert (await refused(answer)).status == 404
+    assert (await refused(registry.spec(named, "you"))).code == "grammar_not_found"
+    yours, is_new = await registry.register({**OTHER_WORD, "replace": True}, "you")
+    assert is_new
+    assert (await registry.spec(named, "me")).text == "[a-z]+"
+    assert [grammar["id"] for grammar in (await registry.list_page(tenant="nobody"))["data"]] == ["fixed"]
+    everybodys = await registry.list_page(tenant=None)
+    assert everybodys["data"][1:] == [mine, yours]
+    assert (everybodys["first_id"], everybodys["last_id"]) == (":fixed", "you:word")
+
+
+async def test_everybodys_names_come_in_pages(registry: GrammarRegistry) -> None:
+    """Of any size, each once, though tenants have the same names."""
+    for tenant in ("me", "you", ""):
+        for body in (WORD, PERSON):
+            await registry.register(body, tenant)
+    for size in (1, 2, 3, 5):
+        found, after, has_more = list[tuple[str, str]](), "", True
+        while has_more:
+            page = await registry.list_page(after, size, None)
+            found += [(grammar.get("tenant", ""), grammar["id"]) for grammar in page["data"]]
+            after, has_more = page["last_id"], page["has_more"]
+        assert found == [("", "fixed"), *((tenant, name) for tenant in ("", "me", "you") for name in ("person", "word"))]
+
+
+async def test_bytes_are_bounded_as_names_are(server: RedisProcess, pool: OneProcessPool) -> None:
+    registry = registry_of(pool, store_of(server), room=Room(10, tenant_bytes=300))
+    await registry.register(WORD)
+    error = await refused(registry.register({"id": "long", "structured_outputs": {"regex": "a" * 300}}))
+    assert (error.status, error.code) == (400, "too_many_grammars")
+    assert "max_registered_mib" in error.message
+    await registry.close()
+
+
 async def test_a_new_process_compiles_what_it_finds_ahead(
     registry: GrammarRegistry, server: RedisProcess, tokenizer: GrammarTokenizer
 ) -> None:
     grammar, _ = await registry.register(WORD)
-    server.client.set("test:registry:1:damaged", b"rubbish")
-    server.client.sadd("test:registry:1", "damaged")
+    server.client.set("test:registry:2::damaged", b"rubbish")
+    server.client.hset("test:registry:2:", "damaged", 7)
     fresh = OneProcessPool(tokenizer)
     fixed = {"fixed": GrammarSpec(GrammarKind.REGEX, "fixed"), "bad": GrammarSpec(GrammarKind.EBNF, "root ::= missing")}
     restarted = registry_of(fresh, store_of(server), fixed)
@@ -279,7 +319,7 @@ async def test_while_redis_is_away_nothing_changes_and_known_names_work(registry
 
 
 async def test_a_damaged_entry_is_told_and_can_be_registered_again(registry: GrammarRegistry, server: RedisProcess) -> None:
-    server.client.set("test:registry:1:word", b"rubbish")
+    server.client.set("test:registry:2::word", b"rubbish")
     error = await refused(registry.spec(NamedGrammar("word", "structured_outputs.grammar_id")))
     assert (error.status, error.code) == (503, "grammar_damaged")
     assert (await registry.register(WORD))[1]

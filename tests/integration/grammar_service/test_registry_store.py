@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 
@@ -10,8 +11,8 @@ import pytest_asyncio
 
 from grammar_service.artifacts.cache.link import RedisLink
 from grammar_service.errors import CacheUnavailable, EntryError
-from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore
-from grammar_service.registry.store import RegistryCounters, Stored
+from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, Room, Stored
+from grammar_service.registry.store import RegistryCounters
 from grammar_service.spec import GrammarKind, GrammarSpec
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess
 
@@ -34,8 +35,8 @@ def store_of(server: RedisProcess, clock: Clock | None = None, secret: bytes = b
     return RegistryStore(link, counters, namespace, secret, MAX_BYTES)
 
 
-def entry_of(name: str, pattern: str = "[a-z]+") -> GrammarEntry:
-    return GrammarEntry(name, GrammarSpec(GrammarKind.REGEX, pattern), 1_700_000_000)
+def entry_of(name: str, pattern: str = "[a-z]+", tenant: str = "") -> GrammarEntry:
+    return GrammarEntry(name, GrammarSpec(GrammarKind.REGEX, pattern), 1_700_000_000, tenant=tenant)
 
 
 async def all_of(source: RegistryStore | GrammarNames) -> list[str]:
@@ -51,48 +52,100 @@ async def store(redis_server: RedisProcess) -> AsyncIterator[RegistryStore]:
 
 async def test_what_is_added_is_found_by_another_process_and_never_expires(store: RegistryStore, redis_server: RedisProcess) -> None:
     assert await store.get("word") is None
-    assert await store.add(entry_of("word"), most=10) is Stored.NEW
+    assert await store.add(entry_of("word"), Room(10)) is Stored.NEW
     other = store_of(redis_server)
     assert await other.get("word") == entry_of("word")
     assert await all_of(other) == ["word"]
-    assert redis_server.client.ttl("test:registry:1:word") == -1
+    assert redis_server.client.ttl("test:registry:2::word") == -1
     await other.close()
 
 
 async def test_a_taken_name_is_only_replaced_on_purpose(store: RegistryStore) -> None:
-    await store.add(entry_of("word"), most=10)
-    assert await store.add(entry_of("word", "other"), most=10) is Stored.TAKEN
+    await store.add(entry_of("word"), Room(10))
+    assert await store.add(entry_of("word", "other"), Room(10)) is Stored.TAKEN
     assert await store.get("word") == entry_of("word")
-    await store.replace(entry_of("word", "other"))
+    await store.replace(entry_of("word", "other"), Room())
     assert await store.get("word") == entry_of("word", "other")
 
 
 async def test_there_is_room_for_so_many_and_again_after_a_deletion(store: RegistryStore) -> None:
     for name in ("a", "b"):
-        assert await store.add(entry_of(name), most=2) is Stored.NEW
-    assert await store.add(entry_of("c"), most=2) is Stored.FULL
+        assert await store.add(entry_of(name), Room(2)) is Stored.NEW
+    assert await store.add(entry_of("c"), Room(2)) is Stored.NO_NAMES_LEFT
     assert await store.delete("a")
     assert not await store.delete("a")
-    assert await store.add(entry_of("c"), most=2) is Stored.NEW
+    assert await store.add(entry_of("c"), Room(2)) is Stored.NEW
     assert await all_of(store) == ["b", "c"]
+
+
+async def test_a_tenant_sees_changes_and_deletes_only_its_own(store: RegistryStore) -> None:
+    mine, yours = entry_of("word", "mine", "me"), entry_of("word", "yours", "you")
+    for entry in (mine, yours):
+        assert await store.add(entry, Room()) is Stored.NEW
+    await store.replace(entry_of("word", "new", "me"), Room())
+    assert await store.get("word", "you") == yours
+    assert await store.delete("word", "me")
+    assert await store.get("word", "you") == yours
+    assert await store.get("word") is None
+    assert [entry async for entry in store.entries("me")] == []
+    assert [entry async for entry in store.entries()] == [yours]
+
+
+async def test_an_entry_of_another_tenant_is_not_believed(store: RegistryStore, redis_server: RedisProcess) -> None:
+    await store.add(entry_of("word", tenant="you"), Room())
+    assert redis_server.client.copy("test:registry:2:you:word", "test:registry:2:me:word")
+    with pytest.raises(EntryError):
+        await store.get("word", "me")
+
+
+async def test_each_tenant_has_room_for_its_own_bytes_and_all_for_theirs(store: RegistryStore) -> None:
+    room = Room(10, tenant_bytes=1500, all_bytes=2500)
+    large = "x" * 900
+    assert await store.add(entry_of("a", large, "me"), room) is Stored.NEW
+    assert await store.add(entry_of("b", large, "me"), room) is Stored.TENANT_HAS_NO_ROOM
+    assert await store.add(entry_of("a", large, "you"), room) is Stored.NEW
+    assert await store.add(entry_of("a", large, "third"), room) is Stored.ALL_HAVE_NO_ROOM
+    assert await store.replace(entry_of("a", "x" * 1600, "me"), room) is Stored.TENANT_HAS_NO_ROOM
+    assert await store.replace(entry_of("a", "small", "me"), room) is Stored.NEW
+    assert await store.add(entry_of("a", large, "third"), room) is Stored.NEW
+    assert await store.delete("a", "third")
+    assert await store.add(entry_of("b", large, "me"), room) is Stored.NEW
+
+
+async def test_who_registers_at_once_gets_no_more_room_than_one_after_the_other(redis_server: RedisProcess) -> None:
+    """Counting first and writing later let all of them in."""
+    stores = [store_of(redis_server) for _ in range(8)]
+    answers = await asyncio.gather(*(one.add(entry_of(f"n{number}"), Room(3)) for number, one in enumerate(stores)))
+    assert answers.count(Stored.NEW) == 3
+    assert answers.count(Stored.NO_NAMES_LEFT) == 5
+    assert len(await all_of(stores[0])) == 3
+    for one in stores:
+        await one.close()
+
+
+async def test_what_somebody_deleted_by_hand_is_counted_no_more(store: RegistryStore, redis_server: RedisProcess) -> None:
+    room = Room(10, tenant_bytes=1500)
+    await store.add(entry_of("a", "x" * 900, "me"), room)
+    redis_server.client.delete("test:registry:2:me:a", "test:registry:2:me")
+    assert await store.add(entry_of("b", "x" * 900, "me"), room) is Stored.NEW
 
 
 async def test_many_names_are_listed_in_order(store: RegistryStore) -> None:
     names = [f"n{number:03}" for number in range(50)]
     for name in reversed(names):
-        await store.add(entry_of(name), most=100)
+        await store.add(entry_of(name), Room(100))
     assert await all_of(store) == names
 
 
 async def test_nobody_can_change_what_a_name_means(store: RegistryStore, redis_server: RedisProcess) -> None:
     """Neither with another name's entry, nor with another deployment's, nor with a secret of his own."""
-    place = "test:registry:1:word"
-    await store.add(entry_of("word"), most=10)
-    await store.add(entry_of("other", "other"), most=10)
+    place = "test:registry:2::word"
+    await store.add(entry_of("word"), Room(10))
+    await store.add(entry_of("other", "other"), Room(10))
     elsewhere, forger = store_of(redis_server, namespace="elsewhere"), store_of(redis_server, secret=b"guess", namespace="forged")
-    await elsewhere.add(entry_of("word", "elsewhere"), most=10)
-    await forger.add(entry_of("word", "forged"), most=10)
-    for source in ("test:registry:1:other", "elsewhere:registry:1:word", "forged:registry:1:word"):
+    await elsewhere.add(entry_of("word", "elsewhere"), Room(10))
+    await forger.add(entry_of("word", "forged"), Room(10))
+    for source in ("test:registry:2::other", "elsewhere:registry:2::word", "forged:registry:2::word"):
         assert redis_server.client.copy(source, place, replace=True)
         with pytest.raises(EntryError):
             await store.get("word")
@@ -104,15 +157,15 @@ async def test_nobody_can_change_what_a_name_means(store: RegistryStore, redis_s
 
 @pytest.mark.parametrize("rubbish", [b"rubbish", b"MKR\x01" + bytes(500), bytes(5_000_000)])
 async def test_rubbish_is_no_entry_and_can_be_replaced(store: RegistryStore, redis_server: RedisProcess, rubbish: bytes) -> None:
-    redis_server.client.set("test:registry:1:word", rubbish)
+    redis_server.client.set("test:registry:2::word", rubbish)
     with pytest.raises(EntryError):
         await store.get("word")
-    await store.replace(entry_of("word"))
+    await store.replace(entry_of("word"), Room())
     assert await store.get("word") == entry_of("word")
 
 
 async def test_a_value_of_another_type_is_no_entry(store: RegistryStore, redis_server: RedisProcess) -> None:
-    redis_server.client.lpush("test:registry:1:word", "x")
+    redis_server.client.lpush("test:registry:2::word", "x")
     with pytest.raises(EntryError):
         await store.get("word")
     assert await store.delete("word")
@@ -122,7 +175,7 @@ async def test_names_that_were_seen_work_while_redis_is_away(redis_server: Redis
     clock = Clock()
     store = store_of(redis_server, clock)
     names = GrammarNames({}, store)
-    await store.add(entry_of("word"), most=10)
+    await store.add(entry_of("word"), Room(10))
     assert await names.find("word") == entry_of("word")
     redis_server.pause()
     started = time.monotonic()
@@ -140,7 +193,7 @@ async def test_names_that_were_seen_work_while_redis_is_away(redis_server: Redis
 
 async def test_a_deleted_name_is_gone_for_all_at_once(store: RegistryStore, redis_server: RedisProcess) -> None:
     here, there = GrammarNames({}, store), GrammarNames({}, other := store_of(redis_server))
-    await store.add(entry_of("word"), most=10)
+    await store.add(entry_of("word"), Room(10))
     assert await here.find("word")
     assert await there.find("word")
     await store.delete("word")
@@ -153,16 +206,16 @@ async def test_a_deleted_name_is_gone_for_all_at_once(store: RegistryStore, redi
 
 async def test_a_damaged_entry_does_not_take_a_name_away_from_who_has_seen_it(store: RegistryStore, redis_server: RedisProcess) -> None:
     names = GrammarNames({}, store)
-    await store.add(entry_of("word"), most=10)
+    await store.add(entry_of("word"), Room(10))
     assert await all_of(names) == ["word"]
-    redis_server.client.set("test:registry:1:word", b"rubbish")
+    redis_server.client.set("test:registry:2::word", b"rubbish")
     assert await names.find("word") == entry_of("word")
 
 
 async def test_names_of_the_settings_come_first_and_need_no_redis(store: RegistryStore, redis_server: RedisProcess) -> None:
     names = GrammarNames({"word": entry_of("word", "fixed")}, store)
-    await store.add(entry_of("word"), most=10)
-    await store.add(entry_of("alone"), most=10)
+    await store.add(entry_of("word"), Room(10))
+    await store.add(entry_of("alone"), Room(10))
     assert await names.find("word") == entry_of("word", "fixed")
     assert await all_of(names) == ["word", "alone"]
     redis_server.kill()
@@ -176,7 +229,7 @@ async def test_a_name_can_be_added_though_redis_has_cut_the_connections_that_wer
     counters = RegistryCounters()
     patient = RedisLink(redis_server.url, PASSWORD, TIMEOUT_MS, counters, retries=1)
     store = RegistryStore(RedisLink(redis_server.url, PASSWORD, TIMEOUT_MS, counters), counters, "test", b"secret", MAX_BYTES, patient)
-    assert await store.add(entry_of("before"), most=10) is Stored.NEW
+    assert await store.add(entry_of("before"), Room(10)) is Stored.NEW
     redis_server.client.client_kill_filter(_type="normal", skipme=True)
-    assert await store.add(entry_of("after"), most=10) is Stored.NEW
+    assert await store.add(entry_of("after"), Room(10)) is Stored.NEW
     await store.close()

@@ -6,18 +6,24 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import pytest_asyncio
 import ray
+import yaml
 from ray import serve
 from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
+from deployments.access.api_keys import ApiKeys
+from deployments.access.gate import Gate
+from deployments.access.key_file import digest_of, new_key
+from deployments.access.ledger import Ledger
+from deployments.access.prefixes import TenantPrefixes
 from deployments.answers.receiver import AnswerReceiver
-from deployments.api.api_keys import ApiKeys
 from deployments.api.bounds.doorway import DoorRules, Doorway
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
@@ -43,6 +49,7 @@ from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGIN
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300), pytest.mark.usefixtures("ray_serve")]
 REPLICAS = 3
+SMALL, OTHER, ROOT = new_key(), new_key(), new_key()
 
 
 @pytest.fixture(scope="module")
@@ -102,13 +109,28 @@ async def gateway(
     checker = AnswerChecker(CompilePool(compilers).judge, lambda event, number: None, 0, 2.0)
     receiver = AnswerReceiver(ray.get_runtime_context().get_node_id(), "127.0.0.1")
     await receiver.start()
-    yield Gateway(request_reader(settings), grammars, registry, EngineCalls(models, receiver), CallFacts(2048), checker)
+    prefixes = TenantPrefixes(b"secret", shared=False)
+    yield Gateway(request_reader(settings), grammars, registry, EngineCalls(models, receiver), CallFacts(2048), checker, prefixes)
     await receiver.close()
 
 
 @pytest.fixture
 def door(gateway: Gateway, registry: GrammarRegistry, settings: Settings) -> httpx.AsyncClient:
     """An ingress in front of it that has little patience."""
+    return door_of(gateway, registry, settings, ApiKeys([]))
+
+
+@pytest.fixture
+def keyed_door(gateway: Gateway, registry: GrammarRegistry, settings: Settings, tmp_path: Path) -> httpx.AsyncClient:
+    """It knows the keys of a file."""
+    file = tmp_path / "keys.yaml"
+    small = {"name": "small", "sha256": digest_of(SMALL), "limits": {"requests_per_minute": 2, "tokens_per_minute": 1000}}
+    other = {"name": "other", "sha256": digest_of(OTHER), "limits": {"tokens_per_minute": 1000}}
+    file.write_text(yaml.safe_dump([small, other, {"name": "root", "sha256": digest_of(ROOT), "scopes": ["admin"]}]))
+    return door_of(gateway, registry, settings, ApiKeys([], file))
+
+
+def door_of(gateway: Gateway, registry: GrammarRegistry, settings: Settings, keys: ApiKeys) -> httpx.AsyncClient:
     limits = LimitSettings(read_timeout_s=0.2, request_timeout_s=2.0, max_body_values=1000)
     http = HttpIngress(
         gateway,
@@ -117,7 +139,8 @@ def door(gateway: Gateway, registry: GrammarRegistry, settings: Settings) -> htt
         MetricsPage(),
         RequestMetrics(),
         served_name=settings.model.served_name,
-        api_keys=ApiKeys([]),
+        api_keys=keys,
+        gate=Gate(Ledger(None, 1), lambda _: 100, 2048),
         max_body_bytes=100_000,
         limits=limits,
         max_ongoing=8,
@@ -126,16 +149,16 @@ def door(gateway: Gateway, registry: GrammarRegistry, settings: Settings) -> htt
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers={"Content-Type": "application/json"}, timeout=30)
 
 
-def asked(gateway: Gateway, number: int | None, **fields: Any) -> AsyncGenerator[Head | str, None]:
+def asked(gateway: Gateway, number: int | None, tenant: str = "", **fields: Any) -> AsyncGenerator[Head | str, None]:
     """Under the grammar of this number, or under none."""
     body: dict[str, Any] = {"prompt": "x" * 400, **fields}
     if number is not None:
         body["structured_outputs"] = {"choice": [str(number)]}
-    return gateway.answer(Endpoint.COMPLETION, body)
+    return gateway.answer(Endpoint.COMPLETION, body, tenant)
 
 
-async def answer(gateway: Gateway, number: int | None = None, **fields: Any) -> dict[str, Any]:
-    async with aclosing(asked(gateway, number, **fields)) as items:
+async def answer(gateway: Gateway, number: int | None = None, tenant: str = "", **fields: Any) -> dict[str, Any]:
+    async with aclosing(asked(gateway, number, tenant, **fields)) as items:
         head, piece = [item async for item in items]
     assert head == Head(200, stream=True)
     answered: dict[str, Any] = json.loads(str(piece))
@@ -163,6 +186,58 @@ async def test_a_call_says_how_long_it_is_and_what_its_grammar_is_expected_to_fo
     assert (first["prompt"], first["forced"]) == (100, 0)
     assert (second["prompt"], second["forced"]) == (100, 40)
     assert free["forced"] == 0
+
+
+async def test_tenants_share_no_prefixes(gateway: Gateway) -> None:
+    """Neither with each other nor by choosing another's salt; for the router, too, their prompts begin differently."""
+    mine, yours, nobodys = [await answer(gateway, tenant=tenant) for tenant in ("me", "you", "")]
+    copied = await answer(gateway, tenant="you", cache_salt=mine["salt"])
+    assert len({told["salt"] for told in (mine, yours, nobodys, copied)}) == 4
+    assert len({told["prefix"] for told in (mine, yours, nobodys, copied)}) == 4
+    assert (await answer(gateway, tenant="me"))["salt"] == mine["salt"]
+    assert nobodys["salt"] is None
+
+
+def sent_by(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+async def test_a_key_is_let_in_as_often_as_its_limits_say(keyed_door: httpx.AsyncClient) -> None:
+    async def ask(key: str, **fields: Any) -> httpx.Response:
+        return await keyed_door.post("/v1/completions", json={"prompt": "x" * 400, **fields}, headers=sent_by(key))
+
+    assert (await ask("another-key-that-nobody-has")).status_code == 401
+    first, second, third = [await ask(SMALL) for _ in range(3)]
+    assert (first.status_code, second.status_code, third.status_code) == (200, 200, 429)
+    assert [answer.headers["x-ratelimit-remaining-requests"] for answer in (first, second, third)] == ["1", "0", "0"]
+    assert first.headers["x-ratelimit-remaining-tokens"] == "884"
+    assert third.json()["error"]["code"] == "rate_limit_exceeded"
+    assert 0 < int(third.headers["retry-after"]) <= 65
+    assert (await ask(SMALL, max_tokens=2000)).json()["error"]["param"] == "max_tokens"
+    free = await ask(ROOT)
+    assert free.status_code == 200
+    streams = [
+        await ask(ROOT, stream=True),
+        await keyed_door.post("/v1/completions", json={"prompt": "x", "stream": True}, headers=sent_by(OTHER)),
+    ]
+    assert [json.loads(answer.text)["usage asked for"] for answer in streams] == [False, True]
+    assert not [name for name in free.headers if name.startswith("x-ratelimit")]
+
+
+async def test_a_key_is_for_what_its_scopes_say(keyed_door: httpx.AsyncClient) -> None:
+    grammar = {"id": "word", "structured_outputs": {"regex": "[a-z]+"}}
+    refused = [
+        await keyed_door.get("/metrics", headers=sent_by(SMALL)),
+        await keyed_door.post("/v1/grammars", json=grammar, headers=sent_by(SMALL)),
+        await keyed_door.delete("/v1/grammars/word", headers=sent_by(SMALL)),
+        await keyed_door.get("/v1/grammars?tenant=root", headers=sent_by(SMALL)),
+    ]
+    assert [(answer.status_code, answer.json()["error"]["code"]) for answer in refused] == [(403, "insufficient_scope")] * 4
+    for path in ("/v1/grammars", "/v1/models"):
+        assert (await keyed_door.get(path, headers=sent_by(SMALL))).status_code == 200
+    assert (await keyed_door.get("/metrics")).status_code == 401
+    for path in ("/metrics", "/v1/grammars", "/v1/grammars?tenant=small"):
+        assert (await keyed_door.get(path, headers=sent_by(ROOT))).status_code == 200
 
 
 @pytest.mark.parametrize("number", [None, 1])

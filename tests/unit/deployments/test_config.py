@@ -54,11 +54,36 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, content: str) -> N
         load_settings(file, {})
 
 
+def test_a_file_that_is_spoilt_is_not_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("http: {}\nartifact_secret: [swordfish\n")
+    with pytest.raises(SettingsError, match="line 3") as caught:
+        load_settings(file, {})
+    assert "swordfish" not in str(caught.value)
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"nowhere\.yaml"):
         load_settings(tmp_path / "nowhere.yaml", {})
 
 
 def test_secrets_are_not_printed() -> None:
-    settings = parse_settings({"redis": {"password": "hunter2"}, "http": {"api_keys": ["hunter2"]}, "artifact_secret": "hunter2"})
-    assert "hunter2" not in repr(settings)
+    secret = "hunter2" * 5
+    settings = parse_settings({"redis": {"password": secret}, "http": {"api_keys": [secret]}, "artifact_secret": secret})
+    assert secret not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("tree", "named"),
+    [
+        ({"http": {"api_keys": [""]}}, r"http\.api_keys\.0.* 16 "),
+        ({"http": {"api_keys": ["long-enough-to-be-a-key", "swordfish"]}}, r"http\.api_keys\.1.* 16 "),
+        ({"http": {"api_keys": [" " * 20]}}, r"http\.api_keys\.0.* 16 "),
+        ({"artifact_secret": "s"}, r"artifact_secret.* 32 "),
+        ({"artifact_secret": "swordfish" * 3}, r"artifact_secret.* 32 "),
+    ],
+)
+def test_a_secret_that_can_be_guessed_is_refused_and_not_repeated(tree: dict[str, object], named: str) -> None:
+    with pytest.raises(SettingsError, match=named) as caught:
+        parse_settings(tree)
+    assert "swordfish" not in str(caught.value)

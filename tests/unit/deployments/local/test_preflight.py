@@ -109,7 +109,7 @@ def test_preflight_raises_one_sentence() -> None:
     with socket.socket() as taken:
         taken.bind((HOST, 0))
         taken.listen()
-        shared = {"redis": {"url": "redis://127.0.0.1:1/0"}, "artifact_secret": "s"}
+        shared = {"redis": {"url": "redis://127.0.0.1:1/0"}, "artifact_secret": "s" * 32}
         settings = parse_settings({"http": {"port": taken.getsockname()[1]}, **shared})
         with pytest.raises(StartError) as caught:
             preflight(settings, own_redis=False)

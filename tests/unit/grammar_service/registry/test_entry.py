@@ -11,7 +11,7 @@ from grammar_service.registry import GrammarEntry, is_valid_id
 from grammar_service.registry.entry import seal, unseal
 from grammar_service.spec import GrammarKind, GrammarSpec
 
-PLACE = "test:registry:1:person"
+PLACE = "test:registry:2:me:person"
 SECRET = b"secret"
 ENTRY = GrammarEntry("person", GrammarSpec(GrammarKind.REGEX, "[a-zß]+", "compact"), 1_700_000_000)
 SEALED = seal(ENTRY, PLACE, SECRET)
@@ -44,7 +44,7 @@ def test_rubbish_is_no_entry(data: bytes) -> None:
             unseal(rubbish, PLACE, SECRET)
 
 
-@pytest.mark.parametrize("place", ["test:registry:1:order", "other:registry:1:person", "test:registry:1:perso", ""])
+@pytest.mark.parametrize("place", ["test:registry:2:me:order", "other:registry:2:me:person", "test:registry:2:me:perso", ""])
 def test_an_entry_holds_only_where_it_was_stored(place: str) -> None:
     with pytest.raises(EntryError):
         unseal(SEALED, place, SECRET)

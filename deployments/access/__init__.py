@@ -1,0 +1,1 @@
+"""Who may call, what for, and how much: keys, scopes, limits."""

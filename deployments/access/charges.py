@@ -1,0 +1,97 @@
+"""What a request may cost in tokens, what its answer did cost, and what the client is told of its limits."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from deployments.access.window import Standing, Verdict
+from deployments.errors import ApiError, bad_request
+
+COMPLETION_TOKENS = 16
+"""What a completion has where the request does not say (OpenAI's API, and vLLM's)."""
+_USAGE = re.compile(r'"prompt_tokens":\s*(\d{1,9}),\s*"total_tokens":\s*(\d{1,9})')
+_TOLD = {
+    Verdict.CONCURRENT: ("requests under way at a time", "concurrent_requests", "requests"),
+    Verdict.REQUESTS: ("requests a minute", "requests_per_minute", "requests"),
+    Verdict.TOKENS: ("tokens a minute", "tokens_per_minute", "tokens"),
+}
+
+
+def asked_tokens(body: Mapping[str, Any], prompt_tokens: int, longest: int, most: int) -> int:
+    """The most that the answers to `body` may have, and the prompts' own: what is not used is given back at the end. A body that is at
+    fault costs little: it is refused. `longest` is the model's context; one answer has at most `most`, also where nothing is asked."""
+    prompt = body.get("prompt")
+    several = isinstance(prompt, list) and prompt and not isinstance(prompt[0], int)
+    sequences = _number(body.get("n"), 1) * (len(prompt) if several and isinstance(prompt, list) else 1)
+    usual = COMPLETION_TOKENS if "messages" not in body else max(0, longest - prompt_tokens)
+    answer = _number(body.get("max_completion_tokens"), _number(body.get("max_tokens"), usual))
+    return prompt_tokens + sequences * min(answer, longest, most)
+
+
+class TokenMeter:
+    """Counts what an answer takes, from its text: by its usage, or where it breaks off before that, an event as a token, beside an estimate
+    of the prompt's."""
+
+    def __init__(self, prompt_tokens: int) -> None:
+        self._prompt_tokens = prompt_tokens
+        self._events = 0
+        self._told: int | None = None
+
+    @property
+    def tokens(self) -> int:
+        return self._prompt_tokens + self._events if self._told is None else self._told
+
+    def piece(self, text: str) -> None:
+        self._events += text.count("data: {")
+        if '"usage"' in text and (found := _USAGE.findall(text)):
+            self._told = int(found[-1][1])
+
+
+def check_possible(standing_limit: int | None, cost: int) -> None:
+    """Raises ApiError (400) for a request that would not fit into an empty minute."""
+    if standing_limit is not None and cost > standing_limit:
+        raise bad_request(
+            f"The request may take {cost} tokens, and this API key has {standing_limit} a minute: lower 'max_tokens'.", "max_tokens"
+        )
+
+
+def refusal(standing: Standing) -> ApiError:
+    """The 429 for a request that does not fit now."""
+    what, name, kind = _TOLD[standing.verdict]
+    limit = getattr(standing.limits, name)
+    return ApiError(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        f"This API key has {limit} {what}; try again in a moment.",
+        code="rate_limit_exceeded",
+        kind=kind,
+        retry_after_s=max(1, math.ceil(standing.retry_after_s)),
+        more_headers=headers(standing),
+    )
+
+
+def headers(standing: Standing) -> dict[str, str]:
+    """OpenAI's; none for what has no limit."""
+    rows = (
+        ("requests", standing.limits.requests_per_minute, standing.remaining_requests, standing.reset_requests_s),
+        ("tokens", standing.limits.tokens_per_minute, standing.remaining_tokens, standing.reset_tokens_s),
+    )
+    found: dict[str, str] = {}
+    for name, limit, remaining, reset_s in rows:
+        if limit is not None:
+            found[f"x-ratelimit-limit-{name}"] = str(limit)
+            found[f"x-ratelimit-remaining-{name}"] = str(remaining)
+            found[f"x-ratelimit-reset-{name}"] = f"{reset_s:.3f}s"
+    return found
+
+
+def _number(value: object, otherwise: int) -> int:
+    """As the engine reads one: "16" and 16.0 are, too."""
+    try:
+        number = 0 if isinstance(value, bool) or not isinstance(value, int | float | str) else int(value)
+    except (ValueError, OverflowError):
+        number = 0
+    return number if number > 0 else otherwise

@@ -1,0 +1,69 @@
+"""Where requests enter and leave, each with what it costs its tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from deployments.access.caller import Caller
+from deployments.access.charges import TokenMeter, asked_tokens, check_possible, headers, refusal
+from deployments.access.ledger import Admission, Ledger
+from deployments.access.usage_event import asking_for_usage, without_usage
+from deployments.access.window import Verdict
+
+
+class Visit:
+    """A request between `Gate.enter` and `leave`; `headers` are for its answer."""
+
+    def __init__(self, ledger: Ledger | None = None, admission: Admission | None = None, prompt_tokens: int = 0) -> None:
+        self._ledger = ledger
+        self._admission = admission
+        self._meter = TokenMeter(prompt_tokens)
+        self._hides_usage = False
+        self.headers = headers(admission.standing) if admission else {}
+
+    def metered(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The body that the request is answered by: a stream whose tokens are limited ends with its usage."""
+        if self._admission is None or self._admission.standing.limits.tokens_per_minute is None:
+            return body
+        body, self._hides_usage = asking_for_usage(body)
+        return body
+
+    def piece(self, text: str) -> str:
+        """What the client gets of a piece of the answer, which is one of whole events or all of it."""
+        if self._admission is not None:
+            self._meter.piece(text)
+        return without_usage(text) if self._hides_usage else text
+
+    def leave(self, *, refused: bool = False) -> None:
+        """Once is enough. A request that was `refused` took no tokens."""
+        admission, self._admission = self._admission, None
+        if admission is not None and self._ledger is not None:
+            self._ledger.leave(admission, 0 if refused else self._meter.tokens)
+
+
+class Gate:
+    """`prompt_tokens` estimates those of a body; `longest` is the model's context, in tokens, and `most` an answer's, None: as
+    many as there is room for."""
+
+    def __init__(self, ledger: Ledger, prompt_tokens: Callable[[Mapping[str, Any]], int], longest: int, most: int | None = None) -> None:
+        self._ledger = ledger
+        self._prompt_tokens = prompt_tokens
+        self._longest = longest
+        self._most = longest if most is None else most
+
+    async def enter(self, caller: Caller, body: Mapping[str, Any]) -> Visit:
+        """Raises ApiError: 429 where a limit of the caller's is reached, 400 where the request is over one alone."""
+        most = caller.limits.tokens_per_minute
+        prompt = self._prompt_tokens(body) if most is not None else 0
+        cost = asked_tokens(body, prompt, self._longest, self._most) if most is not None else 0
+        check_possible(most, cost)
+        admission = await self._ledger.enter(caller, cost)
+        if admission is None:
+            return Visit()
+        if admission.standing.verdict is not Verdict.ADMITTED:
+            raise refusal(admission.standing)
+        return Visit(self._ledger, admission, prompt)
+
+    async def close(self) -> None:
+        await self._ledger.close()

@@ -1,0 +1,162 @@
+"""Keeps each tenant to its limits: by what all ingresses know, or by what this one knows while Redis is away."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from deployments.access.caller import Caller
+from deployments.access.shared_window import Answer, Corrections, SharedWindow
+from deployments.access.window import WINDOW_S, Standing, Used, Verdict, bucket_of, counted, decide, share, standing
+from deployments.config import KeyLimits
+from grammar_service.errors import CacheUnavailable
+
+SETTLE_S = 0.1
+"""Ends of requests are told together: no request waits for it, and few calls carry many."""
+TELL_AGAIN_S = WINDOW_S / 4
+"""How often an ingress says that its long requests are still under way."""
+
+
+@dataclass(slots=True)
+class _Tenant:
+    """What this ingress knows. `own` is what it has admitted itself; `corrections` are not yet told."""
+
+    limits: KeyLimits
+    running: int = 0
+    own: dict[int, Used] = field(default_factory=dict)
+    corrections: Corrections = field(default_factory=Corrections)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """One request that is under way, or that was refused; `cost` are the tokens that it was charged in `bucket`."""
+
+    tenant: str
+    bucket: int
+    cost: int
+    standing: Standing
+
+
+class Ledger:
+    """`shared` is None without Redis; `ingresses` are as many as may serve beside each other. `clock` is wall clock time, in seconds, since
+    ingresses compare theirs.
+
+    A tenant without limits costs nothing; of any other, each request is one round trip to Redis before it goes on.
+    """
+
+    def __init__(self, shared: SharedWindow | None, ingresses: int, clock: Callable[[], float] = time.time) -> None:
+        self._shared = shared
+        self._ingresses = ingresses
+        self._clock = clock
+        self._tenants: dict[str, _Tenant] = {}
+        self._changed: set[str] = set()
+        self._wake = asyncio.Event()
+        self._settling: asyncio.Task[None] | None = None
+
+    async def enter(self, caller: Caller, cost: int) -> Admission | None:
+        """How a request of `cost` tokens stands: `leave` must follow where it was admitted. None where the caller has no limits."""
+        if not any((caller.limits.concurrent_requests, caller.limits.requests_per_minute, caller.limits.tokens_per_minute)):
+            return None
+        tenant = self._tenants.setdefault(caller.name, _Tenant(caller.limits))
+        tenant.limits = caller.limits
+        tenant.running += 1  # before anything is waited for: who enters meanwhile must see it
+        admitted = False
+        try:
+            found = await self._entered(caller.name, tenant, cost)
+            admitted = found.standing.verdict is Verdict.ADMITTED
+        finally:
+            if not admitted:
+                tenant.running -= 1
+                self._tell_soon(caller.name)  # what was told meanwhile counted it
+        return found
+
+    def leave(self, admission: Admission, tokens: int) -> None:
+        """A request that was admitted has ended, and took so many tokens."""
+        tenant = self._tenants[admission.tenant]
+        tenant.running -= 1
+        difference = Used(tokens=tokens - admission.cost)
+        if admission.bucket in tenant.own:
+            tenant.own[admission.bucket] += difference
+        if self._shared is not None:
+            tenant.corrections.add(admission.bucket, difference)
+            self._tell_soon(admission.tenant)
+
+    async def settle(self) -> None:
+        """Tell the others what has ended since they were last told."""
+        for name in list(self._changed):
+            self._changed.discard(name)
+            await self._tell(name, self._tenants[name])
+
+    async def close(self) -> None:
+        if self._settling is not None:
+            self._settling.cancel()
+            await asyncio.gather(self._settling, return_exceptions=True)
+        await self.settle()
+        if self._shared is not None:
+            await self._shared.close()
+
+    def _tell_soon(self, name: str) -> None:
+        if self._shared is not None:
+            self._changed.add(name)
+            self._wake.set()
+
+    async def _entered(self, name: str, tenant: _Tenant, cost: int) -> Admission:
+        now = self._clock()
+        bucket = bucket_of(now)
+        tenant.own = counted(tenant.own, now)
+        answer = await self._asked(name, tenant, cost, bucket)
+        limits = tenant.limits
+        if answer is None:
+            limits = share(limits, self._ingresses)
+            answer = _alone(limits, tenant, cost, now)
+            if answer.verdict is Verdict.ADMITTED and self._shared is not None:
+                tenant.corrections.add(bucket, Used(1, cost))
+        if answer.verdict is Verdict.ADMITTED:
+            tenant.own[bucket] = tenant.own.get(bucket, Used()) + Used(1, cost)
+        return Admission(name, bucket, cost, standing(answer.verdict, limits, answer.buckets, cost, now))
+
+    async def _asked(self, name: str, tenant: _Tenant, cost: int, bucket: int) -> Answer | None:
+        """What the others know too; None where that cannot be had."""
+        if self._shared is None:
+            return None
+        if self._settling is None:
+            self._settling = asyncio.create_task(self._settle())
+        corrections = counted(tenant.corrections.take(), self._clock())
+        try:
+            return await self._shared.enter(name, tenant.limits, tenant.running, cost, bucket, corrections)
+        except CacheUnavailable:
+            tenant.corrections.put_back(corrections)
+            return None
+
+    async def _tell(self, name: str, tenant: _Tenant) -> None:
+        if self._shared is None:
+            return
+        corrections = counted(tenant.corrections.take(), self._clock())
+        try:
+            await self._shared.tell(name, tenant.limits, tenant.running, bucket_of(self._clock()), corrections)
+        except CacheUnavailable:
+            # Told with the next request.
+            tenant.corrections.put_back(corrections)
+
+    async def _settle(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(TELL_AGAIN_S):
+                    await self._wake.wait()
+            except TimeoutError:
+                self._changed.update(name for name, tenant in self._tenants.items() if tenant.running)
+            else:
+                await asyncio.sleep(SETTLE_S)
+            self._wake.clear()
+            await self.settle()
+
+
+def _alone(limits: KeyLimits, tenant: _Tenant, cost: int, now: float) -> Answer:
+    """By what this ingress has admitted itself."""
+    bucket, own = bucket_of(now), dict(tenant.own)
+    verdict = decide(limits, tenant.running - 1, own, cost, now)
+    if verdict is Verdict.ADMITTED:
+        own[bucket] = own.get(bucket, Used()) + Used(1, cost)
+    return Answer(verdict, 0, own)

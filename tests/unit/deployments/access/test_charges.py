@@ -1,0 +1,93 @@
+"""What a request may cost, what it did, and the headers that tell."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from deployments.access.charges import TokenMeter, asked_tokens, check_possible, headers, refusal
+from deployments.access.window import Used, Verdict, standing
+from deployments.config import KeyLimits
+from deployments.errors import ApiError
+
+
+@pytest.mark.parametrize(
+    ("body", "tokens"),
+    [
+        ({"messages": [], "max_tokens": 20}, 30),
+        ({"messages": [], "max_tokens": 20, "max_completion_tokens": 5}, 15),
+        ({"messages": [], "max_tokens": 20, "n": 3}, 70),
+        ({"messages": []}, 100),
+        ({"messages": [], "max_tokens": 10**9, "n": 2}, 210),
+        ({"prompt": "a"}, 26),
+        ({"prompt": ["a", "b", "c"], "max_tokens": 2, "n": 2}, 22),
+        ({"prompt": [1, 2, 3], "max_tokens": 2}, 12),
+        ({"prompt": [[1], [2]], "max_tokens": 2}, 14),
+        ({"prompt": [], "n": "many", "max_tokens": -1}, 26),
+        ({"prompt": "a", "n": True, "max_tokens": 2}, 12),
+        ({"prompt": "a", "n": 3.0, "max_tokens": "20"}, 70),
+        ({"prompt": "a", "n": float("inf"), "max_tokens": "9" * 5000}, 26),
+    ],
+)
+def test_a_request_is_charged_what_it_may_take(body: dict[str, Any], tokens: int) -> None:
+    assert asked_tokens(body, prompt_tokens=10, longest=100, most=100) == tokens
+
+
+def test_an_answer_whose_length_is_bounded_is_charged_no_more() -> None:
+    """Else a chat that says nothing of its length would fit into no minute."""
+    assert asked_tokens({"messages": []}, prompt_tokens=10, longest=100_000, most=50) == 60
+
+
+def usage(prompt: int, total: int) -> str:
+    told = {"prompt_tokens": prompt, "total_tokens": total, "completion_tokens": total - prompt}
+    return json.dumps({"choices": [], "usage": told}, separators=(",", ":"))
+
+
+def test_an_answer_costs_what_its_usage_says() -> None:
+    meter = TokenMeter(10)
+    meter.piece(usage(7, 19))
+    assert meter.tokens == 19
+
+
+def test_a_stream_without_usage_costs_its_events() -> None:
+    meter = TokenMeter(10)
+    for text in ('data: {"a"}\n\ndata: {"b"}\n\n', 'data: {"c"}\n\n', "data: [DONE]\n\n"):
+        meter.piece(text)
+    assert meter.tokens == 13
+    meter.piece(f"data: {usage(8, 30)}\n\n")
+    assert meter.tokens == 30
+
+
+def test_a_text_that_speaks_of_usage_tells_nothing() -> None:
+    meter = TokenMeter(10)
+    meter.piece("data: " + json.dumps({"text": usage(0, 1)}))
+    assert meter.tokens == 11
+
+
+def test_headers_are_openais_as_far_as_there_are_limits() -> None:
+    found = standing(Verdict.ADMITTED, KeyLimits(requests_per_minute=5), {0: Used(2, 10)}, 0, 0.0)
+    assert headers(found) == {
+        "x-ratelimit-limit-requests": "5",
+        "x-ratelimit-remaining-requests": "3",
+        "x-ratelimit-reset-requests": "65.000s",
+    }
+
+
+def test_a_refusal_says_which_limit_and_when_to_come_again() -> None:
+    limits = KeyLimits(requests_per_minute=1, tokens_per_minute=10)
+    error = pickle.loads(pickle.dumps(refusal(standing(Verdict.TOKENS, limits, {0: Used(1, 10)}, 5, 2.5))))
+    assert (error.status, error.code, error.kind) == (429, "rate_limit_exceeded", "tokens")
+    assert "10 tokens a minute" in error.message
+    assert error.headers()["Retry-After"] == "63"
+    assert error.headers()["x-ratelimit-remaining-tokens"] == "0"
+
+
+def test_what_never_fits_is_no_429() -> None:
+    check_possible(10, 10)
+    check_possible(None, 10**9)
+    with pytest.raises(ApiError) as caught:
+        check_possible(10, 11)
+    assert (caught.value.status, caught.value.param) == (400, "max_tokens")
