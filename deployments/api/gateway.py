@@ -68,14 +68,13 @@ class Gateway:
         """
         request = await self._read(endpoint, body, size)
         self._fatal.check(request)
-        request = replace(request, body=self._prefixes.salted(request.body, tenant))
         grammar = await self._ready(request, tenant)
         left_out = grammar.left_out if grammar else ()
         warned = WarnedAnswer(chain(request.warnings, grammar.warnings if grammar else ()), unchecked=bool(left_out) and request.stream)
-        items = self._answered(request, grammar)
+        items = self._answered(request, grammar, tenant)
         if left_out and isinstance(request.requested, Requested):
             check = Check(request.requested.spec, tenant)
-            items = self._checker.answer(lambda asked: self._answered(asked, grammar), request, check)
+            items = self._checker.answer(lambda asked: self._answered(asked, grammar, tenant), request, check)
         async with aclosing(items):
             async for item in items:
                 yield warned.item(item)
@@ -85,8 +84,8 @@ class Gateway:
             return self._reader.read(endpoint, body)
         return await asyncio.get_running_loop().run_in_executor(self._aside, self._reader.read, endpoint, body)
 
-    async def _answered(self, request: ParsedRequest, grammar: ReadyGrammar | None) -> AsyncGenerator[Head | str, None]:
-        call = self._call(request, grammar)
+    async def _answered(self, request: ParsedRequest, grammar: ReadyGrammar | None, tenant: str) -> AsyncGenerator[Head | str, None]:
+        call = self._call(request, grammar, tenant)
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 async with aclosing(self._attempt(call, request)) as items:
@@ -102,13 +101,14 @@ class Gateway:
                     raise unavailable("The model replica ended; try again in a moment.", ENGINE_DEAD, 5) from lost
                 call = replace(call, avoid=lost.replica)
 
-    def _call(self, request: ParsedRequest, grammar: ReadyGrammar | None) -> Call:
+    def _call(self, request: ParsedRequest, grammar: ReadyGrammar | None, tenant: str) -> Call:
         forced = self._facts.forced(grammar.routing_key) if grammar else 0
-        prompt, salt = self._facts.prompt(request.body), request.body.get(SALT)
+        prompt, body = self._facts.prompt(request.body), self._prefixes.salted(request.body, tenant)
+        salt = body.get(SALT)
         return Call(
             request.endpoint,
             request.request_id,
-            request.body,
+            body,
             grammar,
             request.mark_forced,
             prompt.tokens,

@@ -265,11 +265,15 @@ async def test_a_call_of_several_sequences_that_no_engine_has_had_is_sent_to_ano
     assert len(await fates.struck.remote()) == 1
 
 
-async def test_a_call_that_replicas_end_over_is_not_given_to_one_after_the_other(gateway: Gateway, fates: Any) -> None:
+@pytest.mark.parametrize("tenants", [("", "", "", ""), ("me", "me", "me", "me"), ("me", "you", "third", "")])
+async def test_a_call_that_replicas_end_over_is_not_given_to_one_after_the_other(
+    gateway: Gateway, fates: Any, tenants: tuple[str, ...]
+) -> None:
+    """Whoever asks: the salt of his prefixes does not make it another one."""
     codes = []
-    for _ in range(4):
+    for tenant in tenants:
         await fates.strike.remote(ENDS_AT_ONCE)
-        codes.append(await code_of(gateway, prompt="fatal", n=2))
+        codes.append(await code_of(gateway, tenant=tenant, prompt="fatal", n=2))
     assert codes == [ENGINE_DEAD, ENGINE_DEAD, "request_ends_engines", "request_ends_engines"]
     await fates.forget.remote()
     assert await code_of(gateway, prompt="another", n=2) is None
