@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from deployments.access.caller import Caller
@@ -27,6 +28,7 @@ class _Tenant:
     running: int = 0
     own: dict[int, Used] = field(default_factory=dict)
     corrections: Corrections = field(default_factory=Corrections)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +63,20 @@ class Ledger:
             return None
         tenant = self._tenants.setdefault(caller.name, _Tenant(caller.limits))
         tenant.limits = caller.limits
-        tenant.running += 1  # before anything is waited for: who enters meanwhile must see it
+        # One after the other where they count what is under way: calls that overtake each other would count what is then refused.
+        async with tenant.turn if caller.limits.concurrent_requests is not None else nullcontext():
+            return await self._enter(caller.name, tenant, cost)
+
+    async def _enter(self, name: str, tenant: _Tenant, cost: int) -> Admission:
+        tenant.running += 1  # before anything is waited for: who tells meanwhile must count it
         admitted = False
         try:
-            found = await self._entered(caller.name, tenant, cost)
+            found = await self._entered(name, tenant, cost)
             admitted = found.standing.verdict is Verdict.ADMITTED
         finally:
             if not admitted:
                 tenant.running -= 1
-                self._tell_soon(caller.name)  # what was told meanwhile counted it
+                self._tell_soon(name)  # what was told meanwhile counted it
         return found
 
     def leave(self, admission: Admission, tokens: int) -> None:
