@@ -56,6 +56,7 @@ class Ledger:
         self._changed: set[str] = set()
         self._wake = asyncio.Event()
         self._settling: asyncio.Task[None] | None = None
+        self._closing = False
 
     async def enter(self, caller: Caller, cost: int) -> Admission | None:
         """How a request of `cost` tokens stands: `leave` must follow where it was admitted. None where the caller has no limits."""
@@ -97,9 +98,11 @@ class Ledger:
             await self._tell(name, self._tenants[name])
 
     async def close(self) -> None:
+        self._closing = True
+        self._wake.set()
         if self._settling is not None:
-            self._settling.cancel()
-            await asyncio.gather(self._settling, return_exceptions=True)
+            # Not cancelled: in the middle of a call, Redis' client may take that for the end of the call alone.
+            await self._settling
         await self.settle()
         if self._shared is not None:
             await self._shared.close()
@@ -148,7 +151,7 @@ class Ledger:
             tenant.corrections.put_back(corrections)
 
     async def _settle(self) -> None:
-        while True:
+        while not self._closing:
             try:
                 async with asyncio.timeout(TELL_AGAIN_S):
                     await self._wake.wait()
