@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,11 @@ RAY = Path(sys.executable).parent / "ray"
 def listeners(mark: str = "") -> Iterator[tuple[psutil.Process, str, int]]:
     """The process, address and port of everything that takes connections in this process and those below it."""
     for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
-        if mark in " ".join([process.name(), *process.cmdline()]):
-            for found in process.net_connections(kind="tcp"):
-                if found.status == psutil.CONN_LISTEN:
-                    yield process, found.laddr.ip, found.laddr.port
+        with suppress(psutil.NoSuchProcess):  # also what has ended and waits for its parent
+            if mark in " ".join([process.name(), *process.cmdline()]):
+                for found in process.net_connections(kind="tcp"):
+                    if found.status == psutil.CONN_LISTEN:
+                        yield process, found.laddr.ip, found.laddr.port
 
 
 def test_nothing_listens_on_another_address_than_the_loopback(service: Service) -> None:
