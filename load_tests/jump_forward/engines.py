@@ -74,7 +74,7 @@ def maskcast_engine(settings: EngineSettings, channel: str) -> CountedEngine:
 
 
 def stock_engine(settings: EngineSettings) -> CountedEngine:
-    """vLLM as it comes, with its xgrammar backend and otherwise the same arguments."""
+    """vLLM's own front end, scheduler and worker, with its xgrammar backend and otherwise the same arguments."""
     arguments = parse_arguments(settings, "none")
     defaults = make_arg_parser(FlexibleArgumentParser()).parse_args([])
     _reset(arguments, defaults, PLUGS)
@@ -87,7 +87,7 @@ def _reset(arguments: Any, defaults: Any, names: Sequence[str]) -> None:
 
 
 def _started(kind: type[AsyncLLM], arguments: Any) -> CountedEngine:
-    """The executor is vLLM's choice, unless a broadcaster is named among the arguments."""
+    """The executor is ours for both, so that they differ in nothing but the grammar's way."""
     config = AsyncEngineArgs.from_cli_args(arguments).create_engine_config()
     counter = ForwardCounter()
     return CountedEngine(kind(config, executor_class(config), log_stats=False, stat_loggers=[counter], log_requests=False), counter)

@@ -37,9 +37,9 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
 
 def _threads(cpus: Sequence[int], workers: int, is_alone: bool) -> dict[str, str]:
     """vLLM's own choice is one NUMA node a worker, which small machines do not have."""
-    if is_alone:
+    if is_alone and workers > 1:
         return {"VLLM_CPU_OMP_THREADS_BIND": bind_threads(cpus, workers)}
-    # Engines that are bound to the same CPUs wait for each other.
+    # Engines that are bound to the same CPUs wait for each other; and one worker is the engine core, which has more threads than OpenMP's.
     return {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(max(1, (len(cpus) - 1) // workers))}
 
 

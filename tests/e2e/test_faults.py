@@ -26,9 +26,9 @@ def running(service: Service) -> float:
     return service.status().running
 
 
-def model_workers(service: Service) -> list[psutil.Process]:
-    """What the engine cores have started: a replica starts its core, and the core its workers."""
-    return [worker for replica in service.processes(REPLICA) for core in replica.children() for worker in core.children()]
+def engine_cores(service: Service) -> list[psutil.Process]:
+    """They are named when they have been started; one worker on a CPU is in its core."""
+    return [core for replica in service.processes(REPLICA) for core in replica.children() if core.name().startswith("VLLM::")]
 
 
 def is_alive(process: psutil.Process) -> bool:
@@ -96,13 +96,13 @@ async def test_a_killed_redis_degrades_the_service_and_no_request_fails(service:
     service.cluster.restart_redis()
 
 
-async def test_a_killed_model_worker_is_replaced_in_its_replica_and_no_request_fails(service: Service) -> None:
+async def test_a_killed_engine_core_is_replaced_in_its_replica_and_no_request_fails(service: Service) -> None:
     try:
-        workers = await asyncio.to_thread(wait_for, lambda: model_workers(service), 60, "the engine's workers")
+        cores = await asyncio.to_thread(wait_for, lambda: engine_cores(service), 60, "the engine's core")
     except AssertionError as error:
         raise AssertionError(service.family()) from error
     before = await asyncio.to_thread(service.status)
-    assert await strike_under_load(service, workers) == {200: 40}
+    assert await strike_under_load(service, cores) == {200: 40}
     after = await asyncio.to_thread(service.status)
     assert (after.replica, after.restarts) == (before.replica, before.restarts + 1)
     assert service.text("Say.", structured_outputs={"regex": "back[x-z]"})

@@ -64,7 +64,7 @@ def executor_class(config: VllmConfig) -> type[Executor]:
     """
     chosen: type[Executor] = Executor.get_class(config)
     if chosen is MultiprocExecutor and current_platform.is_cpu():
-        chosen = AsleepMultiprocExecutor
+        chosen = _on_cpu(config)
     if core_options(config).broadcaster is None:
         return chosen
     if config.parallel_config.pipeline_parallel_size > 1:
@@ -81,3 +81,9 @@ def executor_class(config: VllmConfig) -> type[Executor]:
 
         return DeliveringRayExecutor
     raise EngineSettingsError(f"vLLM's {chosen.__name__} does not deliver masks from a broadcaster: set `masks: in_process`")
+
+
+def _on_cpu(config: VllmConfig) -> type[Executor]:
+    """One worker lives in the engine core's process: the two take turns anyway, and handing a step over and back costs a third of it. vLLM
+    gives it a process of its own only to set OpenMP's threads for it, which `environment.py` has done."""
+    return UniProcExecutor if config.parallel_config.world_size == 1 else AsleepMultiprocExecutor

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from vllm.config import VllmConfig
 from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
 from vllm.v1.worker.cpu_worker import CPUWorker
 from vllm.v1.worker.gpu_worker import Worker
@@ -52,9 +53,10 @@ class MaskcastCPUWorker(Masking, CPUWorker):
     """Also keeps seeded requests from ending the worker: where a step computes only a part of such a request, vLLM takes its generator
     back by an offset, which a CPU's generators do not have."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        wait_asleep()
-        super().__init__(*args, **kwargs)
+    def __init__(self, vllm_config: VllmConfig, *args: Any, **kwargs: Any) -> None:
+        if vllm_config.parallel_config.world_size > 1:
+            wait_asleep()
+        super().__init__(vllm_config, *args, **kwargs)
 
     def init_device(self) -> None:
         super().init_device()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from model_service.engine.environment import bind_threads, prepare_environment
@@ -25,6 +27,19 @@ def test_threads_are_bound_on_a_cpu_only() -> None:
     environment: dict[str, str] = {}
     prepare_environment(EngineSettings("m", "m", on_gpu=True), environment)
     assert "VLLM_CPU_OMP_THREADS_BIND" not in environment
+
+
+def test_one_worker_is_bound_to_no_cpu_and_leaves_one_free() -> None:
+    environment: dict[str, str] = {}
+    prepare_environment(EngineSettings("m", "m", is_alone=True), environment)
+    assert environment["VLLM_CPU_OMP_THREADS_BIND"] == "nobind"
+    assert environment["OMP_NUM_THREADS"] == str(max(1, len(os.sched_getaffinity(0)) - 1))
+
+
+def test_workers_of_an_engine_that_is_alone_are_bound_apart() -> None:
+    environment: dict[str, str] = {}
+    prepare_environment(EngineSettings("m", "m", is_alone=True, tensor_parallel_size=2), environment)
+    assert environment["VLLM_CPU_OMP_THREADS_BIND"] == bind_threads(sorted(os.sched_getaffinity(0)), 2)
 
 
 def test_engines_that_share_a_machine_are_not_bound_to_the_same_cpus() -> None:
