@@ -11,6 +11,7 @@ from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
 from deployments.api.deployment import IngressDeployment
+from deployments.builders import engine_seats
 from deployments.config import GrammarSettings, Settings, load_settings, parse_settings
 from deployments.grammars.registration import settings_grammars
 from deployments.names import APPLICATION, COMPILER, INGRESS, MODEL
@@ -114,7 +115,7 @@ def _router(settings: Settings) -> RequestRouterConfig:
     given = {name.replace("-", "_"): value for name, value in model.engine_args.items() if isinstance(value, int)}
     limits = {
         "bound": router.bound,
-        "seats": min(given.get("max_num_seqs", model.max_num_seqs), model.max_ongoing_requests),
+        "seats": engine_seats(settings),
         "prefill_budget": given.get("max_num_batched_tokens", STEP_TOKENS),
     }
     return RequestRouterConfig.model_validate(

@@ -56,6 +56,13 @@ def _engine_args(settings: Settings) -> dict[str, Any]:
     return given if most is None else {**given, name: {**given.get(name, {}), "max_new_tokens": most}}
 
 
+def engine_seats(settings: Settings) -> int:
+    """Sequences that one engine runs together."""
+    model = settings.model
+    given = model.engine_args.get("max-num-seqs", model.engine_args.get("max_num_seqs"))
+    return min(given if isinstance(given, int) else model.max_num_seqs, model.max_ongoing_requests)
+
+
 def limits(settings: Settings) -> Limits:
     grammar = settings.grammar
     return Limits(grammar.max_constraint_bytes, grammar.max_nesting, grammar.max_choices)

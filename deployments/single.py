@@ -13,6 +13,7 @@ from ray.serve.handle import DeploymentHandle
 from deployments.api.deployment import ByHandle
 from deployments.api.door import Door
 from deployments.api.engine_calls import OwnEngine
+from deployments.builders import engine_seats
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
 from deployments.replicas.modelling import ModelDeployment
@@ -24,8 +25,8 @@ class SingleDeployment(ModelDeployment, ByHandle):
     async def __init__(self, settings: Settings, application: str, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]
         # Ray Serve awaits constructors.
         await super().__init__(settings, compilers)
-        pool, model = CompilePool(compilers), settings.model
-        engine = OwnEngine(self._replica, model.max_ongoing_requests, model.max_queued_requests)
+        pool = CompilePool(compilers)
+        engine = OwnEngine(self._replica, engine_seats(settings), settings.model.max_queued_requests)
         self._door = Door(settings, application, pool, await pool.fingerprint(), engine)
 
     async def __del__(self) -> None:

@@ -14,25 +14,30 @@ from router.load import LoadBoard
 from router.parameters import Parameters
 from router.popularity import Popularity
 from router.replica_load import LoadReport
+from router.turns.shares import KEPT, Shares
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
     """A request as the policy sees it: `name` is its own and nobody else's; `key` None is no grammar; `tokens` are to be prefilled, prompt
-    and forced text together; prompts of one `prefix` begin alike. It takes as many seats as it has `sequences`."""
+    and forced text together; prompts of one `prefix` begin alike. It takes as many seats as it has `sequences`, of what its `tenant` has
+    by its weight."""
 
     name: str
     key: str | None = None
     tokens: int = 0
     prefix: str | None = None
     sequences: int = 1
+    tenant: str = ""
+    weight: float = 1.0
 
 
 class Dispatcher:
     """A request may wait for its group and for room (`arrived`, and a `Release` of `tick`) or be ranked at once (`ranks`). It counts from
     its release, or from `sent`, until `gone`. One without a grammar has no group, but waits for room as all do, or it would overtake.
 
-    `clock` is wall clock time, in seconds; `arrived` and `tick` are told the time of a clock that does not run backwards.
+    `clock` is wall clock time, in seconds; `arrived` and `tick` are told the time of a clock that does not run backwards. Turns of tenants
+    are by `shares`, which is to be told what requests cost beyond their prompts.
     """
 
     def __init__(self, random: Random, clock: Callable[[], float], parameters: Parameters) -> None:
@@ -42,9 +47,12 @@ class Dispatcher:
         self._popularity = Popularity(clock, parameters.half_life_s)
         self._parameters = parameters
         self._prefill_budget = parameters.prefill_budget
-        self._grouping = Grouping(self._places, self._seats, self._released, parameters)
+        self.shares = Shares()
+        self._kept = 0
+        self._now = 0.0
+        self._grouping = Grouping(self._places, self._seats, self._released, parameters, self._order)
         self._waiting: dict[str, Dispatched] = {}
-        self._under_way: set[str] = set()
+        self._under_way: dict[str, Dispatched] = {}
         self._answered_at: dict[str, float] = {}
 
     def __len__(self) -> int:
@@ -58,6 +66,7 @@ class Dispatcher:
     def adopt(self, fleet: Fleet) -> None:
         """From now on the replicas are these, and `tick` asks all again who wait: for one that has gone, or could go to a new one."""
         self._board.adopt(fleet)
+        self.shares.seats = self._parameters.seats * len(fleet) if len(fleet) else math.inf
         self._answered_at = {replica: at for replica, at in self._answered_at.items() if replica in fleet.positions}
         self._grouping.ask_all()
 
@@ -65,15 +74,23 @@ class Dispatcher:
         """That replica may have room now: `tick` asks it. What a step of its engine prefills is what theirs all do."""
         if self._board.reported(report):
             self._grouping.roomier(report.replica)
+            if report.step_ms > 0:
+                self._answered_at[report.replica] = self._clock()
             self._prefill_budget = report.step_tokens or self._prefill_budget
 
     def arrived(self, request: Dispatched, now: float) -> None:
         """It waits for its group, until `tick` releases it."""
-        self._waiting[request.name] = request
-        self._grouping.arrived(Waiting(request.name, request.key, request.tokens, now, request.prefix, request.sequences))
+        if request.name not in self._waiting:
+            self._now = now
+            self._waiting[request.name] = request
+            self.shares.came(request.tenant, request.sequences, request.weight, now)
+            waiting = Waiting(request.name, request.key, request.tokens, now, request.prefix, request.sequences, request.tenant)
+            self._grouping.arrived(waiting)
 
     def tick(self, now: float) -> list[Release]:
         """Who goes now, and counts from now on as sent where its release says."""
+        self._now = now
+        self._kept = self.shares.kept(now)
         return self._grouping.tick(now)
 
     def next_tick(self) -> float | None:
@@ -92,14 +109,21 @@ class Dispatcher:
         """It goes there, whatever was said of it before."""
         if request.name not in self._under_way:
             self._popularity.asked(request.key)
-        self._under_way.add(request.name)
+            if (waited := self._waiting.pop(request.name, None)) is not None:
+                self._grouping.left(request.name)
+            else:
+                self.shares.came(request.tenant, request.sequences, request.weight, self._now)
+            counted = self._under_way[request.name] = waited or request
+            self.shares.seated(counted.tenant, counted.sequences, counted.tokens)
         self._board.routed(request.name, replica, request.tokens, request.sequences)
 
     def gone(self, name: str) -> None:
         """A request has ended or was cancelled, and `tick` asks its replica for room; unknown ones change nothing."""
-        if self._waiting.pop(name, None) is not None:
+        if (waited := self._waiting.pop(name, None)) is not None:
             self._grouping.left(name)
-        self._under_way.discard(name)
+            self.shares.left(waited.tenant, waited.sequences, self._now)
+        if (request := self._under_way.pop(name, None)) is not None:
+            self.shares.ended(request.tenant, request.sequences, self._now)
         if (replica := self._board.completed(name)) is not None:
             self._answered_at[replica] = self._clock()
             self._grouping.roomier(replica)
@@ -110,18 +134,23 @@ class Dispatcher:
         request, each = self._waiting[oldest.request], self._prefill_budget * self._board.share()
         needed = 1 + int(tokens / each)
         ranks = self.ranks(request, needed + has_waited)
-        if has_waited and len(ranks) > 1 and self._is_silent(ranks[0]):
-            return Places(ranks[1:], each)
-        return Places(ranks if request.key is None else ranks[:needed], each)
+        silent = has_waited and bool(ranks) and self._is_silent(ranks[0])
+        if silent and len(ranks) > 1:
+            return Places(ranks[1:], each, self._is_silent(ranks[1]))
+        return Places(ranks if request.key is None else ranks[:needed], each, silent)
 
     def _is_silent(self, replica: str) -> bool:
         return self._clock() - self._answered_at.get(replica, -math.inf) >= self._parameters.patience_s
 
     def _released(self, release: Release) -> None:
         for name in release.requests:
-            self.sent(self._waiting.pop(name), release.replica)
+            self.sent(self._waiting[name], release.replica)
+        self._kept = self.shares.kept(self._now)
 
-    def _seats(self, replica: str, together: int) -> float:
+    def _order(self, tenant: str) -> tuple[bool, float, float]:
+        return self.shares.order(tenant, self._kept)
+
+    def _seats(self, replica: str, together: int, oldest: Waiting) -> float:
         """How many may go there at a time: our share of the seats that are free, as other routers are about to send theirs. What a replica
         cannot admit waits here, where it finds others of its grammar. See `router.grouping.Seats`."""
         if math.isinf(self._parameters.seats):
@@ -130,5 +159,11 @@ class Dispatcher:
         # What others have left is known from the next report on: until then, an engine's queue keeps its seats from standing empty.
         seats = self._parameters.seats * (2 - share)
         free = seats - self._board.taken(replica)
+        if self._kept and not self.shares.may_take(oldest.tenant, oldest.sequences, self._kept):
+            free -= self._kept / len(self.fleet)
+        needed = min(together, seats * self._parameters.kept_free)
+        if len(self.shares) > 1:
+            # In the engine's queue, one of many sequences would keep the others' from seats.
+            needed = max(needed, min(oldest.sequences, seats * (1 - KEPT)))
         # By what is free for all of us: a small share of it would never be enough.
-        return math.ceil(free * share) if free >= min(together, seats * self._parameters.kept_free) else 0
+        return math.ceil(free * share) if free >= needed else 0

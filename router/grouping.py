@@ -10,6 +10,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from router.parameters import Parameters
 
@@ -17,7 +18,7 @@ from router.parameters import Parameters
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """A request; `key` is its grammar's, None where it has none; `arrived_at` in seconds of the clock of `tick`, which does not run
-    backwards. Prompts of one `prefix` begin alike. It takes as many seats as it has `sequences`."""
+    backwards. Prompts of one `prefix` begin alike. It takes as many seats as it has `sequences`, of its `tenant`'s share."""
 
     request: str
     key: str | None
@@ -25,20 +26,25 @@ class Waiting:
     arrived_at: float
     prefix: str | None = None
     sequences: int = 1
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a group may go: replicas, the best first, each of which is given so many prefill tokens before the next one is used."""
+    """Where a group may go: replicas, the best first, each of which is given so many prefill tokens before the next one is used; a tenant's
+    turn is as long, where others wait. `silent`: the best one has answered nothing for long."""
 
     replicas: Sequence[str]
     tokens: float
+    silent: bool = True
 
 
 PlacesOf = Callable[[Waiting, int, bool], Places]
 """Of a group, by its oldest request and its prefill tokens, and whether that request has waited for `patience_s`."""
-Seats = Callable[[str, int], float]
-"""How many sequences a replica can take; none, where so many wait together and `kept_free` of its seats are not free."""
+Seats = Callable[[str, int, Waiting], float]
+"""How many sequences of a tenant a replica can take; none, where so many wait together and `kept_free` of its seats are not free."""
+Order = Callable[[str], Any]
+"""Of tenants: the least goes next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,10 @@ class Release:
 
     replica: str
     requests: tuple[str, ...]
+
+
+_GroupName = tuple[str, str | None, str]
+"""Its tenant and key, and the request of one without a grammar."""
 
 
 @dataclass(slots=True)
@@ -83,21 +93,29 @@ class _Group:
 
 
 class Grouping:
-    """`seats` is asked in `tick`, as `places` is; `released` hears of what goes before the next group is ranked.
+    """`seats`, `places` and `order` are asked in `tick`; `released` hears of what goes before the next group is ranked.
 
-    Groups go oldest first, and where replicas cannot take all of a group, the rest keeps its place before younger ones: nobody waits for
-    later arrivals without end.
+    Tenants go in their `order`, and the groups of each oldest first. Where replicas cannot take all of a group, the rest keeps its place
+    before younger ones: nobody waits for later arrivals without end.
     """
 
-    def __init__(self, places: PlacesOf, seats: Seats, released: Callable[[Release], None], parameters: Parameters) -> None:
+    def __init__(
+        self,
+        places: PlacesOf,
+        seats: Seats,
+        released: Callable[[Release], None],
+        parameters: Parameters,
+        order: Order = lambda tenant: tenant,
+    ) -> None:
         self._places = places
         self._seats = seats
         self._released = released
         self._parameters = parameters
+        self._order = order
         self._roomier: set[str] = set()
         self.waiting_for: Counter[str] = Counter()
         """How many sequences wait for each replica, as of the last tick: their first rank, which had no room."""
-        self._groups: dict[tuple[str | None, str], _Group] = {}
+        self._groups: dict[_GroupName, _Group] = {}
         self._waiting: dict[str, Waiting] = {}
 
     def __len__(self) -> int:
@@ -127,28 +145,43 @@ class Grouping:
             group.retry_at = -math.inf
 
     def tick(self, now: float) -> list[Release]:
-        """Who goes, groups of the oldest requests first."""
+        """Who goes, in their order."""
         releases: list[Release] = []
         full: set[str] = set()
         self.waiting_for.clear()
         for group in self._groups.values():
             if group.ranks:
                 self.waiting_for[group.ranks[0]] += group.sequences
-        for name, group in sorted(self._groups.items(), key=lambda item: item[1].waiting[0].arrived_at):
+        lines = self._lines()
+        while lines:
+            line = lines[tenant := min(lines, key=self._order) if len(lines) > 1 else next(iter(lines))]
+            group = self._groups[line[0]]
             if now >= group.retry_at or not (self._roomier - full).isdisjoint(group.ranks):
-                releases += self._release(group, full, now)
+                releases += self._release(group, full, now, is_shared=len(lines) > 1)
+                if group.retry_at == now:
+                    continue  # its turn is over, but not all of it has gone
             if group.waiting:
                 full.update(group.ranks)
             else:
-                del self._groups[name]
+                del self._groups[line[0]]
+            line.popleft()
+            if not line:
+                del lines[tenant]
         self._roomier.clear()
         return releases
+
+    def _lines(self) -> dict[str, deque[_GroupName]]:
+        """The groups of each tenant, those of the oldest requests first."""
+        lines: dict[str, deque[_GroupName]] = {}
+        for name, _ in sorted(self._groups.items(), key=lambda item: item[1].waiting[0].arrived_at):
+            lines.setdefault(name[0], deque()).append(name)
+        return lines
 
     def next_tick(self) -> float | None:
         """When to ask again if nothing happens before; None when nobody waits."""
         return min((group.retry_at for group in self._groups.values()), default=None)
 
-    def _release(self, group: _Group, full: set[str], now: float) -> list[Release]:
+    def _release(self, group: _Group, full: set[str], now: float, *, is_shared: bool) -> list[Release]:
         numbers, oldest = self._parameters, group.waiting[0]
         # One request cannot be divided, however long it is.
         tokens = group.tokens if len(group.waiting) > 1 else 0
@@ -156,12 +189,13 @@ class Grouping:
         group.ranks = places.replicas
         group.first_at = math.inf if full.issuperset(group.ranks) else min(group.first_at, now)
         held = now < group.first_at + numbers.hold_s
-        sent = self._fill(group, places, full, group.sequences if held else 1)
+        turn = places.tokens if is_shared else math.inf
+        sent, is_over = self._fill(group, places, full, group.sequences if held else 1, turn)
         if sent and held:
             group.first_at = now
-        while group.ranks and group.has_waited(numbers.longest_wait_s, now):
+        while places.silent and group.ranks and group.has_waited(numbers.longest_wait_s, now):
             sent.setdefault(group.ranks[0], []).append(group.take().request)
-        group.retry_at = now + numbers.retry_s
+        group.retry_at = now if is_over and group.waiting else now + numbers.retry_s
         releases = [Release(replica, tuple(requests)) for replica, requests in sent.items()]
         for release in releases:
             for request in release.requests:
@@ -169,12 +203,17 @@ class Grouping:
             self._released(release)
         return releases
 
-    def _fill(self, group: _Group, places: Places, full: set[str], together: int) -> dict[str, list[str]]:
-        """When each place has been given its tokens, whoever has been given least is next."""
-        free = {replica: seats for replica in places.replicas if replica not in full and (seats := self._seats(replica, together)) > 0}
+    def _fill(self, group: _Group, places: Places, full: set[str], together: int, turn: float) -> tuple[dict[str, list[str]], bool]:
+        """Who goes where, and whether the tokens of a `turn` ended it, not the seats. When each place has been given its tokens, who has been
+        given least is next."""
+        oldest = group.waiting[0]
+        free = {one: seats for one in places.replicas if one not in full and (seats := self._seats(one, together, oldest)) > 0}
         tokens, sent = dict.fromkeys(free, 0), dict[str, list[str]]()
-        while free and group.waiting:
+        while free and group.waiting and (not sent or sum(tokens.values()) < turn):
             replica = min(free, key=lambda one: tokens[one] if tokens[one] >= places.tokens else -1)
+            if replica in sent and group.waiting[0].sequences > free[replica]:
+                del free[replica]
+                continue
             waiting = group.take()
             sent.setdefault(replica, []).append(waiting.request)
             tokens[replica] += waiting.prefill_tokens
@@ -182,9 +221,9 @@ class Grouping:
             free[replica] -= waiting.sequences
             if free[replica] <= 0:
                 del free[replica]
-        return sent
+        return sent, bool(free)
 
 
-def _group_of(waiting: Waiting) -> tuple[str | None, str]:
+def _group_of(waiting: Waiting) -> _GroupName:
     """Who has no grammar is alone."""
-    return (waiting.key, "") if waiting.key is not None else (None, waiting.request)
+    return (waiting.tenant, waiting.key, "" if waiting.key is not None else waiting.request)

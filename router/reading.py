@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from router.replica_load import LoadReport
+from router.turns.progress import Progress
 
 LONGEST = 1 << 24
 """Tokens or milliseconds: more is nonsense, and a sum of nonsense would be no number."""
@@ -16,7 +17,8 @@ LONGEST = 1 << 24
 @runtime_checkable
 class RoutedCall(Protocol):
     """What a call says of itself: how many tokens its prompt has and its grammar is thought to force, how many sequences the engine is to
-    compute for it, a name for what its prompt begins with, and which replica has just failed to answer it (its id); either may be empty."""
+    compute for it, a name for what its prompt begins with, and which replica has just failed to answer it (its id); either may be empty.
+    By its `tenant` and its weight it has its turn, and `progress`, if it is one, tells what it costs."""
 
     @property
     def prompt_tokens(self) -> int: ...
@@ -33,6 +35,15 @@ class RoutedCall(Protocol):
     @property
     def avoid(self) -> str: ...
 
+    @property
+    def tenant(self) -> str: ...
+
+    @property
+    def weight(self) -> float: ...
+
+    @property
+    def progress(self) -> object: ...
+
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
@@ -40,6 +51,9 @@ class CallFacts:
     prefix: str | None = None
     avoid: str = ""
     sequences: int = 1
+    tenant: str = ""
+    weight: float = 1.0
+    progress: Progress | None = None
 
 
 def read_call(arguments: Sequence[Any]) -> CallFacts:
@@ -48,7 +62,9 @@ def read_call(arguments: Sequence[Any]) -> CallFacts:
         if isinstance(call, RoutedCall):
             tokens = int(_number(call.prompt_tokens) + _number(call.forced_tokens))
             sequences = max(1, int(_number(call.sequences)))
-            return CallFacts(tokens, str(call.prefix) if call.prefix else None, str(call.avoid or ""), sequences)
+            prefix, avoid = str(call.prefix) if call.prefix else None, str(call.avoid or "")
+            progress = call.progress if isinstance(call.progress, Progress) else None
+            return CallFacts(tokens, prefix, avoid, sequences, str(call.tenant), _number(call.weight) or 1.0, progress)
     return CallFacts()
 
 

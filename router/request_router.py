@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -157,7 +158,10 @@ class SchemaRouter(RequestRouter):
         request, avoid = Dispatched(next(self._names), pending.metadata.session_id or None), ""
         with self._guarded():
             facts = read_call(pending.args)
-            request, avoid = Dispatched(request.name, request.key, facts.tokens, facts.prefix, facts.sequences), facts.avoid
+            request = Dispatched(request.name, request.key, facts.tokens, facts.prefix, facts.sequences, facts.tenant, facts.weight)
+            avoid = facts.avoid
+            if facts.progress is not None:
+                facts.progress.listen(partial(self.dispatcher.shares.charge, facts.tenant))
         return _Ticket(pending, request, avoid)
 
     def _ranked(self, candidates: list[RunningReplica], pending: PendingRequest) -> list[list[RunningReplica]]:

@@ -10,9 +10,12 @@ from typing import Any
 
 from deployments.access.window import Standing, Verdict
 from deployments.errors import ApiError, bad_request
+from router.turns.shares import FORCED, PROMPT, SAMPLED
 
 COMPLETION_TOKENS = 16
 """What a completion has where the request does not say (OpenAI's API, and vLLM's)."""
+# Only as keys of the answer's own: inside a JSON string the quotes would be escaped.
+_FORCED = re.compile(r'"forced_tokens":\s*(\d{1,9})')
 _USAGE = re.compile(r'"prompt_tokens":\s*(\d{1,9}),\s*"total_tokens":\s*(\d{1,9})')
 _TOLD = {
     Verdict.CONCURRENT: ("requests under way at a time", "concurrent_requests", "requests"),
@@ -49,6 +52,26 @@ class TokenMeter:
         self._events += text.count("data: {")
         if '"usage"' in text and (found := _USAGE.findall(text)):
             self._told = int(found[-1][1])
+
+
+class CallCost:
+    """What a call has cost the engine, in weighted tokens beyond its prompt's, which are estimated: an event of a stream is one sampled
+    token of the answer, until the usage tells."""
+
+    def __init__(self, prompt_tokens: int) -> None:
+        self._prompt_tokens = prompt_tokens
+        self._cost = 0.0
+
+    def piece(self, text: str) -> float:
+        """How much more it is with a piece of the answer; less than nothing where too much was thought."""
+        if '"usage"' in text and (found := _USAGE.findall(text)):
+            prompt, total = map(int, found[-1])
+            forced = min(total - prompt, int((_FORCED.findall(text) or [0])[-1]))
+            more = PROMPT * (prompt - self._prompt_tokens) + SAMPLED * (total - prompt - forced) + FORCED * forced - self._cost
+        else:
+            more = SAMPLED * text.count("data: {")
+        self._cost += more
+        return more
 
 
 def check_possible(standing_limit: int | None, cost: int) -> None:

@@ -13,9 +13,12 @@ from deployments.access.window import Verdict
 
 
 class Visit:
-    """A request between `Gate.enter` and `leave`; `headers` are for its answer."""
+    """A request between `Gate.enter` and `leave`; `headers` are for its answer. `counts`: it matters to others what it takes."""
 
-    def __init__(self, ledger: Ledger | None = None, admission: Admission | None = None, prompt_tokens: int = 0) -> None:
+    def __init__(
+        self, ledger: Ledger | None = None, admission: Admission | None = None, prompt_tokens: int = 0, *, counts: bool = False
+    ) -> None:
+        self._counts = counts
         self._ledger = ledger
         self._admission = admission
         self._meter = TokenMeter(prompt_tokens)
@@ -23,8 +26,8 @@ class Visit:
         self.headers = headers(admission.standing) if admission else {}
 
     def metered(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The body that the request is answered by: a stream whose tokens are limited ends with its usage."""
-        if self._admission is None or self._admission.standing.limits.tokens_per_minute is None:
+        """The body that the request is answered by: a stream whose tokens count ends with its usage."""
+        if not self._counts:
             return body
         body, self._hides_usage = asking_for_usage(body)
         return body
@@ -60,10 +63,10 @@ class Gate:
         check_possible(most, cost)
         admission = await self._ledger.enter(caller, cost)
         if admission is None:
-            return Visit()
+            return Visit(counts=bool(caller.name))
         if admission.standing.verdict is not Verdict.ADMITTED:
             raise refusal(admission.standing)
-        return Visit(self._ledger, admission, prompt)
+        return Visit(self._ledger, admission, prompt, counts=bool(caller.name) or most is not None)
 
     async def close(self) -> None:
         await self._ledger.close()

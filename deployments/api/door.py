@@ -28,7 +28,7 @@ from deployments.api.http.ingress import HttpIngress, engine_error
 from deployments.api.http.routes import http_application
 from deployments.api.http.server import HttpServer
 from deployments.api.protocol import RequestReader
-from deployments.builders import limits, open_link, open_redis, open_registry, registry_room, secret
+from deployments.builders import engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.grammars.pool import CompilePool
@@ -42,6 +42,7 @@ from grammar_service.artifacts.cache.link import LinkCounters
 from grammar_service.heap import settle_heap
 from grammar_service.registry import GrammarEntry, GrammarNames
 from model_service.messages import Endpoint, Head
+from router.turns.shares import seats_for_one
 
 
 class Door:
@@ -146,8 +147,11 @@ def health_reader(settings: Settings, application: str) -> HealthReader:
 
 
 def request_reader(settings: Settings) -> RequestReader:
-    defaults = ConstraintDefaults.of(settings.grammar)
-    return RequestReader(settings.model.served_name, settings.model.tool_call_parser, defaults, settings.limits)
+    model, bounds = settings.model, settings.limits
+    if settings.http.api_keys or settings.http.api_keys_file:
+        # What has no seat waits in the engine, ahead of other tenants.
+        bounds = bounds.model_copy(update={"max_sequences": min(bounds.max_sequences, seats_for_one(engine_seats(settings)))})
+    return RequestReader(model.served_name, model.tool_call_parser, ConstraintDefaults.of(settings.grammar), bounds)
 
 
 def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:

@@ -6,16 +6,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from ray.serve.exceptions import BackPressureError
 from ray.serve.handle import DeploymentHandle, DeploymentResponse
 
+from deployments.access.charges import CallCost
 from deployments.answers.receiver import AnswerReceiver, IncomingAnswer
-from deployments.api.bounds.room import Room
+from deployments.api.bounds.room import Room, RoomFull
 from deployments.errors import AnswerLost
 from model_service.messages import Call, Failure, Head
 from model_service.replica import ModelReplica
+from router.turns.progress import Progress
+from router.turns.seat_line import Guest
 
 LAST_FRAME_S = 5.0
 """For what a replica has said before its call ended, and has not come yet."""
@@ -33,25 +37,29 @@ class Engines(Protocol):
 
 
 class OwnEngine:
-    """The replica of this process; it works on so many sequences at a time, and so many calls may wait. What has no seat in the engine
-    would wait there in front of everybody who comes later, so that one call of many sequences counts as that many."""
+    """The replica of this process; its engine has so many seats for sequences, and so many calls may wait. What has no seat would wait in
+    the engine in front of everybody who comes later, and so waits here, where tenants take turns."""
 
-    def __init__(self, replica: ModelReplica, most_ongoing: int, most_waiting: int) -> None:
+    def __init__(self, replica: ModelReplica, seats: int, most_waiting: int) -> None:
         self._replica = replica
-        self._room = Room(most_ongoing)
+        self._room = Room(seats, most_waiting)
         self._most_waiting = most_waiting
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
-        if not self._room.has_room_for(call.sequences) and self._room.waiting >= self._most_waiting:
+        guest, cost = Guest(call.tenant, call.weight, call.prompt_tokens, call.sequences), CallCost(call.prompt_tokens)
+        try:
+            await self._room.enter(guest)
+        except RoomFull:
             # As Ray Serve would.
-            raise BackPressureError(num_queued_requests=self._room.waiting, max_queued_requests=self._most_waiting)
-        await self._room.enter(call.sequences)
+            raise BackPressureError(num_queued_requests=self._room.waiting, max_queued_requests=self._most_waiting) from None
         try:
             async with aclosing(self._replica.respond(call)) as items:
                 async for item in items:
+                    if isinstance(item, str):
+                        self._room.charge(guest, cost.piece(item))
                     yield item
         finally:
-            self._room.leave(call.sequences)
+            self._room.leave(guest)
 
 
 class EngineCalls:
@@ -64,6 +72,8 @@ class EngineCalls:
         self._calls: set[asyncio.Task[None]] = set()
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
+        progress, cost = Progress(), CallCost(call.prompt_tokens + call.forced_tokens)
+        call = replace(call, progress=progress)
         with self._receiver.expect() as answer:
             response = cast(DeploymentResponse[Any], self._models.options(session_id=key).remote(call, answer.reply_to))
             task = asyncio.create_task(_follow(response, answer))
@@ -71,6 +81,8 @@ class EngineCalls:
             task.add_done_callback(self._calls.discard)
             try:
                 async for item in answer:
+                    if isinstance(item, str):
+                        progress.cost(cost.piece(item))
                     yield item
             finally:
                 if not answer.is_complete:

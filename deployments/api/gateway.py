@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -58,10 +59,10 @@ class Gateway:
         self._aside = ThreadPoolExecutor(1, "large bodies")
 
     async def answer(
-        self, endpoint: Endpoint, body: Mapping[str, Any], tenant: str = "", size: int = 0
+        self, endpoint: Endpoint, body: Mapping[str, Any], tenant: str = "", size: int = 0, weight: float = 1.0
     ) -> AsyncGenerator[Head | str, None]:
-        """A head, then the body in pieces. Grammars of one tenant wait for their turn together, and its prompts share what they begin with.
-        `size` is the body's, in bytes.
+        """A head, then the body in pieces. Requests of one tenant wait for their turns together, by its weight, and its prompts share what
+        they begin with. `size` is the body's, in bytes.
 
         Raises:
             ApiError: before the head, anything that keeps the request from being answered.
@@ -71,10 +72,11 @@ class Gateway:
         grammar = await self._ready(request, tenant)
         left_out = grammar.left_out if grammar else ()
         warned = WarnedAnswer(chain(request.warnings, grammar.warnings if grammar else ()), unchecked=bool(left_out) and request.stream)
-        items = self._answered(request, grammar, tenant)
+        made = partial(self._call, grammar=grammar, tenant=tenant, weight=weight)
+        items = self._answered(request, made)
         if left_out and isinstance(request.requested, Requested):
             check = Check(request.requested.spec, tenant)
-            items = self._checker.answer(lambda asked: self._answered(asked, grammar, tenant), request, check)
+            items = self._checker.answer(lambda asked: self._answered(asked, made), request, check)
         async with aclosing(items):
             async for item in items:
                 yield warned.item(item)
@@ -84,8 +86,8 @@ class Gateway:
             return self._reader.read(endpoint, body)
         return await asyncio.get_running_loop().run_in_executor(self._aside, self._reader.read, endpoint, body)
 
-    async def _answered(self, request: ParsedRequest, grammar: ReadyGrammar | None, tenant: str) -> AsyncGenerator[Head | str, None]:
-        call = self._call(request, grammar, tenant)
+    async def _answered(self, request: ParsedRequest, made: Callable[[ParsedRequest], Call]) -> AsyncGenerator[Head | str, None]:
+        call = made(request)
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 async with aclosing(self._attempt(call, request)) as items:
@@ -101,7 +103,7 @@ class Gateway:
                     raise unavailable("The model replica ended; try again in a moment.", ENGINE_DEAD, 5) from lost
                 call = replace(call, avoid=lost.replica)
 
-    def _call(self, request: ParsedRequest, grammar: ReadyGrammar | None, tenant: str) -> Call:
+    def _call(self, request: ParsedRequest, grammar: ReadyGrammar | None, tenant: str, weight: float) -> Call:
         forced = self._facts.forced(grammar.routing_key) if grammar else 0
         prompt, body = self._facts.prompt(request.body), self._prefixes.salted(request.body, tenant)
         salt = body.get(SALT)
@@ -115,6 +117,8 @@ class Gateway:
             forced,
             f"{prompt.prefix}{salt[:16]}" if prompt.prefix and isinstance(salt, str) else prompt.prefix,
             sequences=request.sequences,
+            tenant=tenant,
+            weight=weight,
         )
 
     async def _ready(self, request: ParsedRequest, tenant: str) -> ReadyGrammar | None:

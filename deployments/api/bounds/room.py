@@ -3,56 +3,66 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from contextlib import suppress
+
+from deployments.api.bounds.places import Places
+from router.turns.seat_line import Guest, SeatLine
+
+
+class RoomFull(Exception):
+    """Too many wait already."""
 
 
 class Room:
-    """For `most` sequences. Who finds none waits for it, first come, first served: one of many is not passed by those that need less."""
+    """For `most` sequences. Who finds no seats waits for them, as long as so many may: turns are by tenant (`router.turns.shares`)."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._free = most
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+    def __init__(self, most: int, most_waiting: int) -> None:
+        self._line = SeatLine(most)
+        self._places = Places(most_waiting)
+        self._seated: dict[Guest, asyncio.Future[None]] = {}
 
     @property
     def waiting(self) -> int:
-        """Calls that are."""
-        return len(self._waiting)
+        """Guests that are."""
+        return len(self._line)
 
-    def has_room_for(self, sequences: int) -> bool:
-        """Who came now would not wait."""
-        return not self._waiting and self._free >= self._taken(sequences)
+    @property
+    def free(self) -> int:
+        return self._line.free
 
-    async def enter(self, sequences: int) -> None:
-        """Whoever has entered has to `leave` with as many."""
-        if self.has_room_for(sequences):
-            self._free -= self._taken(sequences)
+    async def enter(self, guest: Guest) -> None:
+        """Whoever has entered has to `leave`. Raises RoomFull: it would have to wait, and may not."""
+        loop = asyncio.get_running_loop()
+        self._line.arrived(guest, now := loop.time())
+        seated = self._line.turn(now)
+        if seated == [guest]:
             return
-        seated: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        place = (sequences, seated)
-        self._waiting.append(place)
+        if guest not in seated and not self._places.has_one_for(guest.tenant):
+            self._line.gone(guest, now)
+            self._tell(seated)
+            raise RoomFull
+        self._places.take(guest.tenant)
+        self._seated[guest] = loop.create_future()
+        self._tell(seated)
         try:
-            await seated
+            await self._seated[guest]
         except asyncio.CancelledError:
-            with suppress(ValueError):
-                self._waiting.remove(place)
-            if seated.done() and not seated.cancelled():
-                self._free += self._taken(sequences)  # it was seated in the moment in which it left
-            self._seat()
+            self.leave(guest)  # also where it was seated in the moment in which it left
             raise
+        finally:
+            del self._seated[guest]
+            self._places.give_back(guest.tenant)
 
-    def leave(self, sequences: int) -> None:
-        self._free += self._taken(sequences)
-        self._seat()
+    def charge(self, guest: Guest, tokens: float) -> None:
+        """It has used so many weighted tokens beyond its prompt."""
+        self._line.shares.charge(guest.tenant, tokens)
 
-    def _taken(self, sequences: int) -> int:
-        # One that is too large for an empty room has it alone.
-        return min(sequences, self._most)
+    def leave(self, guest: Guest) -> None:
+        now = asyncio.get_running_loop().time()
+        self._line.gone(guest, now)
+        if self._line:
+            self._tell(self._line.turn(now))
 
-    def _seat(self) -> None:
-        while self._waiting and self._free >= self._taken(self._waiting[0][0]):
-            sequences, seated = self._waiting.popleft()
-            if not seated.done():
-                self._free -= self._taken(sequences)
-                seated.set_result(None)
+    def _tell(self, seated: list[Guest]) -> None:
+        for guest in seated:
+            if not (future := self._seated[guest]).done():
+                future.set_result(None)

@@ -20,6 +20,7 @@ from deployments.access.api_keys import ApiKeys
 from deployments.access.caller import Caller, Scope
 from deployments.access.gate import Gate, Visit
 from deployments.api.bounds.body import parse_body
+from deployments.api.bounds.places import Places
 from deployments.api.bounds.reading import BodyReader
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
@@ -69,32 +70,32 @@ class HttpIngress:
         self._gate = gate
         self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s)
         self._limits = limits
-        self._max_ongoing = max_ongoing
-        self._ongoing = 0
+        self._places = Places(max_ongoing)
         self._started = int(time.time())
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
         """Answer one HTTP request; every error becomes an OpenAI-shaped body."""
         call = _Call(endpoint)
-        self._ongoing += 1
         try:
-            if self._ongoing > self._max_ongoing:
-                raise unavailable("The service is full; try again in a moment.", "ingress_busy")
             caller = self._authorize(request, Scope.GENERATE)
             call.tenant = caller.name
+            if not self._places.has_one_for(caller.name):
+                raise unavailable("The service is full; try again in a moment.", "ingress_busy")
+            self._places.take(caller.name)
+            call.has_place = True
             raw = await self._bodies.read(request)
             body = self._parsed(raw)
             until = asyncio.get_running_loop().time() + self._limits.request_timeout_s
             async with before(until), while_connected(request):
                 call.visit = await self._gate.enter(caller, body)
-                items = self._gateway.answer(endpoint, call.visit.metered(body), caller.name, len(raw))
+                items = self._gateway.answer(endpoint, call.visit.metered(body), caller.name, len(raw), caller.weight)
                 response = await self._answered(items, call, until)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
             response = error_response(translated(error), call.visit.headers)
         except BaseException:
-            self._ongoing -= 1
+            self._leave_place(call)
             call.visit.leave()
             raise
         if not isinstance(response, _EventStream):
@@ -113,9 +114,13 @@ class HttpIngress:
         return Response(call.visit.piece(content), head.status, call.visit.headers, JSON)
 
     def _finish(self, call: _Call, status: int) -> None:
-        self._ongoing -= 1
+        self._leave_place(call)
         call.visit.leave(refused=status >= HTTPStatus.BAD_REQUEST and status not in (CLIENT_CLOSED_REQUEST, HTTPStatus.GATEWAY_TIMEOUT))
         self._metrics.finished(call.endpoint, status, time.monotonic() - call.started, call.tenant)
+
+    def _leave_place(self, call: _Call) -> None:
+        if call.has_place:
+            self._places.give_back(call.tenant)
 
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
@@ -180,6 +185,7 @@ class _Call:
 
     endpoint: Endpoint
     tenant: str = ""
+    has_place: bool = False
     visit: Visit = field(default_factory=Visit)
     started: float = field(default_factory=time.monotonic)
 

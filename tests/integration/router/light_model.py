@@ -75,9 +75,10 @@ class LightModel:
         yield Head(200, stream=True)
         key = call.constraint.key if call.constraint else ""
         told = {"replica": self._name, "key": key, "prompt": call.prompt_tokens, "forced": call.forced_tokens, "sequences": call.sequences}
-        told |= {"salt": call.body.get("cache_salt"), "prefix": call.prefix}
+        told |= {"salt": call.body.get("cache_salt"), "prefix": call.prefix, "tenant": call.tenant, "progress": call.progress}
         told["usage asked for"] = bool(call.body.get("stream_options"))
-        yield json.dumps({**told, "usage": {"completion_tokens_details": {"forced_tokens": 40}}}, separators=(",", ":"))
+        usage = {"completion_tokens_details": {"forced_tokens": 40}, **(call.body.get("metadata") or {})}
+        yield json.dumps({**told, "usage": usage}, separators=(",", ":"))
         if fate == ENDS_LATER:
             await self._fates.fulfilled.remote()
             os._exit(1)

@@ -43,6 +43,7 @@ from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
 from grammar_service.limits import Limits
 from model_service.messages import ENGINE_DEAD, Endpoint, Head
+from router.turns.shares import FORCED, PROMPT, SAMPLED
 from tests.e2e.service import wait_for
 from tests.integration.router.fleet import CHECK_S, delete, router_of
 from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGINE_ENDS, NO_ENGINE_YET, Fates, LightModel
@@ -196,6 +197,14 @@ async def test_tenants_share_no_prefixes(gateway: Gateway) -> None:
     assert len({told["prefix"] for told in (mine, yours, nobodys, copied)}) == 4
     assert (await answer(gateway, tenant="me"))["salt"] == mine["salt"]
     assert nobodys["salt"] is None
+
+
+async def test_the_router_hears_what_a_tenants_calls_cost(gateway: Gateway, models: DeploymentHandle[Any]) -> None:
+    shares = router_of(models).dispatcher.shares
+    before = shares.used("payer")
+    told = await answer(gateway, tenant="payer", metadata={"prompt_tokens": 50, "total_tokens": 120})
+    assert (told["tenant"], told["progress"]) == ("payer", None)
+    assert shares.used("payer") - before == 50 * PROMPT + 30 * SAMPLED + 40 * FORCED
 
 
 def sent_by(key: str) -> dict[str, str]:

@@ -30,7 +30,7 @@ class Replicas:
     def grouping(self, parameters: Parameters = LIMITS) -> Grouping:
         return Grouping(self._places, self._seats, self._released, parameters)
 
-    def _seats(self, replica: str, together: int) -> int:
+    def _seats(self, replica: str, together: int, oldest: Waiting) -> int:
         free = self.seats.get(replica, 1 << 30)
         return free if free >= min(together, self.kept_free.get(replica, 0)) else 0
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from deployments.access.charges import TokenMeter, asked_tokens, check_possible, headers, refusal
+from deployments.access.charges import CallCost, TokenMeter, asked_tokens, check_possible, headers, refusal
 from deployments.access.window import Used, Verdict, standing
 from deployments.config import KeyLimits
 from deployments.errors import ApiError
+from router.turns.shares import FORCED, PROMPT, SAMPLED
 
 
 @pytest.mark.parametrize(
@@ -91,3 +92,14 @@ def test_what_never_fits_is_no_429() -> None:
     with pytest.raises(ApiError) as caught:
         check_possible(10, 11)
     assert (caught.value.status, caught.value.param) == (400, "max_tokens")
+
+
+def test_a_call_costs_what_its_usage_says_and_until_then_an_event_a_sampled_token() -> None:
+    cost = CallCost(100)
+    events = 'data: {"choices":[{"text":"a"}]}\n\ndata: {"choices":[{"text":"b"}]}\n\n'
+    assert cost.piece(events) == 2 * SAMPLED
+    assert cost.piece("data: [DONE]\n\n") == 0
+    usage = '{"usage":{"prompt_tokens":40,"total_tokens":70,"completion_tokens":30,"completion_tokens_details":{"forced_tokens":20}}}'
+    more = cost.piece(usage)
+    assert 2 * SAMPLED + more == (40 - 100) * PROMPT + 10 * SAMPLED + 20 * FORCED
+    assert cost.piece(usage) == 0
