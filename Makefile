@@ -24,6 +24,7 @@ bench: setup  ## every benchmark there is; refreshes the tables in docs/benchmar
 	@$(BIN)/python -m load_tests.grammar.hits --json load_tests/results/grammar_hits.json
 	@$(BIN)/python -m load_tests.redis_trouble --json load_tests/results/redis_trouble.json
 	@$(BIN)/python -m load_tests.abuse --json load_tests/results/abuse.json
+	@$(BIN)/python -m load_tests.tenants --json load_tests/results/tenants.json
 	@$(BIN)/python -m load_tests.front_door --json load_tests/results/front_door.json
 	@$(BIN)/python -m load_tests.front_door.pieces --json load_tests/results/front_door_pieces.json
 	@$(BIN)/python -m load_tests.jump_forward --tekken --json load_tests/results/jump_forward.json

@@ -204,8 +204,8 @@ class Grouping:
         return releases
 
     def _fill(self, group: _Group, places: Places, full: set[str], together: int, turn: float) -> tuple[dict[str, list[str]], bool]:
-        """Who goes where, and whether the tokens of a `turn` ended it, not the seats. When each place has been given its tokens, who has been
-        given least is next."""
+        """Who goes where, and whether the tokens of a `turn` ended it, not the seats. When each place has been given its tokens, who has
+        been given least is next."""
         oldest = group.waiting[0]
         free = {one: seats for one in places.replicas if one not in full and (seats := self._seats(one, together, oldest)) > 0}
         tokens, sent = dict.fromkeys(free, 0), dict[str, list[str]]()

@@ -7,12 +7,10 @@ under another API key.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import psutil
 import typer
 from rich.console import Console
 
@@ -20,7 +18,7 @@ from deployments.reporting.quantiles import quantile, ratio
 from deployments.reporting.report import BenchReport, Row, Target
 from load_tests.abuse.attacker import Struck, attack
 from load_tests.abuse.calm_clients import Answered, run_clients
-from load_tests.reporting.running_service import running_service
+from load_tests.reporting.running_service import memory_mib, running_service
 from tests.hostile_corpus import HOSTILE
 
 CALM, HOSTILE_KEY = "key-of-the-calm-clients", "key-of-the-hostile-clients"
@@ -46,7 +44,7 @@ def main(
 
 async def _measure(url: str, clients: int, attackers: int, requests: int, rounds: int) -> BenchReport:
     await run_clients(url, CALM, clients, 2, "warm")
-    before = _memory_mib()
+    before = memory_mib()
     alone: list[Answered] = []
     attacked: list[Answered] = []
     struck: list[Struck] = []
@@ -59,7 +57,7 @@ async def _measure(url: str, clients: int, attackers: int, requests: int, rounds
         attacked += await run_clients(url, CALM, clients, requests, f"attacked{round_number}")
         stop.set()
         struck += [one for task in attacks for one in await task]
-    grown = _memory_mib() - before
+    grown = memory_mib() - before
     rows = [*_calm_rows("alone", alone), *_calm_rows("attacked", attacked), *_struck_rows(struck)]
     command = f"python -m load_tests.abuse --clients {clients} --attackers {attackers} --requests {requests} --rounds {rounds}"
     return BenchReport.here(command, PACKAGES, _targets(alone, attacked, struck, grown), rows)
@@ -87,17 +85,6 @@ def _calm_rows(phase: str, answers: list[Answered]) -> Iterator[Row]:
 def _struck_rows(struck: list[Struck]) -> Iterator[Row]:
     for one in struck:
         yield {"phase": "hostile", "name": one.name, "status": one.status, "seconds": round(one.seconds, 4)}
-
-
-def _memory_mib() -> float:
-    """Proportional set size of everything that this process has started: shared pages count once."""
-    total = 0
-    for process in psutil.Process(os.getpid()).children(recursive=True):
-        try:
-            total += process.memory_full_info().pss
-        except psutil.Error:
-            continue
-    return total / 2**20
 
 
 if __name__ == "__main__":

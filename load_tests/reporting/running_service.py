@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import psutil
 from rich.console import Console
 
 from deployments.config import parse_settings
@@ -34,3 +35,14 @@ def running_service(settings: Mapping[str, Any], builder: Builder | None = None)
         yield f"http://{host}:{port}"
     finally:
         cluster.stop()
+
+
+def memory_mib() -> float:
+    """Proportional set size of everything that this process has started: shared pages count once."""
+    total = 0
+    for process in psutil.Process().children(recursive=True):
+        try:
+            total += process.memory_full_info().pss
+        except psutil.Error:
+            continue
+    return total / 2**20

@@ -38,7 +38,7 @@ async def run_course(course: Course, tell: Callable[[Report], None]) -> None:
 class _Run:
     def __init__(self, course: Course) -> None:
         self._course = course
-        self._requests = [request(course.host, course.port, body) for body in course.bodies]
+        self._requests = [request(course.host, course.port, body, course.key) for body in course.bodies]
         self._asked: list[_Asked] = []
         self._waiting = course.clients
         self.all_answered = asyncio.Event()

@@ -70,10 +70,11 @@ class Connection(asyncio.Protocol):
             self._ended.set_result(None)
 
 
-def request(host: str, port: int, body: bytes) -> bytes:
+def request(host: str, port: int, body: bytes, key: str = "") -> bytes:
     """A chat, as it goes over the wire."""
+    bearer = f"Authorization: Bearer {key}\r\n" if key else ""
     head = (
-        f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}:{port}\r\n"
+        f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}:{port}\r\n{bearer}"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode("ascii") + body

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Course:
     """`clients` clients at a time send the bodies one after another, round and round: until each has been answered once, and then for
-    `seconds` that count. Without `seconds` each body is sent once. `stream`: whether the bodies ask for event streams."""
+    `seconds` that count. Without `seconds` each body is sent once. `stream`: whether the bodies ask for event streams; `key`: the API key
+    they send, if any."""
 
     host: str
     port: int
@@ -17,6 +18,7 @@ class Course:
     clients: int
     stream: bool
     seconds: float | None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class PieceCourse:
     clients: int
     ramp_s: float
     seconds: float
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ async def run_pieces(course: PieceCourse, tell: Callable[[Report], None]) -> Non
 
 
 async def _stream(course: PieceCourse, asked: list[Reply]) -> None:
-    connection, content = Connection(course.host, course.port), request(course.host, course.port, course.body)
+    connection, content = Connection(course.host, course.port), request(course.host, course.port, course.body, course.key)
     try:
         while True:
             asked.append(Reply())

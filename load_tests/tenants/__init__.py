@@ -1,0 +1,1 @@
+"""What tenants notice of each other: `python -m load_tests.tenants`."""

@@ -1,0 +1,167 @@
+"""`python -m load_tests.tenants`: what tenants notice of each other at the HTTP port of one service.
+
+Light clients of one key by turns alone and beside each flood of another; three floods of keys with different weights; and connections that
+are opened and not used. Clients are processes of their own, those of floods less urgent than all others.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import typer
+import yaml
+from rich.console import Console
+from transformers import AutoTokenizer
+
+from deployments.access.key_file import digest_of, new_key
+from deployments.builders import EMBEDDED_WEIGHTS
+from deployments.config import parse_settings
+from deployments.reporting.quantiles import ratio
+from deployments.reporting.report import BenchReport, Row
+from load_tests.front_door.clients.connection import request
+from load_tests.front_door.clients.messages import PieceCourse
+from load_tests.front_door.clients.process import ClientProcess, client_process
+from load_tests.front_door.figures import OURS
+from load_tests.front_door.workloads import make_workload
+from load_tests.reporting.running_service import PACKAGES, memory_mib, running_service
+from load_tests.tenants.bodies import Flood, chat, floods
+from load_tests.tenants.figures import ALONE, targets
+from load_tests.tenants.flooding import Flooding, flooding
+from load_tests.tenants.light import Light, failed, first_p99_s
+from load_tests.tenants.many_connections import connections, most_connections
+from router.turns.shares import seats_for_one
+
+SEATS = 64
+"""As a service has without settings: an eighth of them are for as many light clients as there are."""
+WEIGHTS = {"one": 1.0, "two": 2.0, "four": 4.0}
+HOST = "127.0.0.1"
+IDLE, HALF_OPEN, DISCONNECTS = 10_000, 500, 1_000
+RAMP_S, SETTLE_S = 8.0, 30.0
+
+
+def main(
+    seconds: Annotated[float, typer.Option(min=0.5, help="of light clients alone, and beside each flood")] = 8.0,
+    weights_s: Annotated[float, typer.Option(min=1, help="of the floods with weights")] = 30.0,
+    only: Annotated[str, typer.Option(help="floods | weights | connections, with commas between")] = "floods,weights,connections",
+    json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
+) -> None:
+    """Measure what tenants notice of each other."""
+    console = Console()
+    rows: list[Row] = []
+    with _service() as (port, keys), ExitStack() as held:
+        clients = [held.enter_context(client_process()) for _ in range(len(WEIGHTS))]
+        light = Light(clients[0], HOST, port, keys["light"], _light_bodies())
+        light.ask(4.0)  # every grammar is compiled before anything is measured
+        parts: Mapping[str, Callable[[], Iterator[Row]]] = {
+            "floods": lambda: _floods(light, keys["flood"], seconds),
+            "weights": lambda: _weights(clients, port, keys, weights_s),
+            "connections": lambda: _connections(light, keys["flood"], seconds),
+        }
+        for name in only.split(","):
+            for row in parts[name]():
+                rows.append(row)
+                console.print(" ".join(f"{what}={value}" for what, value in row.items()), highlight=False)
+    command = f"python -m load_tests.tenants --seconds {seconds:g} --weights-s {weights_s:g} --only {only}"
+    raise typer.Exit(BenchReport.here(command, PACKAGES, targets(rows), rows).publish(console, json_out))
+
+
+@contextmanager
+def _service() -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Its port, and the keys of its tenants by their names."""
+    weights = {"light": 1.0, "flood": 1.0, **WEIGHTS}
+    keys = {name: new_key() for name in weights}
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        yaml.safe_dump([{"name": name, "sha256": digest_of(key), "weight": weights[name]} for name, key in keys.items()], file)
+        file.flush()
+        with running_service({"model": {"max_num_seqs": SEATS}, "http": {"api_keys_file": file.name}}) as url:
+            yield httpx.URL(url).port or 80, keys
+
+
+def _light_bodies() -> list[bytes]:
+    tokenizer = AutoTokenizer.from_pretrained(str(EMBEDDED_WEIGHTS))
+    return make_workload("extraction", parse_settings({}).model.served_name, tokenizer).encoded(OURS, stream=True)
+
+
+def _floods(light: Light, key: str, seconds: float) -> Iterator[Row]:
+    for flood in floods(SEATS, seats_for_one(SEATS)):
+        yield _light_row(flood.name, ALONE, light, seconds)
+        with flooding(flood, light.host, light.port, key) as found:
+            row = _light_row(flood.name, "beside", light, seconds)
+        yield {**row, **_struck(flood, found)}
+
+
+def _light_row(scenario: str, phase: str, light: Light, seconds: float) -> dict[str, Any]:
+    answers = light.ask(seconds)
+    p99 = first_p99_s(answers)
+    return {
+        "scenario": scenario,
+        "phase": phase,
+        "answers": len(answers),
+        "failed": failed(answers),
+        "first_p99_ms": None if p99 is None else round(1000 * p99, 1),
+    }
+
+
+def _struck(flood: Flood, found: Flooding) -> dict[str, Any]:
+    statuses = sorted({one.status for one in found.struck})
+    slowest = max((one.seconds for one in found.struck), default=None)
+    told = {"flood_answers": len(found.struck), "flood_statuses": " ".join(map(str, statuses))}
+    return {**told, "slowest_s": None if slowest is None else round(slowest, 3)} if flood.hostile else told
+
+
+def _weights(clients: list[ClientProcess], port: int, keys: Mapping[str, str], seconds: float) -> Iterator[Row]:
+    """Pieces of text of three floods that ask alike: one is a token."""
+
+    def run(number: int, name: str) -> int:
+        course = PieceCourse(HOST, port, chat(40, 64), SEATS, RAMP_S, seconds, keys[name])
+        return clients[number].pieces(course, lambda: None, lambda _: None).pieces
+
+    with ThreadPoolExecutor(len(WEIGHTS)) as pool:
+        pieces = dict(zip(WEIGHTS, pool.map(run, range(len(WEIGHTS)), WEIGHTS), strict=True))
+    for name, weight in WEIGHTS.items():
+        share = ratio(pieces[name], sum(pieces.values()))
+        due = weight / sum(WEIGHTS.values())
+        yield {
+            "scenario": "weights",
+            "tenant": name,
+            "weight": weight,
+            "pieces": pieces[name],
+            "share": share and round(share, 4),
+            "share_by_due": share and round(share / due, 4),
+        }
+
+
+def _connections(light: Light, key: str, seconds: float) -> Iterator[Row]:
+    before = memory_mib()
+    yield _light_row("connections", ALONE, light, seconds)
+    half = request(light.host, light.port, chat(2000, 8), key)
+    kinds = {
+        "idle connections": (most_connections(IDLE), b""),
+        "half-open bodies": (HALF_OPEN, half[: len(half) // 2]),
+        "disconnects at once": (DISCONNECTS, request(light.host, light.port, chat(20, 400), key)),
+    }
+    for name, (number, content) in kinds.items():
+        with connections(light.host, light.port, number, content) as opened:
+            row = {**_light_row(name, "beside", light, seconds), "connections": opened}
+        yield row
+        yield _light_row(name, "after", light, seconds)
+    yield {"scenario": "memory", "phase": "after", "before_mib": round(before), "after_mib": round(_settled_memory_mib(before))}
+
+
+def _settled_memory_mib(before: float) -> float:
+    """When it is no more than it was, or after some time."""
+    deadline = time.monotonic() + SETTLE_S
+    while (now := memory_mib()) > before and time.monotonic() < deadline:
+        time.sleep(1)
+    return now
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,69 @@
+"""Connections that nobody uses as they are meant."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import threading
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+SPARE_FILES = 500
+AT_A_TIME = 200
+PATIENCE_S = 120.0
+Opened = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+def most_connections(wanted: int) -> int:
+    """As many as this process may have open, its other files left aside. The service's processes have the same limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return min(wanted, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE_FILES)
+
+
+@contextmanager
+def connections(host: str, port: int, number: int, content: bytes) -> Iterator[int]:
+    """So many, on each of which `content` was sent; how many there are. They are closed at once at the end of the block."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    def done(what: Awaitable[Sequence[Opened] | None]) -> Sequence[Opened]:
+        return asyncio.run_coroutine_threadsafe(_awaited(what), loop).result(PATIENCE_S) or ()
+
+    opened = done(_open(host, port, number, content))
+    try:
+        yield len(opened)
+    finally:
+        done(_close(opened))
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(PATIENCE_S)
+        loop.close()
+
+
+async def _awaited(what: Awaitable[Sequence[Opened] | None]) -> Sequence[Opened] | None:
+    return await what
+
+
+async def _open(host: str, port: int, number: int, content: bytes) -> list[Opened]:
+    found: list[Opened] = []
+    while len(found) < number:
+        some = min(AT_A_TIME, number - len(found))
+        results = await asyncio.gather(*(asyncio.open_connection(host, port) for _ in range(some)), return_exceptions=True)
+        came = [one for one in results if not isinstance(one, BaseException)]
+        for _, writer in came:
+            if content:
+                writer.write(content)
+        found += came
+        if len(came) < some:
+            break
+    return found
+
+
+async def _close(opened: Sequence[Opened]) -> None:
+    for _, writer in opened:
+        writer.transport.abort()
+    for _, writer in opened:
+        with suppress(OSError):
+            await writer.wait_closed()
