@@ -2,7 +2,7 @@
 BIN := .venv/bin
 CODE := $(wildcard deployments grammar_service model_service router load_tests examples tests)
 
-.PHONY: serve test lint types bench setup clean
+.PHONY: serve test lint types bench audit setup clean
 
 serve: setup  ## start everything, show one extraction, serve until Ctrl-C (ONCE=1: stop after it; CONFIG=file: settings)
 	@exec $(BIN)/maskcast serve $(if $(CONFIG),--config '$(CONFIG)') $(if $(filter-out 0 no false,$(ONCE)),--once)
@@ -37,6 +37,9 @@ bench: setup  ## every benchmark there is; refreshes the tables in docs/benchmar
 	@$(BIN)/python -m load_tests.masks.path --steps 5 --json load_tests/results/mask_path.json
 	@$(BIN)/python -m load_tests.masks.engines --json load_tests/results/mask_engines.json
 	@$(BIN)/python -m load_tests.reporting.tables
+
+audit: setup  ## known vulnerabilities of the pinned packages, where their database can be reached, and all licences
+	@$(BIN)/python scripts/audit
 
 setup:
 	@scripts/setup

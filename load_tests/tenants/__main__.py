@@ -117,22 +117,22 @@ def _struck(flood: Flood, found: Flooding) -> dict[str, Any]:
 
 
 def _weights(clients: list[ClientProcess], port: int, keys: Mapping[str, str], seconds: float) -> Iterator[Row]:
-    """Pieces of text of three floods that ask alike: one is a token."""
+    """The text of three floods that ask alike. Not its pieces: what a client is too slow to read comes joined."""
 
     def run(number: int, name: str) -> int:
-        course = PieceCourse(HOST, port, chat(40, 64), SEATS, RAMP_S, seconds, keys[name])
-        return clients[number].pieces(course, lambda: None, lambda _: None).pieces
+        course = PieceCourse(HOST, port, chat(40, 64), 2 * SEATS, RAMP_S, seconds, keys[name])
+        return clients[number].pieces(course, lambda: None, lambda _: None).characters
 
     with ThreadPoolExecutor(len(WEIGHTS)) as pool:
-        pieces = dict(zip(WEIGHTS, pool.map(run, range(len(WEIGHTS)), WEIGHTS), strict=True))
+        characters = dict(zip(WEIGHTS, pool.map(run, range(len(WEIGHTS)), WEIGHTS), strict=True))
     for name, weight in WEIGHTS.items():
-        share = ratio(pieces[name], sum(pieces.values()))
+        share = ratio(characters[name], sum(characters.values()))
         due = weight / sum(WEIGHTS.values())
         yield {
             "scenario": "weights",
             "tenant": name,
             "weight": weight,
-            "pieces": pieces[name],
+            "characters": characters[name],
             "share": share and round(share, 4),
             "share_by_due": share and round(share / due, 4),
         }
@@ -143,13 +143,13 @@ def _connections(light: Light, key: str, seconds: float) -> Iterator[Row]:
     yield _light_row("connections", ALONE, light, seconds)
     half = request(light.host, light.port, chat(2000, 8), key)
     kinds = {
-        "idle connections": (most_connections(IDLE), b""),
+        "idle connections": (IDLE, b""),
         "half-open bodies": (HALF_OPEN, half[: len(half) // 2]),
         "disconnects at once": (DISCONNECTS, request(light.host, light.port, chat(20, 400), key)),
     }
     for name, (number, content) in kinds.items():
-        with connections(light.host, light.port, number, content) as opened:
-            row = {**_light_row(name, "beside", light, seconds), "connections": opened}
+        with connections(light.host, light.port, most_connections(number), content) as opened:
+            row = {**_light_row(name, "beside", light, seconds), "connections": opened, "wanted": number}
         yield row
         yield _light_row(name, "after", light, seconds)
     yield {"scenario": "memory", "phase": "after", "before_mib": round(before), "after_mib": round(_settled_memory_mib(before))}

@@ -23,9 +23,9 @@ def _light(rows: Sequence[Row]) -> Iterator[Target]:
     for row in rows:
         if row.get("phase") == ALONE:
             alone = row["first_p99_ms"]
-        elif row.get("phase") == BESIDE:
+        elif row.get("phase") in (BESIDE, AFTER) and "first_p99_ms" in row:
             value = ratio(row["first_p99_ms"], alone) if row["first_p99_ms"] is not None else None
-            yield Target.at_most(f"{row['scenario']}: light clients' p99 time to first token, beside / alone", value, SLOWER, "")
+            yield Target.at_most(f"{row['scenario']}: light clients' p99 time to first token, {row['phase']} / alone", value, SLOWER, "")
     if asked := [row for row in rows if "failed" in row]:
         yield Target.at_most("requests of light clients that failed", float(sum(row["failed"] for row in asked)), 0, "")
 
@@ -48,4 +48,4 @@ def _memory(rows: Sequence[Row]) -> Iterator[Target]:
         if row["scenario"] == "memory":
             yield Target.at_most("memory after all connections / before", ratio(row["after_mib"], row["before_mib"]), GROWN, "")
         if row.get("connections") is not None:
-            yield Target.at_least(f"{row['scenario']}: connections", float(row["connections"]), 0, "")
+            yield Target.at_least(f"{row['scenario']}: open at a time", float(row["connections"]), row["wanted"], "")

@@ -15,7 +15,7 @@ Opened = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 def most_connections(wanted: int) -> int:
-    """As many as this process may have open, its other files left aside. The service's processes have the same limit."""
+    """That many, or as many as this process may have open beside its other files. The service has the same limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
