@@ -11,12 +11,14 @@ from grammar_service.conformance.verdict import Outcome, Tally
 
 OURS = "maskcast"
 PACKAGES = ("xgrammar", "llguidance", "jsonschema")
+CORRECT_PERCENT = 88.5
+"""Of the cases of each draft."""
 
 
 def conformance_bench(command: str, reports: Mapping[str | None, ConformanceReport]) -> BenchReport:
     """Rows: one a keyword, one a way of compiling (`way`), one a deviation, one a reason to refuse; with their draft (`draft`), if the
     reports are by draft."""
-    targets = [_of_draft(target, draft) for draft, report in reports.items() for target in conformance_targets(report)]
+    targets = [target for draft, report in reports.items() for target in _targets(report, draft)]
     rows = [{"draft": draft, **row} if draft else row for draft, report in reports.items() for row in _rows(report)]
     return BenchReport.here(command, PACKAGES, targets, rows)
 
@@ -25,8 +27,13 @@ def _rows(report: ConformanceReport) -> list[Row]:
     return [*_keywords(report), *_ways(report), *_deviations(report)]
 
 
-def _of_draft(target: Target, draft: str | None) -> Target:
-    return target if draft is None else replace(target, name=f"{draft}: {target.name}")
+def _targets(report: ConformanceReport, draft: str | None) -> list[Target]:
+    targets = conformance_targets(report)
+    if draft is None:
+        return targets
+    ours = report.totals[OURS]
+    share = Target.at_least("cases judged correctly", 100 * _correct(ours) / max(1, ours.total), CORRECT_PERCENT, "%")
+    return [replace(target, name=f"{draft}: {target.name}") for target in (*targets, share)]
 
 
 def conformance_targets(report: ConformanceReport) -> list[Target]:

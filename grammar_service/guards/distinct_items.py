@@ -6,28 +6,42 @@ from collections.abc import Iterator
 
 import msgspec
 
-from grammar_service.errors import GrammarError
+from grammar_service.errors import GrammarError, UnsupportedGrammar
+from grammar_service.regexes.counted import Beginnings
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.unending import never_runs_out
+from grammar_service.schema.formats.known import FORMATS
+from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import Schema
 from grammar_service.schema.normal_form.normal import types_of
 from grammar_service.schema.pointer import join
 from grammar_service.schema.references import References
 
 _STRINGS = frozenset({"type", "minLength", "pattern"})
+_COUNTED = _STRINGS | {"maxLength", "format", "allOf"}
+_LONGEST = 2048
+"""Characters of strings that have no pattern: each is a state."""
 _NUMBERS = frozenset({"type"})
 _WHOLE = frozenset({"type", "minimum", "exclusiveMinimum"})
-_REASON = "`uniqueItems` is enforced in long arrays of listed strings, strings that need no end, and numbers without upper bound"
+_REASON = "`uniqueItems` is enforced in long arrays of strings that can be counted, and of numbers without upper bound"
+
+
+class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A set of strings, as `StringSet` has it."""
+
+    moves: tuple[tuple[tuple[int, int], ...], ...]
+    accepting: tuple[int, ...]
 
 
 class Items(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the items of an array are, as far as it matters: whether its numbers are `whole`; `listed`: its strings, where it has no other
-    items, sorted; else there is always one more. `form`: of items of any kind (`forms`)."""
+    items, sorted; or their `language`; else there is always one more. `form`: of items of any kind (`forms`)."""
 
     whole: bool = True
     listed: tuple[str, ...] | None = None
     form: int | None = None
+    language: Language | None = None
 
 
 def items_of(references: References, pointer: str, effort: Effort) -> Items | str:
@@ -36,19 +50,73 @@ def items_of(references: References, pointer: str, effort: Effort) -> Items | st
     if not isinstance(array, dict) or "prefixItems" in array or not isinstance(array.get("items"), dict):
         return _REASON
     listed, others = set[str](), list[Schema]()
-    for schema in _alternatives(references, join(pointer, "items")):
+    alternatives = list(_alternatives(references, join(pointer, "items")))
+    for schema in alternatives:
         values = schema.get("enum", [schema["const"]] if "const" in schema else None)
         if isinstance(values, list):
             listed.update(value for value in values if isinstance(value, str))
         if not _is_endless(schema, effort) and not (isinstance(values, list) and all(isinstance(value, str) for value in values)):
-            return _REASON
+            return _counted(alternatives, array.get("minItems", 0), effort)
         others += [] if isinstance(values, list) else [schema]
     if not listed:
         return Items(whole=not any("number" in types_of(schema) for schema in others))
     least = array.get("minItems", 0)
-    if others or not isinstance(least, int) or least > len(listed):
+    if others:
+        return _counted(alternatives, least, effort)
+    return Items(listed=tuple(sorted(listed))) if isinstance(least, int) and least <= len(listed) else _REASON
+
+
+def _counted(alternatives: list[Schema], least: Json, effort: Effort) -> Items | str:
+    """Strings that may run out, each way that one begins."""
+    try:
+        sets = [_strings_of(schema, effort) for schema in alternatives]
+        strings = sets[0]
+        for other in sets[1:]:
+            strings = strings.union(other)
+    except GrammarError:
         return _REASON
-    return Items(listed=tuple(sorted(listed)))
+    if never_runs_out(strings):
+        return Items()
+    if not isinstance(least, int) or least > Beginnings(strings.moves, strings.accepting).count(b""):
+        return _REASON
+    return Items(language=Language(strings.moves, tuple(sorted(strings.accepting))))
+
+
+def _strings_of(schema: Schema, effort: Effort) -> StringSet:
+    """Raises GrammarError: they are too many to be told, or not all of its values are strings."""
+    values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if isinstance(values, list):
+        if schema.keys() - {"enum", "const", "type"} or not all(isinstance(value, str) for value in values):
+            raise UnsupportedGrammar(_REASON)
+        return StringSet.of_strings([value for value in values if isinstance(value, str)])
+    if "type" not in schema:
+        raise UnsupportedGrammar(_REASON)
+    return _asserted(schema, effort)
+
+
+def _asserted(schema: Schema, effort: Effort) -> StringSet:
+    """The strings of which a schema, and those in its `allOf`, hold."""
+    if schema.keys() - _COUNTED or types_of(schema) not in ([], ["string"]):
+        raise UnsupportedGrammar(_REASON)
+    patterns = [schema["pattern"]] if "pattern" in schema else []
+    if "format" in schema:
+        known = FORMATS.get(str(schema["format"]))
+        patterns += [known.pattern if known else ""]
+    sets = [StringSet.of_pattern(str(pattern), effort) for pattern in patterns]
+    branches = schema.get("allOf", [])
+    sets += [_asserted(branch, effort) for branch in branches if isinstance(branch, dict)] if isinstance(branches, list) else []
+    least, most = schema.get("minLength", 0), schema.get("maxLength")
+    if isinstance(least, int) and isinstance(most, int) and not sets and least <= most <= _LONGEST:
+        return _of_lengths(least, most)
+    if least or most is not None:
+        sets.append(StringSet.of_lengths(int(str(least)), None if most is None else int(str(most))))
+    return StringSet.all_of(sets)
+
+
+def _of_lengths(least: int, most: int) -> StringSet:
+    """However long they are."""
+    moves = [((0, length + 1),) for length in range(most + 1)]
+    return StringSet((*moves, ((0, most + 1),)), frozenset(range(least, most + 1)))
 
 
 def _alternatives(references: References, start: str) -> Iterator[Schema]:

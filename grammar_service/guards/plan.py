@@ -15,6 +15,7 @@ from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.schema.fault import Fault
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import mapped, walk
+from grammar_service.schema.pointer import join
 
 _GUARDED = frozenset({"uniqueItems", "minProperties"})
 """What is not enforced without a guard."""
@@ -44,12 +45,17 @@ def plan_of(document: Json) -> Plan | None:
     return Plan(found.places, found.forms) if found.places or has_open_objects(document) else None
 
 
-def guard_faults(document: Json) -> Iterator[Fault]:
-    """What of a document in normal form no guard enforces, though it is for guards."""
+def guard_faults(document: Json, writes_all: bool = True) -> Iterator[Fault]:
+    """What of a document in normal form no guard enforces, though it is for guards. `writes_all`: every string of a schema can be written,
+    so that it may be counted on."""
     try:
-        plan_of(document)
+        plan = plan_of(document)
     except UnsupportedGrammar as error:
         yield Fault(error.pointer, error.message)
+        return
+    if not writes_all and plan is not None and any(place.distinct and place.distinct.language for place in plan.places):
+        first = next(pointer for pointer, schema in walk(document) if isinstance(schema, dict) and schema.get("uniqueItems"))
+        yield Fault(join(first, "uniqueItems"), "`uniqueItems` of strings that may run out is enforced only where all of them are written")
 
 
 def without_guarded(schema: Json) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grammar_service.guards.follower import Cursor, Where
-from grammar_service.guards.item_set import ItemSet, Listed
+from grammar_service.guards.item_set import Counted, ItemSet
 from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.guards.tokens.removal import Removal, allowed
 from grammar_service.guards.tokens.token_set import Row
@@ -21,8 +21,8 @@ class SetGuard:
     def take(self, cursor: Cursor, items: ItemSet, row: Row) -> None:
         """At a cursor directly in the array."""
         match cursor.where:
-            case Where.ITEM | Where.OUTSIDE if items.listed is not None:
-                self._take_listed(cursor, items.listed, row)
+            case Where.ITEM | Where.OUTSIDE if items.counted is not None:
+                self._take_counted(cursor, items.counted, row)
             case Where.ITEM:
                 self._removal.repeating(items.strings, cursor, row)
                 self._removal.refused(self._tokens.quoted_numeric, cursor, row)
@@ -41,27 +41,29 @@ class SetGuard:
                 self._removal.refused(self._tokens.zeros, cursor, row)
             self._removal.refused(self._tokens.later_zeros, cursor, row)
 
-    def _take_listed(self, cursor: Cursor, listed: Listed, row: Row) -> None:
-        """Of listed strings, which may run out."""
-        if cursor.pending:
-            self._removal.each(allowed(row, self._tokens.blank), cursor, row)
-        elif cursor.where is Where.ITEM:
-            self._take_in_listed(cursor, listed, row)
-        else:
-            for tokens in listed.repeating_whole():
-                tokens.clear(row)
-            self._removal.refused(self._tokens.into, cursor, row)
-            match listed.left(b""):
-                case 0:
-                    self._tokens.items.comma.clear(row)
-                case 1:
-                    self._tokens.items.string_and_comma.clear(row)
-
-    def _take_in_listed(self, cursor: Cursor, listed: Listed, row: Row) -> None:
-        for tokens in listed.repeating(cursor.text):
+    def _take_counted(self, cursor: Cursor, strings: Counted, row: Row) -> None:
+        """Of strings that may run out."""
+        if cursor.where is Where.ITEM:
+            self._take_in_counted(cursor, strings, row)
+            return
+        for tokens in strings.repeating_whole():
             tokens.clear(row)
-        listed.leading_nowhere(cursor.text).clear(row)
-        self._removal.refused(self._tokens.through, cursor, row)
-        self._removal.refused(self._tokens.escaped, cursor, row)
-        if listed.left(b"") == 1:
+        self._removal.refused(strings.into, cursor, row)
+        match strings.left(b""):
+            case 0:
+                self._tokens.items.comma.clear(row)
+            case 1:
+                self._tokens.items.string_and_comma.clear(row)
+
+    def _take_in_counted(self, cursor: Cursor, strings: Counted, row: Row) -> None:
+        may_end = strings.may_end(cursor.text)
+        if cursor.pending and may_end:
+            self._removal.each(allowed(row, self._tokens.blank), cursor, row)
+            return
+        self._removal.repeating(strings, cursor, row)
+        self._removal.refused(strings.through, cursor, row)
+        if may_end:
+            strings.leading_nowhere(cursor.text).clear(row)
+            self._removal.refused(self._tokens.escaped, cursor, row)
+        if strings.left(b"") == 1:
             self._tokens.items.end_and_comma.clear(row)

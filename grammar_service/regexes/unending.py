@@ -10,11 +10,11 @@ from grammar_service.regexes.string_set import StringSet
 def never_runs_out(strings: StringSet) -> bool:
     """Whether, however a string begins that is in the set, endlessly many strings of the set begin so: then there is always one more."""
     targets = [{target for _, target in moves} for moves in strings.moves]
-    live = _leading(targets, strings.accepting)
-    return live == _endless(targets, live)
+    live = leading(targets, strings.accepting)
+    return live == endless(targets, live)
 
 
-def _leading(targets: list[set[int]], ends: Collection[int]) -> set[int]:
+def leading(targets: list[set[int]], ends: Collection[int]) -> set[int]:
     """The states that lead to one of `ends`."""
     found = set(ends)
     while more := {state for state, after in enumerate(targets) if state not in found and not found.isdisjoint(after)}:
@@ -22,7 +22,7 @@ def _leading(targets: list[set[int]], ends: Collection[int]) -> set[int]:
     return found
 
 
-def _endless(targets: list[set[int]], states: set[int]) -> set[int]:
+def endless(targets: list[set[int]], states: set[int]) -> set[int]:
     """Those of the states that have a way without end through others: what is left when states that lead to none of the rest are taken."""
     left = set(states)
     while ends := {state for state in left if targets[state].isdisjoint(left)}:

@@ -14,6 +14,13 @@ _ITEMS: tuple[Schema, ...] = (
     {"type": "string", "pattern": "^[ab]+"},
     {"enum": ["a", "b", "ab", "abb", "ba", "1", ""]},
 )
+_BOUNDED: tuple[Schema, ...] = (
+    {"type": "string", "maxLength": 2},
+    {"type": "string", "pattern": "^[ab]{1,2}$"},
+    {"type": "string", "pattern": "^(a[ab]?|b{1,3})$"},
+    {"type": "string", "minLength": 1, "maxLength": 40},
+)
+"""Strings that may run out, which an array may have where it has nothing else."""
 _PATTERNS = ("^a", "b", "^[ab]+$", "^x-")
 
 
@@ -31,7 +38,8 @@ def _value(chance: Random, depth: int) -> Schema:
         case 2:
             return {"type": "array", "items": _value(chance, depth - 1), "maxItems": chance.randrange(1, 4)}
         case 3:
-            return {"type": "array", "items": _item(chance, depth), "uniqueItems": True, "minItems": chance.randrange(4)}
+            items = chance.choice(_BOUNDED) if chance.random() < 0.4 else _item(chance, depth)
+            return {"type": "array", "items": items, "uniqueItems": True, "minItems": chance.randrange(4)}
         case 4:
             return {"anyOf": [_value(chance, depth - 1), {"type": "null"}]}
         case _:

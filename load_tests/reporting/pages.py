@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from deployments.commands import simulation
-from deployments.reporting.report import BenchReport
+from deployments.reporting.report import BenchReport, Row
 from load_tests.front_door import table as front_door
 from load_tests.masks import figures as mask_figures
 from load_tests.masks import sizes as mask_bytes
@@ -62,14 +62,21 @@ def _nothing(_: BenchReport) -> list[str]:
 
 
 def _conformance(report: BenchReport) -> list[str]:
-    ways = [[str(row["way"]), str(row["cases"]), *(str(row[name]) for name in OUTCOMES)] for row in report.rows if "way" in row]
+    """Of each draft, the ways and the keywords; results without drafts have one of each."""
+    drafts = list(dict.fromkeys(row.get("draft") for row in report.rows))
+    return [line for draft in drafts for line in _of_draft(draft, [row for row in report.rows if row.get("draft") == draft])]
+
+
+def _of_draft(draft: object, rows: Sequence[Row]) -> list[str]:
+    ways = [[str(row["way"]), str(row["cases"]), *(str(row[name]) for name in OUTCOMES)] for row in rows if "way" in row]
     words = [
         [str(row["keyword"]), f"{row['refused_schemas']} of {row['schemas']}", str(row["cases"]), *(str(row[name]) for name in OUTCOMES)]
-        for row in report.rows
+        for row in rows
         if "schemas" in row and "keyword" in row
     ]
+    head = [] if draft is None else ["", f"## {draft}"]
     by_keyword = table(["keyword", "schemas refused", "cases", *OUTCOMES], words)
-    return ["", *table(["all cases", "cases", *OUTCOMES], ways), "", *by_keyword]
+    return [*head, "", *table(["all cases", "cases", *OUTCOMES], ways), "", *by_keyword]
 
 
 def _collection(report: BenchReport) -> list[str]:

@@ -69,6 +69,24 @@ def test_of_several_choices_none_is_wrong_and_wrong_ones_are_asked_for_again(ser
     assert events(service)["checked"] > before.get("checked", 0)
 
 
+def test_a_wrong_answer_is_asked_for_again_with_another_seed(service: Service) -> None:
+    """Without the pattern, which the grammar leaves out, a seed shows what the first answer is."""
+
+    def pair(response: httpx.Response) -> str:
+        return str(json.loads(response.json()["choices"][0]["message"]["content"])["pair"])
+
+    values, right = ("aa", "ab", "ba", "bb", "cc", "ef"), {"aa", "bb", "cc"}
+    plain = schema(*values)
+    del plain["properties"]["pair"]["pattern"]
+    first = {seed: pair(service.chat(QUESTION, structured_outputs={"json": plain}, temperature=2, seed=seed)) for seed in range(12)}
+    wrong = [seed for seed, value in first.items() if value not in right]
+    assert wrong, first
+    answers = [service.chat(QUESTION, **asked(*values, seed=seed, temperature=2)) for seed in wrong]
+    found = [pair(response) for response in answers if response.status_code == 200]
+    assert found, (first, [response.text for response in answers])
+    assert set(found) <= right
+
+
 def test_completions_are_checked_as_well(service: Service) -> None:
     right = service.post("/v1/completions", {"model": MODEL, "prompt": "Pair:", "max_tokens": 64, **asked("aa", "bb")})
     assert json.loads(right.json()["choices"][0]["text"])["pair"] in ("aa", "bb")

@@ -94,3 +94,44 @@ def test_a_second_request_of_the_same_grammar_costs_no_second_compile(service: S
     fresh = {"structured_outputs": {"regex": "[k-q]{2}7"}}
     assert re.fullmatch("[k-q]{2}7", service.text(QUESTION, **fresh))
     assert re.fullmatch("[k-q]{2}7", service.text(QUESTION, **fresh))
+
+
+WORD = {"type": "object", "properties": {"word": {"enum": ["kelp", "moss"]}}, "required": ["word"], "additionalProperties": False}
+WORD_TEXT = r'\{\s*"word":\s*"(kelp|moss)"\s*\}'
+GBNF = """# of two syllables
+root ::= syllable{2}
+syllable ::= [k-n] ("a" | "o")
+"""
+FORMS: list[tuple[dict[str, Any], str]] = [
+    # SGLang
+    ({"regex": "[k-n][ao]"}, "[k-n][ao]"),
+    ({"ebnf": GBNF}, "([k-n][ao]){2}"),
+    ({"json_schema": json.dumps(WORD)}, WORD_TEXT),
+    # llama.cpp
+    ({"grammar": GBNF}, "([k-n][ao]){2}"),
+    ({"json_schema": WORD}, WORD_TEXT),
+    # other servers
+    ({"response_format": {"type": "json_object", "schema": WORD}}, WORD_TEXT),
+    ({"response_format": {"type": "json_schema", "schema": WORD}}, WORD_TEXT),
+    ({"response_format": {"type": "regex", "pattern": "[k-n][ao]"}}, "[k-n][ao]"),
+    ({"response_format": {"type": "regex", "value": "[k-n][ao]"}}, "[k-n][ao]"),
+    ({"response_format": {"type": "grammar", "grammar": GBNF}}, "([k-n][ao]){2}"),
+]
+
+
+@pytest.mark.parametrize(("form", "pattern"), FORMS, ids=[json.dumps(form)[:60] for form, _ in FORMS])
+def test_the_forms_of_other_servers_mean_what_they_mean_there(service: Service, form: dict[str, Any], pattern: str) -> None:
+    response = service.chat(QUESTION, temperature=1, seed=4, **form)
+    assert response.status_code == 200, response.text
+    body = response.json()
+    assert re.fullmatch(pattern, body["choices"][0]["message"]["content"])
+    assert "maskcast" not in body, "nothing to warn of"
+
+
+def test_a_field_that_nobody_knows_is_named_and_openais_own_pass_in_silence(service: Service) -> None:
+    known = {"store": True, "metadata": {"a": "b"}, "user": "somebody", "service_tier": "auto"}
+    response = service.chat(QUESTION, regex="[k-n]", max_token=3, **known)
+    assert response.status_code == 200, response.text
+    told = response.json()
+    assert re.fullmatch("[k-n]", told["choices"][0]["message"]["content"])
+    assert [warning["pointer"] for warning in told["maskcast"]["warnings"]] == ["/max_token"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from grammar_service.backends.llguidance.library import LlguidanceLibrary
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-_PAYLOAD_FORMAT = 5
+_PAYLOAD_FORMAT = 6
 _VERSION: Final = f"{version('llguidance')}/{_PAYLOAD_FORMAT}"
 
 

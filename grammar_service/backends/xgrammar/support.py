@@ -42,7 +42,7 @@ _MAX_EXACT = 10**9
 
 def xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:
     """The keywords of a document in normal form, or `rewritten`, that xgrammar would weaken or fail on, with their pointers."""
-    yield from guard_faults(document)
+    yield from guard_faults(document, writes_all=False)
     for pointer, schema in walk(document):
         if isinstance(schema, dict):
             yield from _faults(schema, pointer)

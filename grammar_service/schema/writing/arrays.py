@@ -8,7 +8,7 @@ from itertools import combinations, count
 
 from grammar_service.schema.algebra.arrays import Arrays, Contained
 from grammar_service.schema.algebra.cases import FULL, Symbols
-from grammar_service.schema.algebra.expression import NOTHING, Expression, every, exactly, negated
+from grammar_service.schema.algebra.expression import NOTHING, Empty, Expression, every, exactly, negated
 from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.algebra.numbers import Numbers
 from grammar_service.schema.algebra.strings import Strings
@@ -31,9 +31,12 @@ Inner = Callable[[Expression], Json]
 
 
 class ArrayWriter:
-    def __init__(self, reader: Reader, inner: Inner) -> None:
+    """`empty` tells of items that nothing satisfies."""
+
+    def __init__(self, reader: Reader, inner: Inner, empty: Empty) -> None:
         self._reader = reader
         self._inner = inner
+        self._empty = empty
 
     def to_schemas(self, shape: Arrays) -> list[Json]:
         """Schemas whose union is the shape. Raises Inexact."""
@@ -58,7 +61,7 @@ class ArrayWriter:
 
     def _kinds_of(self, shape: Arrays, empty: frozenset[Expression]) -> tuple[Sequence, list[Json]]:
         """The sequence and the schemas of its kinds. Of some it shows only in writing that nothing satisfies them."""
-        sequence = Sequence(shape, lambda item: item in empty or self._reader.is_empty(item))
+        sequence = Sequence(shape, lambda item: item in empty or self._empty(item))
         kinds = [self._inner(kind) for kind in sequence.kinds]
         if False in kinds:
             found = frozenset(kind for kind, written in zip(sequence.kinds, kinds, strict=True) if written is False)
@@ -84,8 +87,8 @@ class ArrayWriter:
             return [{**plain, "uniqueItems": True}] if isinstance(plain, dict) else [plain]
 
     def _without_impossible(self, shape: Arrays) -> Arrays | None:
-        prefix = tuple(NOTHING if self._reader.is_empty(item) else item for item in shape.prefix)
-        rest = NOTHING if self._reader.is_empty(shape.rest) else shape.rest
+        prefix = tuple(NOTHING if self._empty(item) else item for item in shape.prefix)
+        rest = NOTHING if self._empty(shape.rest) else shape.rest
         return replace(shape, prefix=prefix, rest=rest).tidy()
 
     def _plain(self, shape: Arrays) -> Json:

@@ -10,11 +10,10 @@ from math import comb
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.string_set_regex import anchored_pattern
 from grammar_service.regexes.unending import never_runs_out
-from grammar_service.schema.algebra.expression import NOTHING, Expression
+from grammar_service.schema.algebra.expression import NOTHING, Empty, Expression
 from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.algebra.objects import Named, Objects
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.reading.reader import Reader
 
 MAX_OBJECTS = 40
 """Choices of properties that are listed one by one."""
@@ -25,9 +24,11 @@ Inner = Callable[[Expression], Json]
 
 
 class ObjectWriter:
-    def __init__(self, reader: Reader, inner: Inner) -> None:
-        self._reader = reader
+    """`empty` tells of members that nothing satisfies."""
+
+    def __init__(self, inner: Inner, empty: Empty) -> None:
         self._inner = inner
+        self._empty = empty
 
     def to_schemas(self, shape: Objects) -> list[Json]:
         """Schemas whose union is the shape. Raises Inexact."""
@@ -37,8 +38,8 @@ class ObjectWriter:
         return [self._plain(fewer) for enough in _with_enough(tidy) for fewer in _with_few(enough)]
 
     def _without_impossible(self, shape: Objects) -> Objects | None:
-        named = tuple((name, NOTHING if self._reader.is_empty(asked) else asked) for name, asked in shape.named)
-        regions = tuple((names, NOTHING if self._reader.is_empty(asked) else asked) for names, asked in shape.regions)
+        named = tuple((name, NOTHING if self._empty(asked) else asked) for name, asked in shape.named)
+        regions = tuple((names, NOTHING if self._empty(asked) else asked) for names, asked in shape.regions)
         return replace(shape, named=named, regions=regions).tidy()
 
     def _plain(self, shape: Objects) -> Json:

@@ -29,8 +29,9 @@ class Writer:
 
     def __init__(self, reader: Reader, most_schemas: int) -> None:
         self._reader = reader
-        self._left = most_schemas
+        self._most = self._left = most_schemas
         self._names: dict[_Key, str] = {}
+        self._empty: set[_Key] = set()
         self._texts: dict[Strings, Json] = {}
         self._waiting: list[tuple[str, Cases, str]] = []
         self._place = ""
@@ -42,15 +43,32 @@ class Writer:
             raise error if error.pointer is not None else Inexact(error.message, self._place) from None
 
     def _document(self) -> dict[str, Json] | Literal[False]:
+        """Of some definitions it shows only when they are written that they have no values. What needs one of those has none either, and
+        llguidance refuses to compile a reference to them: so all is written once more, where this is known."""
+        while True:
+            root, definitions = self._written()
+            if root is False:
+                return False
+            empty = {key for key, name in self._names.items() if definitions[name] is False}
+            if not empty:
+                schema = root if isinstance(root, dict) else {}
+                return {**schema, "$defs": definitions} if definitions else schema
+            self._empty |= empty
+
+    def _written(self) -> tuple[Json, dict[str, Json]]:
+        """The root, and the definitions by name."""
+        self._left, self._place = self._most, ""
+        self._names.clear()
         root = self._schema(self.possible(At("")))
-        if root is False:
-            return False
         definitions: dict[str, Json] = {}
         while self._waiting:
             name, cases, self._place = self._waiting.pop()
             definitions[name] = self._schema(cases)
-        schema = root if isinstance(root, dict) else {}
-        return {**schema, "$defs": definitions} if definitions else schema
+        return root, definitions
+
+    def _is_empty(self, expression: Expression) -> bool:
+        """As far as it is known by now."""
+        return self._reader.is_empty(expression) or (bool(self._empty) and _key_of(self.possible(expression)) in self._empty)
 
     def possible(self, expression: Expression) -> Cases:
         return self._reader.without_empty(self._reader.cases(expression))
@@ -70,7 +88,9 @@ class Writer:
         if plain or cases == Cases(FULL):
             return self._schema(cases)
         # Not by the expression: many references to one schema, and what they say beside it, often mean the same.
-        key = tuple(cases.of(kind) for kind in FULL)
+        key = _key_of(cases)
+        if key in self._empty:
+            return False
         if key not in self._names:
             self._names[key] = f"case{len(self._names)}"
             self._waiting.append((self._names[key], cases, self._place))
@@ -103,6 +123,10 @@ class Writer:
                     self._texts[shape] = shape.to_schema()
                 return [self._texts[shape]]
             case Arrays():
-                return ArrayWriter(self._reader, self.inner).to_schemas(shape)
+                return ArrayWriter(self._reader, self.inner, self._is_empty).to_schemas(shape)
             case Objects():
-                return ObjectWriter(self._reader, self.inner).to_schemas(shape)
+                return ObjectWriter(self.inner, self._is_empty).to_schemas(shape)
+
+
+def _key_of(cases: Cases) -> _Key:
+    return tuple(cases.of(kind) for kind in FULL)

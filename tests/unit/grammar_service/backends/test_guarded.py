@@ -61,6 +61,21 @@ DISTINCT: list[dict[str, Any]] = [
     {"type": "array", "items": {"enum": ["a", "ab", "abb", 'a"', "b\\", "é", "😀", "ba"]}, "uniqueItems": True},
     {"type": "array", "items": {"enum": ["a", "ab", "abb", "b", "ba", ""]}, "uniqueItems": True, "minItems": 6},
     {"type": "array", "uniqueItems": True},
+    # Strings that may run out, and such as may only at their ends.
+    *(
+        {"type": "array", "items": items, "uniqueItems": True, "minItems": least}
+        for items, least in (
+            ({"type": "string", "pattern": "^[ab]{1,2}$"}, 6),
+            ({"type": "string", "pattern": '^a?[b"\\\\]$'}, 0),
+            ({"type": "string", "pattern": "^[é-ëa😀-😂]{1,2}$"}, 9),
+            ({"type": "string", "maxLength": 2}, 3),
+            ({"type": "string", "minLength": 1, "maxLength": 200}, 1),
+            ({"type": "string", "pattern": "^(ab?|b+a)$"}, 3),
+            ({"anyOf": [{"enum": ["a", "ab", "é\n"]}, {"type": "string", "pattern": "^b[ab]$"}]}, 5),
+            ({"allOf": [{"pattern": "^[ab]+$"}, {"pattern": "b$"}], "type": "string", "maxLength": 3}, 7),
+            ({"type": "string", "format": "ipv4"}, 2),
+        )
+    ),
     *(
         {"type": "array", "items": items, "uniqueItems": True}
         for items in (
@@ -218,6 +233,20 @@ def test_listed_items_run_out(quoting: GrammarTokenizer) -> None:
     assert texts(begun(grammar, all_but_one, quoting), quoting) >= {b'"', b'"   '}
     assert b'","' not in texts(begun(grammar, all_but_one, quoting), quoting)
     assert b"," not in texts(begun(grammar, all_but_one + '"', quoting), quoting)
+
+
+def test_counted_items_run_out_wherever_they_have_begun(quoting: GrammarTokenizer) -> None:
+    items = {"type": "string", "pattern": "^(a[ab]|b{1,3})$"}
+    grammar = grammar_of(schema_spec({"type": "array", "items": items, "uniqueItems": True}, FLEXIBLE), quoting)
+    assert {b"a", b"b"} & texts(begun(grammar, '["aa","', quoting), quoting) == {b"a", b"b"}
+    assert {b"a", b"b"} & texts(begun(grammar, '["aa","a', quoting), quoting) == {b"b"}
+    assert {b"a", b"ab", b"b"} & texts(begun(grammar, '["aa","ab","', quoting), quoting) == {b"b"}
+    assert {b"b", b'"'} & texts(begun(grammar, '["bbb","b', quoting), quoting) == {b"b", b'"'}
+    assert {b"b", b'"'} & texts(begun(grammar, '["bbb","bb', quoting), quoting) == {b'"'}
+    assert b"," not in texts(begun(grammar, '["bbb","bb","b","aa","ab"', quoting), quoting)
+    taken = begun(grammar, '["bbb","bb","b","aa","ab"', quoting)
+    taken.rollback(3)
+    assert {b"a", b"b"} & texts(taken, quoting) == {b"a"}
 
 
 def test_objects_that_may_run_out_of_names_are_left_alone_and_no_others(quoting: GrammarTokenizer) -> None:

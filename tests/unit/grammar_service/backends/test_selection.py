@@ -35,7 +35,7 @@ REFUSALS: list[tuple[Any, str, str]] = [
         "more than 40 choices of names",
     ),
     (
-        {**ARRAY, "uniqueItems": True, "items": {"type": "string", "maxLength": 3}},
+        {**ARRAY, "uniqueItems": True, "items": {"type": ["string", "null"], "maxLength": 3}},
         "/uniqueItems",
         "`uniqueItems` is not enforced for items of which it is not known how many there are",
     ),

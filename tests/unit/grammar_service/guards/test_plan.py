@@ -10,6 +10,7 @@ from grammar_service.errors import UnsupportedGrammar
 from grammar_service.guards.distinct_items import Items
 from grammar_service.guards.forms import ENOUGH, FREE
 from grammar_service.guards.plan import guard_faults, plan_of
+from grammar_service.regexes.counted import MANY, Beginnings
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.unending import never_runs_out
 
@@ -109,6 +110,32 @@ def test_listed_items_may_run_out() -> None:
     assert plan.places[0].distinct == Items(listed=("a", "b", "c"))
 
 
+@pytest.mark.parametrize(
+    ("items", "count"),
+    [
+        ({"type": "string", "pattern": "^[ab]{1,3}$"}, 14),
+        ({"type": "string", "maxLength": 0}, 1),
+        ({"type": "string", "maxLength": 1}, 1 + 0x110000 - 0x800),
+        ({"type": "string", "maxLength": 2000}, MANY),
+        ({"anyOf": [{"enum": ["a", "ccc"]}, {"type": "string", "pattern": "^[ab]$"}]}, 3),
+        ({"type": "string", "pattern": "^a+b?$", "minLength": 2, "maxLength": 3}, 4),
+    ],
+)
+def test_strings_are_counted(items: dict[str, Any], count: int) -> None:
+    plan = plan_of({**SET, "items": items})
+    assert plan is not None
+    assert plan.places[0].distinct is not None
+    language = plan.places[0].distinct.language
+    assert language is not None
+    assert Beginnings(language.moves, language.accepting).count(b"") == count
+
+
+def test_strings_without_end_need_not_be() -> None:
+    plan = plan_of({**SET, "items": {"anyOf": [{"enum": ["a"]}, {"type": "string", "minLength": 1}]}})
+    assert plan is not None
+    assert plan.places[0].distinct == Items()
+
+
 def test_places_follow_names_items_references_and_branches() -> None:
     schema: Any = {
         "type": "object",
@@ -160,14 +187,16 @@ def test_a_refusal_for_too_many_places_says_what_they_are_for() -> None:
         {"type": "object", "properties": {"a": LIST}, "patternProperties": {"^a": SET}, "additionalProperties": False},
         {"type": "array", "prefixItems": [SET], "items": False},
         {**SET, "items": {"type": "boolean"}, "minItems": 3},
-        {**SET, "items": {"type": "string", "maxLength": 3}},
-        {**SET, "items": {"type": "string", "pattern": "^[a-z]{1,9}$"}},
+        {**SET, "items": {"type": ["string", "null"], "maxLength": 3}},
+        {**SET, "items": {"type": "string", "maxLength": 0}, "minItems": 2},
+        {**SET, "items": {"type": "string", "pattern": "^[ab]{1,2}$"}, "minItems": 7},
+        {**SET, "items": {"type": "string", "pattern": "^([ab]{30}|c)$", "maxLength": 101}},
         {**SET, "items": {"type": "integer", "maximum": 3}},
         {**SET, "items": {"type": "integer", "minimum": -3}},
         {**SET, "items": {"type": "number", "minimum": 3}},
         {**SET, "items": {"enum": ["a", "b"]}, "minItems": 3},
         {**SET, "items": {"enum": [1e300, "a"]}},
-        {**SET, "items": {"anyOf": [{"enum": ["a"]}, {"type": "string", "pattern": "^b"}]}},
+        {**SET, "items": {"anyOf": [{"enum": ["a", 1]}, {"type": "string", "pattern": "^b"}]}},
         {**SET, "items": {"anyOf": [{"enum": [15]}, {"type": "integer"}]}},
         {**SET, "items": closed({"a": {"type": "string", "maxLength": 3}})},
         {**SET, "items": closed({"a": {"enum": [{}]}})},

@@ -102,3 +102,26 @@ def test_a_schema_that_is_referred_to_often_is_written_once() -> None:
     places: dict[str, Any] = {f"p{number}": {"$ref": "#/$defs/part", "title": str(number)} for number in range(50)}
     rewritten = rewrite_of({"allOf": [{"properties": places}, {"required": ["p0"]}], "$defs": {"part": part}}, closed=False)
     assert len(rewritten["$defs"]) == 1
+
+
+TEXTS = {"type": "array", "items": {"type": "string"}}
+LABELLED = {"type": "object", "additionalProperties": TEXTS}
+LISTED = {"type": "object", "properties": {"tags": TEXTS, "size": {"type": "integer"}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize("outer", [{"$ref": "#/$defs/one"}, {"type": "array", "prefixItems": [{"$ref": "#/$defs/one"}]}])
+def test_what_shows_only_in_writing_to_have_no_values_is_written_nowhere(outer: Any, tokenizer: GrammarTokenizer) -> None:
+    """That arrays of texts are none that are no arrays of texts is not told by their bounds."""
+    schema = {**outer, "$defs": {"one": {"oneOf": [LISTED, LABELLED]}}}
+    rewritten = rewrite_of(schema, closed=False)
+    assert False not in rewritten["$defs"].values()
+    grammar = grammar_of(replace(schema_spec(schema), closed=False), tokenizer)
+    around = "{}" if "$ref" in outer else "[{}]"
+    for text, is_one in (
+        ('{"size": 1}', True),
+        ('{"label": ["a"]}', True),
+        ('{"tags": ["a"]}', False),
+        ("{}", False),
+        ('{"tags": 1}', False),
+    ):
+        assert accepts(grammar, around.replace("{}", text)) == is_one, text

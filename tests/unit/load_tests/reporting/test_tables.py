@@ -71,6 +71,17 @@ def test_a_conformance_page_has_ways_and_keywords(tmp_path: Path) -> None:
     assert "| enum | 1 of 2 | 4 | 3 | 1 | 0 | 0 |" in text
 
 
+def test_a_conformance_page_tells_drafts_apart(tmp_path: Path) -> None:
+    counts = {"correct": 3, "refused": 1, "over-constrained": 0, "under-constrained": 0}
+    rows = [{"draft": draft, "way": "maskcast", "cases": cases, **counts} for draft, cases in (("draft4", 4), ("draft7", 5))]
+    BenchReport.here("maskcast grammar conformance folder", [], [], rows).write(tmp_path / "conformance.json")
+    _, of_4, of_7 = read_pages(tmp_path)["conformance.md"].split("\n## ")
+    assert of_4.startswith("draft4\n")
+    assert "| maskcast | 4 | 3 | 1 | 0 | 0 |" in of_4
+    assert of_7.startswith("draft7\n")
+    assert "| maskcast | 5 | 3 | 1 | 0 | 0 |" in of_7
+
+
 def test_a_page_goes_with_its_result(tmp_path: Path) -> None:
     write_pages(tmp_path, {"README.md": "index", "old.md": "figures"})
     write_pages(tmp_path, {"README.md": "another index"})
