@@ -9,9 +9,7 @@ from typing import Any
 from vllm.entrypoints.launchers.cli_args import make_arg_parser
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 
-from model_service.engine.core.scheduler import MaskcastAsyncScheduler, MaskcastScheduler
 from model_service.engine.core_options import BroadcasterOptions, CoreOptions
-from model_service.engine.workers.worker import MaskcastCPUWorker, MaskcastWorker
 from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings
 from model_service.shared_memory import MemoryAddress
@@ -19,6 +17,13 @@ from model_service.shared_memory import MemoryAddress
 NO_DOMAIN = "none.invalid"
 """Images come in the request (`data:`): an engine that fetches what requests name reaches hosts that the clients do not. vLLM takes an
 empty list for all domains; this name is nobody's (RFC 6761, section 6.4)."""
+
+
+# By name: the worker of a CPU takes streams, events and pinned memory out of torch for whatever process imports it.
+SCHEDULER = "model_service.engine.core.scheduler.MaskcastScheduler"
+ASYNC_SCHEDULER = "model_service.engine.core.scheduler.MaskcastAsyncScheduler"
+CPU_WORKER = "model_service.engine.workers.cpu_worker.MaskcastCPUWorker"
+GPU_WORKER = "model_service.engine.workers.worker.MaskcastWorker"
 
 
 def parse_arguments(settings: EngineSettings, channel: str, figures: MemoryAddress | None = None) -> Namespace:
@@ -65,11 +70,11 @@ def _shared(settings: EngineSettings) -> dict[str, Any]:
 
 
 def _values(settings: EngineSettings, channel: str, figures: MemoryAddress | None) -> dict[str, Any]:
-    scheduler = MaskcastScheduler if settings.jumps or not settings.on_gpu else MaskcastAsyncScheduler
+    scheduler = SCHEDULER if settings.jumps or not settings.on_gpu else ASYNC_SCHEDULER
     options = _options(settings, channel, figures)
-    ours: dict[str, Any] = {"scheduler_cls": _path(scheduler), "additional_config": options.additional_config()}
+    ours: dict[str, Any] = {"scheduler_cls": scheduler, "additional_config": options.additional_config()}
     if settings.jumps or settings.mask_socket is not None or not settings.on_gpu:
-        ours["worker_cls"] = _path(MaskcastWorker if settings.on_gpu else MaskcastCPUWorker)
+        ours["worker_cls"] = GPU_WORKER if settings.on_gpu else CPU_WORKER
     if settings.jumps:
         ours["async_scheduling"] = False
     return {**_shared(settings), **ours}
@@ -79,10 +84,6 @@ def _options(settings: EngineSettings, channel: str, figures: MemoryAddress | No
     socket, deadline_s = settings.mask_socket, settings.mask_deadline_ms / 1000
     broadcaster = BroadcasterOptions(socket, deadline_s) if socket is not None else None
     return CoreOptions(channel, figures, settings.count_mask_rows, settings.jumps, broadcaster)
-
-
-def _path(of: type) -> str:
-    return f"{of.__module__}.{of.__qualname__}"
 
 
 def _flags(values: dict[str, Any]) -> list[str]:
