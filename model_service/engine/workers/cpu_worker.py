@@ -8,6 +8,7 @@ from vllm.config import VllmConfig
 from vllm.v1.core.sched.output import GrammarOutput
 from vllm.v1.worker.cpu_worker import CPUWorker
 
+from model_service.engine.core_options import core_options
 from model_service.engine.workers.forced_tokens import hook_updates
 from model_service.engine.workers.mask_output import MaskParts
 from model_service.engine.workers.masking import Masking
@@ -25,7 +26,8 @@ class MaskcastCPUWorker(Masking, CPUWorker):
 
     def init_device(self) -> None:
         super().init_device()
-        hook_updates(self.model_runner)
+        if core_options(self.vllm_config).jump_forward:
+            hook_updates(self.model_runner)
 
     def sample_tokens(self, grammar_output: GrammarOutput | MaskParts | None) -> Any:
         generators = self.model_runner.input_batch.generators

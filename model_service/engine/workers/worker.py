@@ -16,7 +16,8 @@ from model_service.masks.frames.logits import warm_up
 class MaskcastWorker(Masking, Worker):
     def init_device(self) -> None:
         super().init_device()
-        hook_updates(self.model_runner)
+        if core_options(self.vllm_config).jump_forward:
+            hook_updates(self.model_runner)
 
     def compile_or_warm_up_model(self) -> Any:
         times = super().compile_or_warm_up_model()

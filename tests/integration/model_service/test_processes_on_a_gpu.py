@@ -12,25 +12,24 @@ REPLICA = """
 import model_service.engine.engine
 from model_service.engine.arguments import parse_arguments
 from model_service.settings import EngineSettings
-parse_arguments(EngineSettings("folder", "model", on_gpu=True, mask_socket="somewhere"), "none")
+parse_arguments(EngineSettings("folder", "model", gpus_per_worker=1, mask_socket="somewhere"))
 """
 CORE = """
 from vllm.utils.import_utils import resolve_obj_by_qualname
-from model_service.engine.arguments import ASYNC_SCHEDULER, SCHEDULER
+from model_service.engine.configuration import ASYNC_SCHEDULER, SCHEDULER
 for name in (SCHEDULER, ASYNC_SCHEDULER):
     resolve_obj_by_qualname(name)
 import model_service.engine.workers.executors
 """
 WORKER = """
 from vllm.utils.import_utils import resolve_obj_by_qualname
-from model_service.engine.arguments import GPU_WORKER
+from model_service.engine.configuration import GPU_WORKER
 resolve_obj_by_qualname(GPU_WORKER)
 """
 REPLACED = """
 import sys, torch
-shim = "vllm.v1.worker.cpu.shm"
-shims = [torch.cuda.Event, torch.cuda.Stream, torch.cuda.current_stream, torch.Tensor.record_stream, torch.accelerator.get_memory_info]
-print(shim in sys.modules, *sorted({made.__module__ for made in shims if made.__module__.startswith("vllm")}))
+shim, names = "vllm.v1.worker.cpu.shm", ("Event", "Stream", "current_stream")
+print(shim in sys.modules, *[name for name in names if getattr(torch.cuda, name).__module__ == shim])
 """
 
 
