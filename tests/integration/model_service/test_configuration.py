@@ -56,7 +56,7 @@ def test_the_defaults_of_a_step_are_those_of_vllms_server(workers: int) -> None:
     server = AsyncEngineArgs.from_cli_args(arguments).create_engine_config(UsageContext.OPENAI_API_SERVER)
     ours = plugged(settings)
     assert ours.scheduler_config.max_num_batched_tokens == server.scheduler_config.max_num_batched_tokens == 2048 * workers
-    assert replace(ours.scheduler_config, scheduler_cls=None) == server.scheduler_config
+    assert {**vars(ours.scheduler_config), "scheduler_cls": None} == vars(server.scheduler_config)
 
 
 def test_vllms_cache_of_compiled_models_knows_the_engine_again() -> None:
@@ -87,8 +87,9 @@ def test_what_is_plugged_in_goes_by_the_resolved_runner_and_scheduling(monkeypat
     jumping = plug(config, SETTINGS, "none")
     assert (jumping.scheduler_config.scheduler_cls, jumping.scheduler_config.async_scheduling) == (SCHEDULER, False)
     assert jumping.parallel_config.worker_cls == GPU_WORKER
+    config = as_on_a_gpu(stock(SETTINGS))
     monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
-    config = plug(as_on_a_gpu(stock(SETTINGS)), SETTINGS, "none")
+    config = plug(config, SETTINGS, "none")
     assert not jumps(config)
     assert (config.scheduler_config.scheduler_cls, config.parallel_config.worker_cls) == (
         ASYNC_SCHEDULER,
@@ -104,19 +105,22 @@ def as_on_a_gpu(config: Any) -> Any:
 
 
 def test_frames_for_the_second_runner_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from model_service.engine.configuration import plug
+
+    config = stock(SETTINGS)
     monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
     with pytest.raises(EngineSettingsError, match="in_process"):
-        plugged(replace(SETTINGS, mask_socket="somewhere"))
+        plug(config, replace(SETTINGS, mask_socket="somewhere"), "none")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ({"scheduler_cls": "their.Scheduler"}, r"their\.Scheduler"),
-        ({"tensor-parallel": 2}, "2 workers"),
-        ({"data_parallel_size": 2}, "num_replicas"),
-    ],
-)
-def test_what_would_be_plugged_out_or_misplaced_is_refused(arguments: dict[str, Any], told: str) -> None:
-    with pytest.raises(EngineSettingsError, match=told):
-        plugged(replace(SETTINGS, engine_args=arguments))
+def test_what_would_be_plugged_out_or_misplaced_is_refused() -> None:
+    from model_service.engine.configuration import plug
+
+    with pytest.raises(EngineSettingsError, match=r"their\.Scheduler"):
+        plugged(replace(SETTINGS, engine_args={"scheduler_cls": "their.Scheduler"}))
+    with pytest.raises(EngineSettingsError, match="2 workers"):
+        plug(stock(replace(SETTINGS, tensor_parallel_size=2)), SETTINGS, "none")
+    config = stock(SETTINGS)
+    config.parallel_config.data_parallel_size = 2
+    with pytest.raises(EngineSettingsError, match="num_replicas"):
+        plug(config, SETTINGS, "none")
