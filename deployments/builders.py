@@ -31,7 +31,7 @@ def engine_settings(settings: Settings, mask_socket: str | None = None) -> Engin
     return EngineSettings(
         model=model_path(settings),
         served_name=model.served_name,
-        on_gpu=model.gpus_per_worker > 0,
+        gpus_per_worker=model.gpus_per_worker,
         tensor_parallel_size=model.tensor_parallel_size,
         executor=model.executor,
         dtype=model.dtype,

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 
 from deployments.errors import SettingsError
 from deployments.secret_file import filled, plain, without, write
+from model_service.settings import by_name, worker_count
 
 ENVIRONMENT_PREFIX = "MASKCAST_"
 EMBEDDED = "embedded"
@@ -64,11 +65,31 @@ class ModelSettings(_Section):
     restart_wait_s: float = Field(
         30.0, ge=0, description="requests whose engine has ended, and that no other replica takes, wait so long for the next one; then: 503"
     )
-    cpus_per_worker: float = Field(0.5, ge=0, description="CPUs that Ray reserves for one worker")
-    gpus_per_worker: float = Field(0, ge=0, description="GPUs that Ray reserves for one worker; 0 on a CPU")
+    cpus_per_worker: float = Field(0.5, ge=0, description="CPUs that Ray reserves for one worker; 'ray': for the replica itself as well")
+    gpus_per_worker: float = Field(
+        0, ge=0, le=1, description="GPUs that Ray reserves for one worker; 0 on a CPU; a part of one where others share it"
+    )
     max_ongoing_requests: int = Field(256, ge=1, description="requests that one replica works on at a time")
     max_queued_requests: int = Field(2048, ge=1, description="requests that wait per ingress, for a seat too; beyond it: 503")
     engine_args: dict[str, Any] = Field(default_factory=dict, description="further vLLM engine arguments, as vLLM names them")
+
+    @property
+    def workers(self) -> int:
+        """Of one replica."""
+        return worker_count(self.tensor_parallel_size, self.engine_args)
+
+    @model_validator(mode="after")
+    def _can_be_placed(self) -> Self:
+        given = by_name(self.engine_args)
+        if int(given.get("data_parallel_size", 1)) > 1:
+            raise ValueError("a replica is one engine: in place of engine_args.data_parallel_size, set num_replicas")
+        if given.get("distributed_executor_backend", self.executor) != self.executor:
+            raise ValueError("in place of engine_args.distributed_executor_backend, set executor")
+        if self.executor == "ray" and not self.gpus_per_worker:
+            raise ValueError("executor `ray` needs gpus_per_worker: vLLM's workers on CPUs are children of their replica (`mp`)")
+        if self.workers > 1 and 0 < self.gpus_per_worker < 1:
+            raise ValueError("several workers of a replica need a GPU each: set gpus_per_worker to 1")
+        return self
 
 
 class GrammarSettings(_Section):

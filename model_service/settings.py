@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
+
+_DRAFTS = ("speculative_config", "spec_method", "spec_model", "spec_tokens")
+_SHARDS = ("pipeline_parallel_size", "prefill_context_parallel_size")
+"""Beside the tensor parallel workers, by vLLM's names (vLLM 0.32: `world_size` in `config/parallel.py`)."""
+
+
+def by_name(engine_args: Mapping[str, Any]) -> dict[str, Any]:
+    """vLLM takes its arguments with underscores and with dashes."""
+    return {name.replace("-", "_"): value for name, value in engine_args.items()}
+
+
+def worker_count(tensor_parallel_size: int, engine_args: Mapping[str, Any]) -> int:
+    """The workers of one engine."""
+    given = by_name(engine_args)
+    return int(given.get("tensor_parallel_size", tensor_parallel_size)) * prod(int(given.get(name, 1)) for name in _SHARDS)
 
 
 @dataclass(frozen=True)
@@ -11,11 +28,11 @@ class EngineSettings:
     """`engine_args` are further vLLM arguments, by vLLM's names; they win over the named ones. `mask_socket`: the abstract name that the
     node's mask broadcaster listens at; None: masks are filled in the engine core. `mask_deadline_ms`: how long a step waits for them.
     `restart_wait_s`: how long a call that an engine has failed waits for the next one.
-    `is_alone`: no other engine computes on this machine's CPUs."""
+    `gpus_per_worker`: 0 on a CPU. `is_alone`: no other engine computes on this machine's CPUs."""
 
     model: str
     served_name: str
-    on_gpu: bool = False
+    gpus_per_worker: float = 0
     tensor_parallel_size: int = 1
     executor: str = "mp"
     dtype: str = "auto"
@@ -33,13 +50,22 @@ class EngineSettings:
     engine_args: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def on_gpu(self) -> bool:
+        return self.gpus_per_worker > 0
+
+    @property
+    def workers(self) -> int:
+        """Of this engine."""
+        return worker_count(self.tensor_parallel_size, self.engine_args)
+
+    @property
     def eager(self) -> bool:
         """Whether the model runs without compilation; on a CPU that is our default, since compiling takes minutes there."""
-        return bool(self.engine_args.get("enforce_eager", not self.on_gpu))
+        return bool(by_name(self.engine_args).get("enforce_eager", not self.on_gpu))
 
     @property
     def jumps(self) -> bool:
-        """Whether forced tokens are jumped over. Not with drafts, which would be proposed for the places of forced tokens, and not in a
-        pipeline, whose stages hear of sampled tokens in another way."""
-        arguments = {name.replace("-", "_"): value for name, value in self.engine_args.items()}
-        return self.jump_forward and not arguments.get("speculative_config") and arguments.get("pipeline_parallel_size", 1) == 1
+        """Whether forced tokens are to be jumped over, as far as the arguments tell. Not with drafts, which would be proposed for the
+        places of forced tokens, and not in a pipeline, whose stages hear of sampled tokens in another way."""
+        given = by_name(self.engine_args)
+        return self.jump_forward and not any(map(given.get, _DRAFTS)) and int(given.get("pipeline_parallel_size", 1)) == 1

@@ -21,14 +21,16 @@ from deployments.names import APPLICATION
 
 
 class OwnRay:
-    """Ends with `stop`; `cpus` are those that it believes in. It listens on the loopback address alone, for whoever knows the token in its
-    `access`. `folder` is one that only this user may enter, and its path must be short, since Ray opens sockets below it."""
+    """Ends with `stop`; `cpus` and `gpus` are those that it believes in, None: that it finds. It listens on the loopback address alone, for
+    whoever knows the token in its `access`. `folder` is one that only this user may enter, and its path must be short, since Ray opens
+    sockets below it."""
 
-    def __init__(self, folder: Path, cpus: int) -> None:
+    def __init__(self, folder: Path, cpus: int, gpus: int | None = None) -> None:
         self.access = RayAccess(folder)
         # Below it, because Ray opens its own folder to all users.
         self._folder = folder / "ray"
         self._cpus = cpus
+        self._gpus = gpus
         self._resources = ExitStack()
 
     @property
@@ -49,6 +51,7 @@ class OwnRay:
             ray.init(
                 address="local",
                 num_cpus=self._cpus,
+                num_gpus=self._gpus,
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
@@ -69,10 +72,10 @@ class OwnRay:
 
 
 @contextmanager
-def own_serve(cpus: int = 4) -> Iterator[None]:
+def own_serve(cpus: int = 4, gpus: int | None = None) -> Iterator[None]:
     """A Ray with Serve, without HTTP, for one purpose; ended afterwards with all that runs in it. Raises StartError."""
     with tempfile.TemporaryDirectory(prefix="mc-", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        own = OwnRay(Path(folder), cpus)
+        own = OwnRay(Path(folder), cpus, gpus)
         try:
             own.start()
             serve.start(proxy_location="Disabled")  # nobody asks it over HTTP, and the port may be taken

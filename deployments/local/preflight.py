@@ -63,7 +63,7 @@ def machine_faults(settings: Settings, machine: Machine, *, own_redis: bool) -> 
         yield "redis-server was not found: install it (on Debian or Ubuntu: apt install redis-server) or set redis.url to a Redis that runs"
     if is_local_path(model.path) and not Path(model.path).is_dir():
         yield f"model.path: there is no folder {model.path}"
-    gpus = model.num_replicas * model.tensor_parallel_size * model.gpus_per_worker
+    gpus = model.num_replicas * model.workers * model.gpus_per_worker
     if gpus > machine.gpus:
         yield f"the settings ask for {gpus:g} GPUs and this machine shows {machine.gpus}: lower model.gpus_per_worker or num_replicas"
     needed = needed_gib(settings, weights_gib(model.path))
@@ -83,7 +83,7 @@ def machine_faults(settings: Settings, machine: Machine, *, own_redis: bool) -> 
 def needed_gib(settings: Settings, weights_gib: float) -> float:
     """Main memory that the whole service takes, about; weights and KV caches count only where they are not on a GPU."""
     model = settings.model
-    workers = model.num_replicas * model.tensor_parallel_size
+    workers = model.num_replicas * model.workers
     on_cpu = not model.gpus_per_worker
     return (
         BASE_GIB
@@ -96,7 +96,7 @@ def needed_gib(settings: Settings, weights_gib: float) -> float:
 
 def needed_shared_mib(settings: Settings) -> int:
     model = settings.model
-    return OBJECT_STORE_MIB + REPLICA_SHARED_MIB * model.num_replicas * (1 + model.tensor_parallel_size)
+    return OBJECT_STORE_MIB + REPLICA_SHARED_MIB * model.num_replicas * (1 + model.workers)
 
 
 def weights_gib(path: str) -> float:

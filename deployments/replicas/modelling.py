@@ -14,6 +14,7 @@ from deployments.builders import engine_settings, limits, open_cache, secret
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
 from deployments.node_listener import listen_on_node_only
+from deployments.own_ray_address import tell_children
 from deployments.replicas.broadcasting import NodeMasks
 from deployments.telemetry.handed_on import VLLM, HandedOn
 from deployments.telemetry.metrics import EngineMetrics, GrammarMetrics, JumpMetrics
@@ -28,6 +29,7 @@ class ModelDeployment:
 
     async def __init__(self, settings: Settings, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]  # Ray Serve awaits it
         listen_on_node_only()
+        tell_children()
         pool = CompilePool(compilers)
 
         async def open_source() -> GrammarSource:

@@ -14,7 +14,6 @@ from typing import Any
 
 import httpx
 
-from deployments.app import STEP_TOKENS
 from deployments.builders import engine_settings
 from deployments.config import Settings, parse_settings
 from deployments.local.environment import defaults, environment
@@ -55,7 +54,7 @@ def running(side: str, tree: dict[str, Any]) -> Iterator[Server]:
 @contextmanager
 def _stock(settings: Settings) -> Iterator[int]:
     port = free_port(HOST)
-    flags = [*stock_flags(engine_settings(settings)), "--max-num-batched-tokens", str(STEP_TOKENS), "--host", HOST, "--port", str(port)]
+    flags = [*stock_flags(engine_settings(settings)), "--host", HOST, "--port", str(port)]
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *flags, "--disable-uvicorn-access-log"]
     tree = ProcessTree()
     tree.watch()

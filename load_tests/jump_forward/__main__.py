@@ -66,10 +66,8 @@ def _command(model: str | None, tasks: str, others: str) -> str:
 
 
 def _settings(model: str) -> EngineSettings:
-    on_gpu = torch.cuda.is_available()
-    return EngineSettings(
-        model, "model", on_gpu=on_gpu, jump_forward=True, cpu_kv_cache_gib=1.0, gpu_memory_utilization=0.3, engine_args=dict(COUNTED)
-    )
+    gpus = float(torch.cuda.is_available())
+    return EngineSettings(model, "model", gpus_per_worker=gpus, cpu_kv_cache_gib=1.0, gpu_memory_utilization=0.3, engine_args=dict(COUNTED))
 
 
 @contextmanager

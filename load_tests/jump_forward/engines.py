@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vllm.engine.arg_utils import AsyncEngineArgs
-from vllm.entrypoints.launchers.cli_args import make_arg_parser
-from vllm.utils.argparse_utils import FlexibleArgumentParser
+from vllm.config import VllmConfig
 from vllm.v1.engine.async_llm import AsyncLLM
 
 from model_service.engine.arguments import parse_arguments
+from model_service.engine.configuration import plug, stock_config
 from model_service.engine.keyed import KeyedEngine
 from model_service.engine.workers.executors import executor_class
 from model_service.settings import EngineSettings
-
-PLUGS = ("scheduler_cls", "worker_cls", "additional_config", "async_scheduling")
-"""The arguments by which Maskcast plugs itself in; stock vLLM gets its own defaults for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +65,15 @@ class CountedEngine:
 
 def maskcast_engine(settings: EngineSettings, channel: str) -> CountedEngine:
     """The engine of a model replica, without its HTTP front; blocks until it is loaded."""
-    return _started(KeyedEngine, parse_arguments(settings, channel))
+    return _started(KeyedEngine, plug(stock_config(parse_arguments(settings)), settings, channel))
 
 
 def stock_engine(settings: EngineSettings) -> CountedEngine:
-    """vLLM's own front end, scheduler and worker, with its xgrammar backend and otherwise the same arguments."""
-    arguments = parse_arguments(settings, "none")
-    defaults = make_arg_parser(FlexibleArgumentParser()).parse_args([])
-    _reset(arguments, defaults, PLUGS)
-    return _started(AsyncLLM, arguments)
+    """vLLM's own front end, scheduler and worker, with its xgrammar backend and otherwise the same configuration."""
+    return _started(AsyncLLM, stock_config(parse_arguments(settings)))
 
 
-def _reset(arguments: Any, defaults: Any, names: Sequence[str]) -> None:
-    for name in names:
-        setattr(arguments, name, getattr(defaults, name))
-
-
-def _started(kind: type[AsyncLLM], arguments: Any) -> CountedEngine:
+def _started(kind: type[AsyncLLM], config: VllmConfig) -> CountedEngine:
     """The executor is ours for both, so that they differ in nothing but the grammar's way."""
-    config = AsyncEngineArgs.from_cli_args(arguments).create_engine_config()
     counter = ForwardCounter()
     return CountedEngine(kind(config, executor_class(config), log_stats=False, stat_loggers=[counter], log_requests=False), counter)

@@ -9,34 +9,30 @@ from typing import Any
 from vllm.entrypoints.launchers.cli_args import make_arg_parser
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 
-from model_service.engine.core.scheduler import MaskcastAsyncScheduler, MaskcastScheduler
-from model_service.engine.core_options import BroadcasterOptions, CoreOptions
-from model_service.engine.workers.worker import MaskcastCPUWorker, MaskcastWorker
 from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings
-from model_service.shared_memory import MemoryAddress
 
 NO_DOMAIN = "none.invalid"
 """Images come in the request (`data:`): an engine that fetches what requests name reaches hosts that the clients do not. vLLM takes an
 empty list for all domains; this name is nobody's (RFC 6761, section 6.4)."""
 
 
-def parse_arguments(settings: EngineSettings, channel: str, figures: MemoryAddress | None = None) -> Namespace:
-    """vLLM's own argument object, so that its checks and defaults apply. `figures`: the page that the engine core counts on.
+def parse_arguments(settings: EngineSettings) -> Namespace:
+    """vLLM's own argument object, so that its checks and defaults apply.
 
     Raises:
         EngineSettingsError: vLLM refuses an argument.
     """
     try:
-        arguments: Namespace = make_arg_parser(_Parser()).parse_args(_flags(_values(settings, channel, figures)))
+        arguments: Namespace = make_arg_parser(_Parser()).parse_args(_flags(_values(settings)))
     except (ValueError, TypeError) as error:
         raise EngineSettingsError(f"engine arguments: {error}") from error
     return arguments
 
 
 def stock_flags(settings: EngineSettings) -> list[str]:
-    """The command line of vLLM's own server that makes the same engine but for what Maskcast plugs into it."""
-    return _flags(_shared(settings))
+    """The command line of vLLM's own server that makes the same engine but for what Maskcast plugs into it (`engine/configuration.py`)."""
+    return _flags(_values(settings))
 
 
 class _Parser(FlexibleArgumentParser):
@@ -44,7 +40,7 @@ class _Parser(FlexibleArgumentParser):
         raise ValueError(message)
 
 
-def _shared(settings: EngineSettings) -> dict[str, Any]:
+def _values(settings: EngineSettings) -> dict[str, Any]:
     named = {
         "model": settings.model,
         "served_model_name": [settings.served_name],
@@ -62,27 +58,6 @@ def _shared(settings: EngineSettings) -> dict[str, Any]:
     }
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
     return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args}
-
-
-def _values(settings: EngineSettings, channel: str, figures: MemoryAddress | None) -> dict[str, Any]:
-    scheduler = MaskcastScheduler if settings.jumps or not settings.on_gpu else MaskcastAsyncScheduler
-    options = _options(settings, channel, figures)
-    ours: dict[str, Any] = {"scheduler_cls": _path(scheduler), "additional_config": options.additional_config()}
-    if settings.jumps or settings.mask_socket is not None or not settings.on_gpu:
-        ours["worker_cls"] = _path(MaskcastWorker if settings.on_gpu else MaskcastCPUWorker)
-    if settings.jumps:
-        ours["async_scheduling"] = False
-    return {**_shared(settings), **ours}
-
-
-def _options(settings: EngineSettings, channel: str, figures: MemoryAddress | None) -> CoreOptions:
-    socket, deadline_s = settings.mask_socket, settings.mask_deadline_ms / 1000
-    broadcaster = BroadcasterOptions(socket, deadline_s) if socket is not None else None
-    return CoreOptions(channel, figures, settings.count_mask_rows, settings.jumps, broadcaster)
-
-
-def _path(of: type) -> str:
-    return f"{of.__module__}.{of.__qualname__}"
 
 
 def _flags(values: dict[str, Any]) -> list[str]:

@@ -1,15 +1,14 @@
-"""What the engine core and its workers are told beside vLLM's own arguments: it travels in vLLM's `additional_config` (vLLM 0.32)."""
+"""What the engine core and its workers are told beside vLLM's own arguments: it travels with vLLM's `additional_config` (vLLM 0.32)."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from vllm.config import VllmConfig
 
 from model_service.shared_memory import MemoryAddress
-
-_KEY: Final = "maskcast"
 
 
 class BroadcasterOptions(msgspec.Struct, frozen=True):
@@ -30,10 +29,22 @@ class CoreOptions(msgspec.Struct, frozen=True):
     jump_forward: bool = False
     broadcaster: BroadcasterOptions | None = None
 
-    def additional_config(self) -> dict[str, Any]:
-        return {_KEY: msgspec.to_builtins(self)}
+
+class _Carrier(dict[str, Any]):
+    """What the operator has put into `additional_config`, with our options beside it. They are no entries, because vLLM names its cache of
+    compiled models by a digest of these (`VllmConfig.compute_hash`): ours differ with every start, and each would compile anew."""
+
+    options = CoreOptions()
+
+
+def carry(config: VllmConfig, options: CoreOptions) -> None:
+    """Have the configuration hold the options, wherever it is sent."""
+    given: Mapping[str, Any] = config.additional_config
+    config.additional_config = _Carrier(given)
+    config.additional_config.options = options
 
 
 def core_options(config: VllmConfig) -> CoreOptions:
     """The options in a configuration; the defaults in one of an engine that is stock vLLM."""
-    return msgspec.convert(config.additional_config.get(_KEY, {}), CoreOptions)
+    carried = config.additional_config
+    return carried.options if isinstance(carried, _Carrier) else CoreOptions()

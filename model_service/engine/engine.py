@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import ValidationError
 from starlette.datastructures import State
 from vllm.config import VllmConfig
-from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.entrypoints.launchers.api_server.app_state import init_app_state
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.entrypoints.openai.completion.protocol import CompletionRequest
@@ -21,11 +20,12 @@ from vllm.v1.engine.exceptions import EngineDeadError
 
 from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import parse_arguments
+from model_service.engine.configuration import USAGE, plug, stock_config
 from model_service.engine.keyed import KeyedEngine
 from model_service.engine.output_watch import ForcedTotals
 from model_service.engine.refused_fields import refused_field, told
 from model_service.engine.workers.executors import executor_class
-from model_service.errors import EngineDead, EngineSettingsError
+from model_service.errors import EngineDead
 from model_service.jump_forward.forced_usage import ForcedUsage
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Call, Endpoint, Head
 from model_service.settings import EngineSettings
@@ -43,13 +43,11 @@ class Engine:
 
     async def start(self) -> None:
         """Load the model; takes from ten seconds to minutes. Raises EngineSettingsError when vLLM refuses the arguments."""
-        arguments = parse_arguments(self._settings, self._channel, self._page.address)
-        try:
-            config = await asyncio.to_thread(AsyncEngineArgs.from_cli_args(arguments).create_engine_config)
-        except (ValueError, ValidationError) as error:
-            raise EngineSettingsError(f"engine arguments: {error}") from error
-        # In a thread: it waits for its processes, and this one has others to answer.
+        arguments = parse_arguments(self._settings)
+        # In threads: both wait for others, and this one has others to answer.
+        config = plug(await asyncio.to_thread(stock_config, arguments), self._settings, self._channel, self._page.address)
         engine = self._engine = await asyncio.to_thread(self._load, config)
+        await engine.reset_mm_cache()  # or what vLLM has tried its memory with would stay in it
         await init_app_state(engine, self._state, arguments, await engine.get_supported_tasks())
 
     @property
@@ -118,7 +116,7 @@ class Engine:
         return Head(HTTPStatus.OK, stream=False), _whole(usage.whole(answer.model_dump_json()))
 
     def _load(self, config: VllmConfig) -> KeyedEngine:
-        return KeyedEngine(config, executor_class(config), log_stats=True, log_requests=False)
+        return KeyedEngine(config, executor_class(config), log_stats=True, usage_context=USAGE, log_requests=False)
 
     async def _serve(self, call: Call) -> Any:
         body = dict(call.body)

@@ -27,11 +27,14 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
         # The second model runner keeps its requests' tokens on the device, where forced ones cannot be put in from outside; and it asks for
         # no masks but whole rows.
         wanted["VLLM_USE_V2_MODEL_RUNNER"] = "0"
-    if not settings.on_gpu:
+    if settings.on_gpu:
+        # Ray's workers ask for a whole GPU otherwise, and wait for it in a bundle that has a part of one.
+        wanted["VLLM_RAY_PER_WORKER_GPUS"] = f"{settings.gpus_per_worker:g}"
+    else:
         if settings.eager:
             # A few helpers are compiled all the same, at the first request that needs them: half a minute for nothing.
             wanted["TORCHDYNAMO_DISABLE"] = "1"
-        wanted.update(_threads(sorted(os.sched_getaffinity(0)), settings.tensor_parallel_size, settings.is_alone))
+        wanted.update(_threads(sorted(os.sched_getaffinity(0)), settings.workers, settings.is_alone))
     return wanted
 
 

@@ -24,8 +24,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="package")
 def ray_serve() -> Iterator[None]:
-    """A Ray with Serve; who deploys something takes it away again."""
-    with environment(defaults(Settings(), Path.home()), {}), own_serve():
+    """A Ray with Serve, which believes in four GPUs; who deploys something takes it away again."""
+    with environment(defaults(Settings(), Path.home()), {}), own_serve(gpus=4):
         yield
 
 

@@ -3,7 +3,7 @@
 vLLM's scheduler knows no decoding phase: in every step each request computes what it has and has not computed yet. So a forced
 segment is appended to the output when the token before it is known, and the next step computes all of it in one forward, as it
 would a chunk of a prompt: no draft, no mask, no logits for any of its tokens. Preemption, prefix caching, chunking and the token
-budget are vLLM's own. Only the workers have to be told which tokens they did not sample (`engine/workers/worker.py`). Scheduling is
+budget are vLLM's own. Only the workers have to be told which tokens they did not sample (`engine/workers/forced_tokens.py`). Scheduling is
 synchronous: otherwise the next forward would start before the segment is known.
 """
 

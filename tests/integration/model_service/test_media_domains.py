@@ -20,7 +20,7 @@ def connector(**engine_args: Any) -> Any:
 
     from model_service.engine.arguments import parse_arguments
 
-    arguments = parse_arguments(EngineSettings("folder", "model", engine_args=engine_args), "none")
+    arguments = parse_arguments(EngineSettings("folder", "model", engine_args=engine_args))
     return MediaConnector(
         allowed_local_media_path=arguments.allowed_local_media_path, allowed_media_domains=arguments.allowed_media_domains
     )

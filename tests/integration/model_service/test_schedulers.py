@@ -86,14 +86,14 @@ class Core:
     """An engine core's loop (vLLM 0.32: `step` and `step_with_batch_queue` in `v1/engine/core.py`) around one scheduler."""
 
     def __init__(self, settings: EngineSettings, channel: str, asynchronous: bool) -> None:
-        from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
         from vllm.v1.structured_output import StructuredOutputManager
 
         from model_service.engine.arguments import parse_arguments
+        from model_service.engine.configuration import plug, stock_config
         from model_service.engine.core.scheduler import MaskcastAsyncScheduler
 
-        config = AsyncEngineArgs.from_cli_args(parse_arguments(settings, channel)).create_engine_config()
+        config = plug(stock_config(parse_arguments(settings)), settings, channel)
         config.scheduler_config.async_scheduling = asynchronous
         config.cache_config.num_gpu_blocks = BLOCKS
         attention = FullAttentionSpec(block_size=BLOCK, num_kv_heads=1, head_size=8, dtype=torch.float32)

@@ -102,8 +102,36 @@ def test_workers_that_are_children_share_one_bundle_with_their_replica() -> None
 
 def test_workers_that_are_actors_have_a_bundle_each() -> None:
     placement = place(ModelSettings(tensor_parallel_size=2, gpus_per_worker=1, cpus_per_worker=2, executor="ray"))
-    assert placement.actor == {"num_cpus": 0, "num_gpus": 0}
-    assert placement.bundles == [{"CPU": 2, "GPU": 1}] * 2
+    assert placement.actor == {"num_cpus": 2, "num_gpus": 0}
+    assert placement.bundles == [{"CPU": 4, "GPU": 1}, {"CPU": 2, "GPU": 1}]
+
+
+@pytest.mark.parametrize("arguments", [{"pipeline_parallel_size": 3}, {"pipeline-parallel-size": 3}])
+def test_the_stages_of_a_pipeline_are_placed_too(arguments: dict[str, object]) -> None:
+    shape = {"tensor_parallel_size": 2, "gpus_per_worker": 1, "cpus_per_worker": 1, "engine_args": arguments}
+    assert len(place(ModelSettings.model_validate({**shape, "executor": "ray"})).bundles) == 6
+    assert place(ModelSettings.model_validate({**shape, "executor": "mp"})).actor == {"num_cpus": 6, "num_gpus": 6}
+
+
+def test_replicas_may_share_a_gpu() -> None:
+    placement = place(ModelSettings(gpus_per_worker=0.5, executor="ray", cpus_per_worker=1))
+    assert placement.bundles == [{"CPU": 2, "GPU": 0.5}]
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ({"engine_args": {"data_parallel_size": 2}}, "num_replicas"),
+        ({"engine_args": {"data-parallel-size": 2}}, "num_replicas"),
+        ({"engine_args": {"distributed_executor_backend": "ray"}}, "set executor"),
+        ({"executor": "ray"}, "gpus_per_worker"),
+        ({"tensor_parallel_size": 2, "gpus_per_worker": 0.5}, "a GPU each"),
+        ({"gpus_per_worker": 2}, "gpus_per_worker"),
+    ],
+)
+def test_what_cannot_be_placed_is_refused_with_a_word_on_what_to_do(model: dict[str, object], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        parse_settings({"model": model})
 
 
 def test_a_shared_cache_without_a_secret_is_refused() -> None:

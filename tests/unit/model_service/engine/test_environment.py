@@ -25,7 +25,7 @@ def test_what_the_operator_has_set_stays() -> None:
 
 def test_threads_are_bound_on_a_cpu_only() -> None:
     environment: dict[str, str] = {}
-    prepare_environment(EngineSettings("m", "m", on_gpu=True), environment)
+    prepare_environment(EngineSettings("m", "m", gpus_per_worker=1), environment)
     assert "VLLM_CPU_OMP_THREADS_BIND" not in environment
 
 
@@ -40,6 +40,17 @@ def test_workers_of_an_engine_that_is_alone_are_bound_apart() -> None:
     environment: dict[str, str] = {}
     prepare_environment(EngineSettings("m", "m", is_alone=True, tensor_parallel_size=2), environment)
     assert environment["VLLM_CPU_OMP_THREADS_BIND"] == bind_threads(sorted(os.sched_getaffinity(0)), 2)
+
+
+def test_rays_workers_ask_for_the_part_of_a_gpu_that_their_bundle_has() -> None:
+    environment: dict[str, str] = {}
+    prepare_environment(EngineSettings("m", "m", gpus_per_worker=0.25), environment)
+    assert environment["VLLM_RAY_PER_WORKER_GPUS"] == "0.25"
+
+
+def test_the_workers_of_an_engine_are_all_its_shards() -> None:
+    assert EngineSettings("m", "m", tensor_parallel_size=2, engine_args={"pipeline-parallel-size": 3}).workers == 6
+    assert EngineSettings("m", "m", tensor_parallel_size=2, engine_args={"tensor_parallel_size": 4}).workers == 4
 
 
 def test_engines_that_share_a_machine_are_not_bound_to_the_same_cpus() -> None:
@@ -65,7 +76,15 @@ def test_so_does_one_that_takes_masks_as_frames() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"speculative_config": {"method": "ngram"}}, {"speculative-config": "{}"}, {"pipeline_parallel_size": 2}]
+    "arguments",
+    [
+        {"speculative_config": {"method": "ngram"}},
+        {"speculative-config": "{}"},
+        {"pipeline_parallel_size": 2},
+        {"spec_method": "ngram"},
+        {"spec-model": "small"},
+        {"spec_tokens": 3},
+    ],
 )
 def test_drafts_and_pipelines_keep_an_engine_from_jumping(arguments: dict[str, object]) -> None:
     assert EngineSettings("m", "m").jumps

@@ -1,0 +1,104 @@
+"""An engine's configuration (vLLM 0.32: `config/vllm.py`, `entrypoints/launchers/api_server/entry.py`), and what Maskcast plugs into it.
+
+What is plugged in is chosen by what vLLM has made of all arguments: these alone do not tell whether there are drafts, which model runner
+there is, or whether scheduling is asynchronous.
+"""
+
+from __future__ import annotations
+
+import logging
+from argparse import Namespace
+
+from pydantic import ValidationError
+from vllm.config import VllmConfig
+from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.usage.usage_lib import UsageContext
+
+from model_service.engine.core_options import BroadcasterOptions, CoreOptions, carry
+from model_service.errors import EngineSettingsError
+from model_service.settings import EngineSettings
+from model_service.shared_memory import MemoryAddress
+
+USAGE = UsageContext.OPENAI_API_SERVER
+"""Whom vLLM takes us for: its defaults for tokens and requests of a step depend on it, and these are the ones of `vllm serve`."""
+
+# By name: the worker of a CPU takes streams, events and pinned memory out of torch for whatever process imports it.
+SCHEDULER = "model_service.engine.core.scheduler.MaskcastScheduler"
+ASYNC_SCHEDULER = "model_service.engine.core.scheduler.MaskcastAsyncScheduler"
+CPU_WORKER = "model_service.engine.workers.cpu_worker.MaskcastCPUWorker"
+GPU_WORKER = "model_service.engine.workers.worker.MaskcastWorker"
+_OURS = {"vllm.v1.worker.cpu_worker.CPUWorker": CPU_WORKER, "vllm.v1.worker.gpu_worker.Worker": GPU_WORKER}
+
+_log = logging.getLogger(__name__)
+
+
+def stock_config(arguments: Namespace) -> VllmConfig:
+    """What vLLM's own server makes of the same arguments.
+
+    Raises:
+        EngineSettingsError: vLLM refuses them.
+    """
+    try:
+        return AsyncEngineArgs.from_cli_args(arguments).create_engine_config(USAGE)
+    except (ValueError, ValidationError) as error:
+        raise EngineSettingsError(f"engine arguments: {error}") from error
+
+
+def plug(config: VllmConfig, settings: EngineSettings, channel: str, figures: MemoryAddress | None = None) -> VllmConfig:
+    """The same configuration, with what is ours in it. `channel`: the replica's artifact channel; `figures`: the page that the engine core
+    counts on.
+
+    Raises:
+        EngineSettingsError: something else is plugged in there, or what the settings ask for does not go with the configuration.
+    """
+    _check(config, settings)
+    why_stepped = _why_stepped(config) if settings.jump_forward else None
+    if why_stepped is not None:
+        _log.warning("nothing is jumped over: %s", why_stepped)
+    jumps = settings.jump_forward and why_stepped is None
+    if jumps:
+        config.scheduler_config.async_scheduling = False
+    config.scheduler_config.scheduler_cls = ASYNC_SCHEDULER if config.scheduler_config.async_scheduling else SCHEDULER
+    ours = _our_worker(config)
+    # On a CPU it has more to it than masks and jumps.
+    if ours is not None and (jumps or settings.mask_socket is not None or ours == CPU_WORKER):
+        config.parallel_config.worker_cls = ours
+    carry(config, _options(settings, jumps, channel, figures))
+    return config
+
+
+def _check(config: VllmConfig, settings: EngineSettings) -> None:
+    scheduler, parallel = config.scheduler_config.scheduler_cls, config.parallel_config
+    if scheduler is not None:
+        raise EngineSettingsError(f"this engine needs the scheduler {scheduler}, in whose place Maskcast's would stand")
+    if parallel.data_parallel_size > 1:
+        raise EngineSettingsError("a replica is one engine: in place of data_parallel_size, set `num_replicas`")
+    if parallel.world_size != settings.workers:
+        raise EngineSettingsError(f"vLLM makes {parallel.world_size} workers of these arguments, where {settings.workers} have been placed")
+    if settings.mask_socket is not None and _our_worker(config) is None:
+        runner = "vLLM's second model runner" if config.use_v2_model_runner else f"the worker {parallel.worker_cls}"
+        raise EngineSettingsError(f"{runner} takes no masks from a broadcaster: set `masks: in_process`")
+
+
+def _why_stepped(config: VllmConfig) -> str | None:
+    """Why forced tokens cannot be jumped over; None: they can."""
+    if config.speculative_config is not None:
+        return "drafts would be proposed for the places of forced tokens"
+    if config.parallel_config.pipeline_parallel_size > 1:
+        return "the stages of a pipeline hear of tokens in another way"
+    if config.use_v2_model_runner:
+        return "vLLM's second model runner keeps the tokens of its requests on the device (VLLM_USE_V2_MODEL_RUNNER)"
+    if _our_worker(config) is None:
+        return f"the worker {config.parallel_config.worker_cls} cannot be told of forced tokens"
+    return None
+
+
+def _our_worker(config: VllmConfig) -> str | None:
+    """What stands in for the configuration's worker, which is to have the first model runner."""
+    return None if config.use_v2_model_runner else _OURS.get(config.parallel_config.worker_cls)
+
+
+def _options(settings: EngineSettings, jumps: bool, channel: str, figures: MemoryAddress | None) -> CoreOptions:
+    socket, deadline_s = settings.mask_socket, settings.mask_deadline_ms / 1000
+    broadcaster = BroadcasterOptions(socket, deadline_s) if socket is not None else None
+    return CoreOptions(channel, figures, settings.count_mask_rows, jumps, broadcaster)

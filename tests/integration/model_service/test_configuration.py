@@ -1,0 +1,126 @@
+"""An engine's configuration is what vLLM's own server makes of the same arguments, but for what is plugged in by what vLLM has resolved."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from model_service.engine.environment import prepare_environment
+from model_service.errors import EngineSettingsError
+from model_service.settings import EngineSettings
+from tests.integration.model_service.conftest import NGRAMS
+from tests.integration.model_service.running_engine import SETTINGS
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted: dict[str, str] = {}
+    prepare_environment(SETTINGS, wanted)
+    for name, value in wanted.items():
+        monkeypatch.setenv(name, value)
+
+
+def stock(settings: EngineSettings) -> Any:
+    from model_service.engine.arguments import parse_arguments
+    from model_service.engine.configuration import stock_config
+
+    return stock_config(parse_arguments(settings))
+
+
+def plugged(settings: EngineSettings, channel: str = "none") -> Any:
+    from model_service.engine.configuration import plug
+
+    return plug(stock(settings), settings, channel)
+
+
+def jumps(config: Any) -> bool:
+    from model_service.engine.core_options import core_options
+
+    return core_options(config).jump_forward
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_defaults_of_a_step_are_those_of_vllms_server(workers: int) -> None:
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.entrypoints.launchers.cli_args import make_arg_parser
+    from vllm.usage.usage_lib import UsageContext
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    from model_service.engine.arguments import stock_flags
+
+    settings = replace(SETTINGS, tensor_parallel_size=workers)
+    arguments = make_arg_parser(FlexibleArgumentParser()).parse_args(stock_flags(settings))
+    server = AsyncEngineArgs.from_cli_args(arguments).create_engine_config(UsageContext.OPENAI_API_SERVER)
+    ours = plugged(settings)
+    assert ours.scheduler_config.max_num_batched_tokens == server.scheduler_config.max_num_batched_tokens == 2048 * workers
+    assert {**vars(ours.scheduler_config), "scheduler_cls": None} == vars(server.scheduler_config)
+
+
+def test_vllms_cache_of_compiled_models_knows_the_engine_again() -> None:
+    names = {stock(SETTINGS).compute_hash(), plugged(SETTINGS, "one").compute_hash(), plugged(SETTINGS, "another").compute_hash()}
+    assert len(names) == 1
+
+
+def test_the_options_reach_another_process() -> None:
+    from model_service.engine.core_options import core_options
+
+    sent = pickle.loads(pickle.dumps(plugged(replace(SETTINGS, engine_args={"additional_config": {"a": 1}}), "channel")))
+    assert core_options(sent).channel == "channel"
+    assert sent.additional_config == {"a": 1}
+
+
+@pytest.mark.parametrize("arguments", [{"speculative_config": NGRAMS}, {"spec_method": "ngram", "spec_tokens": 2}])
+def test_an_engine_with_drafts_does_not_jump_however_they_were_asked_for(arguments: dict[str, Any]) -> None:
+    assert jumps(plugged(SETTINGS))
+    assert not jumps(plugged(replace(SETTINGS, engine_args=arguments)))
+
+
+def test_what_is_plugged_in_goes_by_the_resolved_runner_and_scheduling(monkeypatch: pytest.MonkeyPatch) -> None:
+    from model_service.engine.configuration import ASYNC_SCHEDULER, CPU_WORKER, GPU_WORKER, SCHEDULER, plug
+
+    config = plugged(SETTINGS)
+    assert (config.scheduler_config.scheduler_cls, config.parallel_config.worker_cls) == (SCHEDULER, CPU_WORKER)
+    config = as_on_a_gpu(stock(SETTINGS))
+    jumping = plug(config, SETTINGS, "none")
+    assert (jumping.scheduler_config.scheduler_cls, jumping.scheduler_config.async_scheduling) == (SCHEDULER, False)
+    assert jumping.parallel_config.worker_cls == GPU_WORKER
+    config = as_on_a_gpu(stock(SETTINGS))
+    monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
+    config = plug(config, SETTINGS, "none")
+    assert not jumps(config)
+    assert (config.scheduler_config.scheduler_cls, config.parallel_config.worker_cls) == (
+        ASYNC_SCHEDULER,
+        "vllm.v1.worker.gpu_worker.Worker",
+    )
+
+
+def as_on_a_gpu(config: Any) -> Any:
+    """What vLLM's platform of CUDA makes of a worker and a scheduling that nobody has chosen."""
+    config.scheduler_config.async_scheduling = True
+    config.parallel_config.worker_cls = "vllm.v1.worker.gpu_worker.Worker"
+    return config
+
+
+def test_frames_for_the_second_runner_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from model_service.engine.configuration import plug
+
+    config = stock(SETTINGS)
+    monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
+    with pytest.raises(EngineSettingsError, match="in_process"):
+        plug(config, replace(SETTINGS, mask_socket="somewhere"), "none")
+
+
+def test_what_would_be_plugged_out_or_misplaced_is_refused() -> None:
+    from model_service.engine.configuration import plug
+
+    with pytest.raises(EngineSettingsError, match=r"their\.Scheduler"):
+        plugged(replace(SETTINGS, engine_args={"scheduler_cls": "their.Scheduler"}))
+    with pytest.raises(EngineSettingsError, match="2 workers"):
+        plug(stock(replace(SETTINGS, tensor_parallel_size=2)), SETTINGS, "none")
+    config = stock(SETTINGS)
+    config.parallel_config.data_parallel_size = 2
+    with pytest.raises(EngineSettingsError, match="num_replicas"):
+        plug(config, SETTINGS, "none")
