@@ -70,8 +70,16 @@ class InvalidLookahead(LookaheadError):
     """What was asked for is at fault. `field`: where it stands below `lookahead`, with dots."""
 
     def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}" if field else message)
+        super().__init__(f"{field}: {message}")
         self.field = field
+        self.message = message
+
+    def __reduce__(self) -> tuple[type[InvalidLookahead], tuple[str, str]]:
+        return type(self), (self.field, self.message)
+
+    def below(self, place: str) -> InvalidLookahead:
+        """The same, of something that stands in a larger one."""
+        return type(self)(f"{place}.{self.field}", self.message)
 
 
 class InvalidScore(LookaheadError):
