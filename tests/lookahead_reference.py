@@ -114,7 +114,7 @@ class Reference:
         if chance is None:
             return self._top(text, row, 1) == [token]
         p, q = log_softmax(row)[token], log_softmax(self._logits("draft", text))[token]
-        return chance.random() <= math.exp(min(0.0, float(p) - float(q)))
+        return chance.random() < math.exp(min(0.0, float(p) - float(q)))
 
     def _logits(self, by: str, text: tuple[int, ...]) -> NDArray[np.float32]:
         return (self.target if by == "target" else self.draft)((*self.prompt, *text))

@@ -28,7 +28,7 @@ WITH_THING: Final = {
         ("clean", "cleans", "cleaning"),
         ("catch", "catches", "catching"),
         ("lift", "lifts", "lifting"),
-        ("find", "finds", "finding"),
+        ("pull", "pulls", "pulling"),
         ("break", "breaks", "breaking"),
         ("open", "opens", "opening"),
         ("kick", "kicks", "kicking"),
@@ -40,15 +40,15 @@ ALONE: Final = {
     for verb, third, running in (
         ("run", "runs", "running"),
         ("walk", "walks", "walking"),
-        ("sing", "sings", "singing"),
+        ("swim", "swims", "swimming"),
         ("dance", "dances", "dancing"),
-        ("sit", "sits", "sitting"),
+        ("climb", "climbs", "climbing"),
         ("stand", "stands", "standing"),
         ("jump", "jumps", "jumping"),
         ("smile", "smiles", "smiling"),
         ("wait", "waits", "waiting"),
         ("sleep", "sleeps", "sleeping"),
-        ("play", "plays", "playing"),
+        ("shout", "shouts", "shouting"),
         ("laugh", "laughs", "laughing"),
     )
 }

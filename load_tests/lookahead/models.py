@@ -112,11 +112,6 @@ class TorchLanguage:
             found += self._some(texts[start : start + AT_ONCE], last[start : start + AT_ONCE])
         return found
 
-    def next(self, text: Sequence[int]) -> Logits:
-        """After one text."""
-        row: Logits = self.logits([tuple(text)], [1])[0][0]
-        return row
-
     def _some(self, texts: Sequence[Tokens], last: Sequence[int]) -> list[Logits]:
         padded = nn.utils.rnn.pad_sequence([torch.tensor(text) for text in texts], batch_first=True)
         hidden = self._model.model(padded, use_cache=False).last_hidden_state

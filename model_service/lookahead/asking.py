@@ -39,11 +39,15 @@ def _asked(question: Question, kind: type[A]) -> Asking[A]:
     return answer
 
 
-def verify(said: Tokens, drafts: Tokens) -> Asking[tuple[Row, ...]]:
+def verify(said: Tokens, drafts: Tokens, *, whole: bool = False) -> Asking[tuple[Row, ...]]:
+    """`whole`: every row is needed, also behind a draft that is not the target's own choice."""
     answer = yield from _asked(Verify(said, drafts), Verified)
-    if len(answer.rows) != len(drafts) + 1 or not all(row.top for row in answer.rows):
-        raise OutOfTurn(f"{len(drafts)} drafts need {len(drafts) + 1} rows with a token in each")
-    return answer.rows
+    rows = answer.rows
+    missing = len(drafts) + 1 - len(rows)
+    may_miss = bool(rows) and missing > 0 and not whole
+    if not all(row.top for row in rows) or (missing and not (may_miss and rows[-1].top[0] != drafts[len(rows) - 1])):
+        raise OutOfTurn(f"{len(rows)} rows, or empty ones, for {len(drafts)} drafts")
+    return rows
 
 
 def draft(said: Tokens, length: int, stop: Stop) -> Asking[Ahead]:

@@ -65,8 +65,9 @@ class Cdsl:
         drafts = self._known.first(length)
         if len(drafts) < length and not self._stop.ended(drafts.tokens):
             drafts = drafts.and_then((yield from draft(self._said + drafts.tokens, length - len(drafts), self._stop)))
-        rows = yield from verify(self._said, drafts.tokens)
-        passes = self._drawn if self._parameters.rejection is Rejection.SAMPLING else self._same
+        sampling = self._parameters.rejection is Rejection.SAMPLING
+        rows = yield from verify(self._said, drafts.tokens, whole=sampling)
+        passes = self._drawn if sampling else self._same
         accepted = next((place for place in range(len(drafts)) if not passes(drafts, rows, place)), len(drafts))
         return _Verified(drafts, rows, accepted)
 
@@ -78,7 +79,7 @@ class Cdsl:
         drafted = rows[place].drafted
         if drafted is None or len(drafts.log_probabilities) != len(drafts):
             raise OutOfTurn("rejection by sampling needs the log-probabilities of drafts, from both models")
-        return self._chance.random() <= math.exp(min(0.0, drafted - drafts.log_probabilities[place]))
+        return self._chance.random() < math.exp(min(0.0, drafted - drafts.log_probabilities[place]))
 
     def _state(self, verified: _Verified, reward: float) -> State:
         accepted = verified.accepted / len(verified.drafts) >= self._parameters.a_t

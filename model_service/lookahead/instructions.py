@@ -124,7 +124,8 @@ class Drafted:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A row for each draft, and one behind the last."""
+    """A row for each draft, and one behind the last. Where rejection is hard, those behind the first draft that is not the likeliest of its
+    row may be missing."""
 
     rows: tuple[Row, ...]
 

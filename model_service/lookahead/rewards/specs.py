@@ -24,14 +24,14 @@ class _Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     pass
 
 
-class ConceptsSpec(_Spec, tag="concepts"):
+class ConceptsSpec(_Spec, frozen=True, tag="concepts"):
     """The share of `words` that the text has, in any form that `language` (ISO 639) knows of them."""
 
     words: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1, max_length=MOST_WORDS)]
     language: Annotated[str, msgspec.Meta(min_length=2, max_length=3)] = "en"
 
 
-class LengthSpec(_Spec, tag="length"):
+class LengthSpec(_Spec, frozen=True, tag="length"):
     """1 from `least` to `most` of the unit, and the less the further from there."""
 
     least: Length = 0
@@ -39,13 +39,13 @@ class LengthSpec(_Spec, tag="length"):
     unit: Literal["words", "characters"] = "words"
 
 
-class GrammarSpec(_Spec, tag="grammar"):
+class GrammarSpec(_Spec, frozen=True, tag="grammar"):
     """The share of the text, from its beginning, that a compiled grammar accepts. `key`: the grammar's."""
 
     key: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
-class NamedSpec(_Spec, tag="named"):
+class NamedSpec(_Spec, frozen=True, tag="named"):
     """One that the service's settings have a name for."""
 
     name: Name
@@ -56,7 +56,7 @@ class Term(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weight: float = 1.0
 
 
-class SumSpec(_Spec, tag="sum"):
+class SumSpec(_Spec, frozen=True, tag="sum"):
     """The weighted sum of other rewards."""
 
     terms: Annotated[tuple[Term, ...], msgspec.Meta(min_length=1, max_length=MOST_TERMS)]

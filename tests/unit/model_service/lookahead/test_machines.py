@@ -116,6 +116,18 @@ def test_where_the_target_does_not_earn_enough_alone_candidates_are_compared() -
     assert text.take(Scored((0.1, 0.2)))[0] == Emit((8,), 0.2, Verdict(State.S3, 2, 0, 0.9))
 
 
+def test_rows_behind_a_rejected_draft_are_not_needed() -> None:
+    text = machine(Method.CDSL)
+    text.start()
+    text.take(Drafted(Ahead((1, 2))))
+    assert text.take(rows((7, 8))) == (Score(((),)),)
+    sampling = machine(Method.CDSL, rejection=Rejection.SAMPLING)
+    sampling.start()
+    sampling.take(Drafted(Ahead((1, 2), (-0.1, -0.1))))
+    with pytest.raises(OutOfTurn):
+        sampling.take(Verified((Row((7, 8), -9.0),)))
+
+
 def test_an_end_that_is_not_rewarded_is_not_kept() -> None:
     text = machine(Method.CDSL, keep_drafts=True)
     text.start()
@@ -132,6 +144,29 @@ def test_a_chosen_lookahead_is_the_next_draft() -> None:
     text.take(Scored((0.0,)))
     text.take(rolled((4, 5)))
     assert text.take(Scored((0.0,)))[1] == Verify((7,), (4, 5))
+
+
+def test_only_the_first_of_the_targets_own_tokens_is_a_candidate_with_a_known_lookahead() -> None:
+    text = machine(Method.CDSL, b=2, r_t=1.0)
+    text.start()
+    text.take(Drafted(Ahead((1, 2))))
+    text.take(rows((7, 8), (2,), (9,)))
+    text.take(Scored((0.0,)))
+    text.take(rolled((4, 4)))
+    assert text.take(Scored((0.0,))) == (Verify((7,), ()),)
+    assert text.take(rows((8,))) == (Roll(Model.DRAFT, ((7, 8),), (2,)),)
+    text.take(rolled((5, 5)))
+    assert text.take(Scored((0.0,))) == (Roll(Model.DRAFT, ((8,),), (2,)),)
+    assert text.take(rolled((6, 6))) == (Score(((7, 4, 4), (8, 6, 6))),)
+
+
+def test_a_known_lookahead_that_has_ended_goes_no_further() -> None:
+    text = machine(Method.CDLH_APPX, k=1, d=3)
+    text.start()
+    text.take(rows((5,)))
+    text.take(rolled((4, END)))
+    assert text.take(Scored((0.0,)))[1] == Verify((5,), ())
+    assert text.take(rows((4,))) == (Score(((5, 4, END),)),)
 
 
 def test_without_reuse_it_is_drafted_again() -> None:
@@ -160,6 +195,8 @@ def test_calls_and_steps_are_counted_apart() -> None:
         Scored((1.0,)),
         rows((1,)),
         rows((1,), (), (2,)),
+        rows((1,), (2,), (3,), (4,)),
+        Verified(()),
     ],
 )
 def test_an_answer_to_another_question_is_refused(answer: Answer) -> None:
