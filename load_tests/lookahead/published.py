@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from deployments.reporting.report import BenchReport, Target
 from load_tests.lookahead.call_model import READINGS, Setting, fitted
+from load_tests.lookahead.tables import PAIR_HEADINGS, pair_cells, shown
 from model_service.lookahead.cost import runtime
 
 FOLDER = Path(__file__).parent / "published"
@@ -25,7 +25,7 @@ MOST_APPX = 2
 def main(json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None) -> None:
     """Compute the published speed-ups from the published calls, and the published calls from how often drafts pass."""
     console, rows = Console(), published_rows()
-    console.print(_shown(rows))
+    console.print(shown("computed / published", PAIR_HEADINGS, [pair_cells(row) for row in rows]))
     raise typer.Exit(
         BenchReport.here("python -m load_tests.lookahead.published", ("maskcast",), targets(rows), rows).publish(console, json_out)
     )
@@ -71,24 +71,6 @@ def _row(figures: dict[str, str], setting: dict[str, str]) -> dict[str, Any]:
 def _read(name: str) -> list[dict[str, str]]:
     with (FOLDER / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def _shown(rows: Sequence[dict[str, Any]]) -> Table:
-    table = Table(title="computed / published", title_justify="left")
-    for heading in (
-        "task",
-        "draft",
-        "appx speed-up",
-        "CDSL speed-up",
-        "CDSL calls: draft, target",
-        *(reading.name for reading in READINGS),
-    ):
-        table.add_column(heading)
-    for row in rows:
-        speedups = [f"{row[f'{method}_speedup']:.2f} / {row[f'{method}_published']:.2f}" for method in ("appx", "cdsl")]
-        modelled = [f"{row[f'{r.name}: draft']:.2f}, {row[f'{r.name}: target']:.2f} ({row[f'{r.name}: off']:.2f} off)" for r in READINGS]
-        table.add_row(row["task"], row["draft"], *speedups, f"{row['draft_calls']}, {row['target_calls']}", *modelled)
-    return table
 
 
 if __name__ == "__main__":
