@@ -5,12 +5,16 @@ MaskcastError (grammar_service.errors)
 ├── EngineDead            the engine process is gone
 ├── ChannelError          the engine core did not get an artifact from its replica
 ├── MemoryUnavailable     no memory to share, or none at the address
-└── MaskError             masks did not come as a frame: whoever needs them fills them from the grammar
-    ├── InvalidFrame      bytes that are no intact mask frame
-    ├── FrameTooLarge     no slot of the ring holds it
-    ├── FrameLate         not published by the deadline
-    ├── FrameGone         not in the ring any more
-    └── InvalidMessage    no message between an engine and the broadcaster
+├── MaskError             masks did not come as a frame: whoever needs them fills them from the grammar
+│   ├── InvalidFrame      bytes that are no intact mask frame
+│   ├── FrameTooLarge     no slot of the ring holds it
+│   ├── FrameLate         not published by the deadline
+│   ├── FrameGone         not in the ring any more
+│   └── InvalidMessage    no message between an engine and the broadcaster
+└── LookaheadError        a text cannot be decoded with look-ahead, or not to its end
+    ├── InvalidLookahead  a parameter is out of its bounds, or a reward is none
+    ├── InvalidScore      a reward is not a number
+    └── OutOfTurn         an answer that is none to the question
 """
 
 from __future__ import annotations
@@ -56,3 +60,31 @@ class InvalidMessage(MaskError):
 
 class MemoryUnavailable(MaskcastError):
     """There is no shared memory of that size, none at the address, or it does not hold what it should."""
+
+
+class LookaheadError(MaskcastError):
+    """A text cannot be decoded with look-ahead, or not to its end."""
+
+
+class InvalidLookahead(LookaheadError):
+    """What was asked for is at fault. `field`: where it stands below `lookahead`, with dots."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+
+    def __reduce__(self) -> tuple[type[InvalidLookahead], tuple[str, str]]:
+        return type(self), (self.field, self.message)
+
+    def below(self, place: str) -> InvalidLookahead:
+        """The same, of something that stands in a larger one."""
+        return type(self)(f"{place}.{self.field}", self.message)
+
+
+class InvalidScore(LookaheadError):
+    """A reward is not a finite number."""
+
+
+class OutOfTurn(LookaheadError):
+    """An answer that is none to the question that a machine has asked: whoever drives it is at fault."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from deployments.commands import simulation
 from deployments.reporting.report import BenchReport, Row
 from load_tests.front_door import table as front_door
+from load_tests.lookahead import tables as lookahead
 from load_tests.masks import figures as mask_figures
 from load_tests.masks import sizes as mask_bytes
 from load_tests.reporting.markdown import kept, machine, ran, table, target_table
@@ -124,12 +125,17 @@ def _front_door_pieces(report: BenchReport) -> list[str]:
     return ["", *table(front_door.PIECE_HEADINGS, front_door.piece_lines(report.rows))]
 
 
+def _lookahead_published(report: BenchReport) -> list[str]:
+    return ["", *table(lookahead.PAIR_HEADINGS, [lookahead.pair_cells(row) for row in report.rows])]
+
+
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "conformance": _conformance,
     "conformance_schemastore": _collection,
     "simulation": _simulation,
     "front_door": _front_door,
     "front_door_pieces": _front_door_pieces,
+    "lookahead_published": _lookahead_published,
     "mask_bytes": _mask_bytes,
     "mask_path": _mask_path,
 }

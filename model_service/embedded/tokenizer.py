@@ -36,19 +36,25 @@ CHAT_TEMPLATE = (
 
 def train_tokenizer(seed: int, samples: int) -> PreTrainedTokenizerFast:
     """A tokenizer of exactly `VOCABULARY_SIZE` entries; the same seed gives the same one."""
+    tokenizer = trained_on(_texts(seed, samples), VOCABULARY_SIZE - len(TOOL_MARKS))
+    tokenizer.backend_tokenizer.add_tokens(list(TOOL_MARKS))
+    return tokenizer
+
+
+def trained_on(texts: Iterable[str], size: int) -> PreTrainedTokenizerFast:
+    """A tokenizer of at most `size` entries, with the chat template."""
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
     core.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY_SIZE - len(TOOL_MARKS),
+        vocab_size=size,
         special_tokens=list(SPECIAL),
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    core.train_from_iterator(_texts(seed, samples), trainer)
-    core.add_tokens(list(TOOL_MARKS))
+    core.train_from_iterator(texts, trainer)
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=core, eos_token=END, pad_token=PAD, clean_up_tokenization_spaces=False, model_max_length=2048
     )

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +27,8 @@ from model_service.embedded.tokenizer import train_tokenizer
 SEED = 20
 POOL = 32  # batches that are drawn together and sorted by length, so that padding is rare
 IGNORED = -100
+Batch: TypeAlias = tuple[Tensor, Tensor]
+"""Token ids and labels, int64 `[rows, length]`, padded on the right."""
 
 
 def model_config(tokenizer: PreTrainedTokenizerFast) -> LlamaConfig:
@@ -53,15 +56,20 @@ def encode(exercise: Exercise, tokenizer: PreTrainedTokenizerFast) -> tuple[list
     return prompt + answer, [IGNORED] * len(prompt) + answer
 
 
-def batches(tokenizer: PreTrainedTokenizerFast, rows: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Endless batches `(ids, labels)`, int64 `[rows, length]`, rows of alike length together, padded on the right."""
-    stream, rng = exercises(seed, held_out=False), random.Random(seed)
+def batches(tokenizer: PreTrainedTokenizerFast, rows: int, seed: int) -> Iterator[Batch]:
+    """Endless batches of exercises."""
+    encoded = (encode(exercise, tokenizer) for exercise in exercises(seed, held_out=False))
+    return batched(encoded, rows, random.Random(seed), int(tokenizer.pad_token_id))
+
+
+def batched(encoded: Iterator[tuple[list[int], list[int]]], rows: int, rng: random.Random, padding: int) -> Iterator[Batch]:
+    """Batches of what never ends, rows of alike length together."""
     while True:
-        pool = sorted((encode(e, tokenizer) for e in islice(stream, rows * POOL)), key=lambda pair: len(pair[0]))
+        pool = sorted(islice(encoded, rows * POOL), key=lambda pair: len(pair[0]))
         groups = [pool[start : start + rows] for start in range(0, len(pool), rows)]
         rng.shuffle(groups)
         for group in groups:
-            yield _pad([ids for ids, _ in group], int(tokenizer.pad_token_id)), _pad([labels for _, labels in group], IGNORED)
+            yield _pad([ids for ids, _ in group], padding), _pad([labels for _, labels in group], IGNORED)
 
 
 def _pad(rows: list[list[int]], value: int) -> Tensor:
@@ -95,12 +103,19 @@ def train(out: Path, *, steps: int, rows: int, rate: float, save_every: int, dev
     tokenizer = train_tokenizer(SEED, samples=40_000)
     tokenizer.save_pretrained(out)
     model = LlamaForCausalLM(model_config(tokenizer)).to(device)
+    for step in fit(model, batches(tokenizer, rows, SEED + 1), steps=steps, rate=rate):
+        if step % save_every == 0 or step == steps:
+            save(model, out)
+
+
+def fit(model: LlamaForCausalLM, data: Iterator[Batch], *, steps: int, rate: float) -> Iterator[int]:
+    """Train on that many batches, at the end of a cosine that begins at `rate`. Yields after each step, counted from 1."""
     chosen = optimizers(model, rate)
     started, tokens = time.monotonic(), 0
-    for step, (ids, labels) in enumerate(islice(batches(tokenizer, rows, SEED + 1), steps), 1):
+    for step, (ids, labels) in enumerate(islice(data, steps), 1):
         for group in (g for optimizer in chosen for g in optimizer.param_groups):
             group["lr"] = rate * rate_at(step / steps)
-        loss = loss_of(model, ids.to(device), labels.to(device))
+        loss = loss_of(model, ids.to(model.device), labels.to(model.device))
         torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer in chosen:
@@ -109,8 +124,7 @@ def train(out: Path, *, steps: int, rows: int, rate: float, save_every: int, dev
         tokens += ids.numel()
         if step % 50 == 0:
             print(f"step {step}/{steps} loss {loss.item():.4f} {tokens / (time.monotonic() - started):.0f} tokens/s", flush=True)
-        if step % save_every == 0 or step == steps:
-            save(model, out)
+        yield step
 
 
 def save(model: LlamaForCausalLM, out: Path) -> None:

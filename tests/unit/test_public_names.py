@@ -22,6 +22,8 @@ EXPORTED = {
     "grammar_service.relaxation": {"LEFT_OUT", "Relax", "Relaxed", "relaxed"},
     "grammar_service.sandbox": {"QUICK", "Sandbox", "SandboxSettings"},
     "grammar_service.segments": {"Segment", "Segmenter"},
+    "model_service.lookahead": {"Account", "Machine", "Method", "Parameters", "Rejection", "Stop", "machine_for"},
+    "model_service.lookahead.rewards": {"Reward", "RewardSpec", "Sources", "built", "parsed"},
 }
 
 

@@ -1,0 +1,53 @@
+"""Makes rewards of what requests say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from grammar_service.backends import CompiledGrammar
+from model_service.errors import InvalidLookahead
+from model_service.lookahead.rewards.concepts import Concepts
+from model_service.lookahead.rewards.grammar import GrammarShare
+from model_service.lookahead.rewards.length import Length
+from model_service.lookahead.rewards.reward import Reward
+from model_service.lookahead.rewards.specs import ConceptsSpec, GrammarSpec, LengthSpec, NamedSpec, RewardSpec, SumSpec
+from model_service.lookahead.rewards.weighted import WeightedSum
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What rewards are made with: grammars by their key, the token of each byte, and the rewards that settings name."""
+
+    grammar: Callable[[str], CompiledGrammar]
+    byte_tokens: Sequence[int | None]
+    named: Mapping[str, Reward]
+
+
+def built(spec: RewardSpec, sources: Sources, place: str = "reward") -> Reward:
+    """For one request: a reward may keep a state between texts. Raises InvalidLookahead, and what `sources.grammar` raises."""
+    try:
+        return _built(spec, sources, place)
+    except InvalidLookahead as error:
+        raise error if error.field.startswith(place) else error.below(place) from None
+
+
+def _built(spec: RewardSpec, sources: Sources, place: str) -> Reward:
+    match spec:
+        case ConceptsSpec(words, language):
+            return Concepts(words, language)
+        case LengthSpec(least, most, unit):
+            return Length(least, most, unit)
+        case GrammarSpec(key):
+            return GrammarShare(sources.grammar(key), sources.byte_tokens)
+        case NamedSpec(name):
+            return _named(name, sources.named)
+        case SumSpec(terms):
+            rewards = [built(term.reward, sources, f"{place}.terms[{number}].reward") for number, term in enumerate(terms)]
+            return WeightedSum([(term.weight, reward) for term, reward in zip(terms, rewards, strict=True)])
+
+
+def _named(name: str, named: Mapping[str, Reward]) -> Reward:
+    if name not in named:
+        raise InvalidLookahead("name", f"there is no reward {name!r}; there are: {', '.join(sorted(named)) or 'none'}")
+    return named[name]
