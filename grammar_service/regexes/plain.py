@@ -74,8 +74,7 @@ def _whole(text: str) -> _Written:
     regex = parse_regex(text, Dialect.PYTHON_ASCII)
     if not regex.asserts:
         return _Written((regex.full_match(),))
-    whole = Regex(tuple(Branch(branch.body, start=True, end=True) for branch in regex.branches), asserts=True)
-    written = _written([(whole, False)])
+    written = _written([(regex.whole(), False)])
     return _Written(tuple(text.removeprefix("^").removesuffix("$") for text in written.patterns), written.steps, written.fault)
 
 

@@ -59,8 +59,8 @@ class StringSet:
         return cls.of_regex(parse_regex(pattern, Dialect.ECMA), effort or Effort(SET_EFFORT))
 
     @classmethod
-    def of_regex(cls, regex: Regex, effort: Effort) -> StringSet:
-        return _determined(*_of_regex(regex), effort)
+    def of_regex(cls, regex: Regex, effort: Effort, max_states: int = MAX_DFA_STATES) -> StringSet:
+        return _determined(*_of_regex(regex), effort, max_states)
 
     @classmethod
     def _ending_with(cls, inner: Alternation, effort: Effort) -> StringSet:
@@ -188,7 +188,7 @@ def _behind(nfa: Nfa, effort: Effort) -> list[StringSet]:
     return [StringSet._ending_with(inner, effort) for inner in nfa.behind]
 
 
-def _determined(nfa: Nfa, start: int, effort: Effort) -> StringSet:
+def _determined(nfa: Nfa, start: int, effort: Effort, max_states: int = MAX_DFA_STATES) -> StringSet:
     subsets = Subsets(nfa, _behind(nfa, effort), effort)
     alphabet = subsets.alphabet
     waiting = [subsets.start(start)]
@@ -199,7 +199,7 @@ def _determined(nfa: Nfa, start: int, effort: Effort) -> StringSet:
         for letter in range(len(alphabet.first)):
             following = subsets.after(waiting[len(moves)], letter)
             if following not in numbers:
-                numbers[following] = _bounded(len(waiting))
+                numbers[following] = _bounded(len(waiting), max_states)
                 waiting.append(following)
             targets.append(numbers[following])
         effort.spend(len(alphabet.cuts))
@@ -234,8 +234,8 @@ def _after(moves: Moves, point: int) -> int:
     return moves[bisect_right(moves, point, key=lambda move: move[0]) - 1][1]
 
 
-def _bounded(count: int) -> int:
-    if count > MAX_DFA_STATES:
+def _bounded(count: int, most: int = MAX_DFA_STATES) -> int:
+    if count > most:
         raise UnsupportedGrammar("these patterns are too large to be combined")
     return count
 

@@ -83,6 +83,10 @@ class Regex:
         """The language of `re.fullmatch`, without anchors."""
         return "|".join(render(branch.body) for branch in self.branches)
 
+    def whole(self) -> Regex:
+        """The same for whole texts: as if each branch had both anchors."""
+        return Regex(tuple(Branch(branch.body, start=True, end=True) for branch in self.branches), self.asserts)
+
     def anchored(self, character: Callable[[CodePoints], str] = character_class) -> str:
         """The language of a search, with anchors only where the pattern has them; `character` writes a class."""
         return "|".join(f"{'^' if b.start else ''}(?:{render(b.body, character)}){'$' if b.end else ''}" for b in self.branches)

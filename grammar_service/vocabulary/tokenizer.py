@@ -15,6 +15,7 @@ import xgrammar
 import zstandard
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
+from grammar_service.canonical.automaton import CanonicalAutomaton
 from grammar_service.errors import ArtifactError
 from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.vocabulary.hidden_specials import hide_specials
@@ -78,8 +79,12 @@ class GrammarTokenizer:
 
     def portable(self) -> bytes:
         """For another process that has not the tokenizer's files; takes a second for a large vocabulary."""
-        held = _Portable(self._tokenizer.backend_tokenizer.to_str(), self.vocab_size, self.stop_token_ids)
+        held = _Portable(self.written(), self.vocab_size, self.stop_token_ids)
         return zstandard.ZstdCompressor(level=1).compress(msgspec.msgpack.encode(held))
+
+    def written(self) -> str:
+        """As the `tokenizers` library writes it: JSON."""
+        return str(self._tokenizer.backend_tokenizer.to_str())
 
     @cached_property
     def fingerprint(self) -> str:
@@ -109,6 +114,12 @@ class GrammarTokenizer:
         inner.no_padding()
         inner.no_truncation()
         return llguidance.LLTokenizer(hide_specials(inner.to_str()), n_vocab=self.vocab_size, eos_token=list(self.stop_token_ids))
+
+    @cached_property
+    def canonical(self) -> CanonicalAutomaton:
+        """The sequences that it makes itself, found on first use (seconds for a large vocabulary). Raises UnsupportedGrammar: they are not
+        known; it says why."""
+        return CanonicalAutomaton.of(self.written(), self.vocabulary)
 
     @cached_property
     def vocabulary(self) -> Sequence[bytes]:

@@ -1,0 +1,132 @@
+"""The automaton that accepts exactly the sequences that a tokenizer makes of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from grammar_service.automata.token_trie import TokenTrie
+from grammar_service.canonical.merges import derive
+from grammar_service.canonical.packed_rows import PackedRows, Row, packed
+from grammar_service.canonical.pairs import PairTable
+from grammar_service.canonical.piece_moves import DEAD, PieceMoves
+from grammar_service.canonical.pretokenizers.boundaries import Boundaries
+from grammar_service.canonical.pretokenizers.character_classes import CharacterClasses
+from grammar_service.canonical.pretokenizers.pattern import classes_of, parse_pattern
+from grammar_service.canonical.pretokenizers.scanner import Scanner
+from grammar_service.canonical.pretokenizers.utf8_classes import Utf8Classes
+from grammar_service.canonical.spellings import Spellings
+from grammar_service.canonical.tokenizer_rules import TokenizerRules, rules_of
+from grammar_service.errors import UnsupportedGrammar
+
+ROWS_BYTES = 32 << 20
+"""2,000 rows of a vocabulary of 131,072."""
+
+
+class State(NamedTuple):
+    """`guesses` about boundaries of the text so far, see `PieceMoves`; the last token, -1 at a boundary that is certain; how much of an
+    added token's spelling ends the text."""
+
+    guesses: frozenset[int]
+    last: int
+    spelling: int
+
+
+class CanonicalAutomaton:
+    """Of one tokenizer, for a text that begins at a boundary. States are values: nothing is kept for them."""
+
+    start = State(frozenset([0]), -1, 0)
+
+    def __init__(self, rules: TokenizerRules, vocabulary: Sequence[bytes], rows_bytes: int = ROWS_BYTES) -> None:
+        """`vocabulary`: the bytes of each token by id, b"" for those without text. Raises UnsupportedGrammar: as `rules_of`."""
+        derivations = derive(rules.spelled, rules.merges)
+        text = [token if rules.spelled[number] else b"" for number, token in enumerate(vocabulary)]
+        if rules.whole_first and any(text[number] for number in np.flatnonzero(~derivations.made)):
+            raise UnsupportedGrammar("this tokenizer's canonical output is not known: it has tokens that merges do not make")
+        self._pairs = PairTable(derivations, rules.merges)
+        trie = TokenTrie(text)
+        branches = parse_pattern(rules.pattern)
+        classes = CharacterClasses(classes_of(branches), rules.digits)
+        boundaries = Boundaries.of(Scanner(branches, classes), classes)
+        self._moves = PieceMoves(boundaries, Utf8Classes.of(classes.number_of), text, trie, derivations.made)
+        self._spellings = Spellings(rules.added, text, trie)
+        self._rows = PackedRows(rows_bytes)
+        self._vocab_size = len(text)
+
+    @classmethod
+    def of(cls, written: str, vocabulary: Sequence[bytes], rows_bytes: int = ROWS_BYTES) -> CanonicalAutomaton:
+        """`written`: the tokenizer as `tokenizers` writes it; takes seconds for a large vocabulary. Raises UnsupportedGrammar: its
+        canonical output is not known; it says why."""
+        return cls(rules_of(written, len(vocabulary)), vocabulary, rows_bytes)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the tables, rows not counted."""
+        return self._pairs.size_bytes + self._moves.size_bytes
+
+    @property
+    def pairs(self) -> PairTable:
+        return self._pairs
+
+    def may_end(self, state: State) -> bool:
+        """Whether the sequence so far is that of a whole text."""
+        return any(self._moves.may_end(guess) for guess in state.guesses)
+
+    def after(self, state: State, token: int) -> State | None:
+        """The state behind a token; None where no text has this sequence. Ids without text never have one."""
+        if token in self._spellings.tokens:
+            return self.start if self.may_end(state) else None
+        spelling = self._spellings.after(state.spelling, token)
+        if spelling < 0:
+            return None
+        found = {self._moves.after(guess, token, boundary=True) for guess in state.guesses}
+        inside = {self._moves.after(guess, token, boundary=False) for guess in state.guesses} - {DEAD}
+        if inside and state.last >= 0 and self._pairs.may_follow(state.last, token):
+            found |= inside
+        found.discard(DEAD)
+        return State(frozenset(found), token, spelling) if found else None
+
+    def row(self, state: State) -> Row:
+        """The tokens that may come; not to be written to. Special tokens are never among them."""
+        return self._rows.get(state, lambda: self._row(state))
+
+    def accepts(self, sequence: Sequence[int]) -> bool:
+        """Whether the tokenizer makes this sequence of its text."""
+        state = self.start
+        for token in sequence:
+            after = self.after(state, token)
+            if after is None:
+                return False
+            state = after
+        return self.may_end(state)
+
+    def _row(self, state: State) -> Row:
+        row = self._targets(state.guesses, boundary=True)
+        if state.last >= 0:
+            row = row | self._targets(state.guesses, boundary=False) & self._rows.get(state.last, lambda: self._followers(state.last))
+        if not self._spellings.tokens:
+            return row.copy()
+        spelling = state.spelling
+        row = row & self._rows.get(("spelling", spelling), lambda: packed(self._spellings.allowed(spelling)))
+        if self.may_end(state):
+            for token in self._spellings.tokens:
+                row[token >> 5] |= np.uint32(1 << (token & 31)).astype(np.int32)
+        return row
+
+    def _targets(self, guesses: frozenset[int], boundary: bool) -> Row:
+        """The tokens that some guess goes on by."""
+
+        def made() -> Row:
+            found = np.zeros(self._vocab_size, bool)
+            for guess in guesses:
+                found |= self._moves.targets(guess, boundary) != DEAD
+            return packed(found)
+
+        return self._rows.get((guesses, boundary), made)
+
+    def _followers(self, token: int) -> Row:
+        found = np.ones(self._vocab_size, bool)
+        found[self._pairs.forbidden(token)] = False
+        return packed(found)

@@ -1,0 +1,41 @@
+"""Sets of tokens as rows of bits, the latest ones kept."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+import numpy as np
+import numpy.typing as npt
+
+Row = npt.NDArray[np.int32]
+"""int32 [ceil(V/32)], bit set = in it."""
+
+
+def packed(allowed: npt.NDArray[np.bool_]) -> Row:
+    """bool [V] as a row; what is behind the last token is clear."""
+    padded = np.zeros((len(allowed) + 31) // 32 * 32, np.uint8)
+    padded[: len(allowed)] = allowed
+    return np.packbits(padded, bitorder="little").view(np.int32)
+
+
+class PackedRows:
+    """Rows by key, up to `max_bytes` of them; what was not asked for longest goes first. Rows are not to be written to."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._rows: OrderedDict[Hashable, Row] = OrderedDict()
+        self.size_bytes = 0
+
+    def get(self, key: Hashable, make: Callable[[], Row]) -> Row:
+        row = self._rows.get(key)
+        if row is not None:
+            self._rows.move_to_end(key)
+            return row
+        row = make()
+        row.flags.writeable = False
+        self._rows[key] = row
+        self.size_bytes += row.nbytes
+        while self.size_bytes > self._max_bytes and len(self._rows) > 1:
+            self.size_bytes -= self._rows.popitem(last=False)[1].nbytes
+        return row

@@ -1,0 +1,1 @@
+"""What canonical output promises, checked against tokenizers' own encoders, and what it costs."""

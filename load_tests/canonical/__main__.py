@@ -1,0 +1,135 @@
+"""`python -m load_tests.canonical`: the automaton of canonical sequences against encoders (the embedded tokenizer's, Tekken's, tiktoken's,
+those of well-known pre-tokenizers on small trained tables), the theorem that it stands on, the algorithms of the automata against
+enumeration, and what all of it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from deployments.builders import EMBEDDED_WEIGHTS
+from deployments.reporting.report import BenchReport, Target
+from grammar_service.automata.token_trie import TokenTrie
+from grammar_service.vocabulary.tekken import tekken_folder
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from load_tests.canonical.byte_pairs import BytePairs
+from load_tests.canonical.costs import forbidden_successors, step_cost, table_cost
+from load_tests.canonical.merging import compare
+from load_tests.canonical.probes import Probed, Probes, project_texts
+from load_tests.canonical.products import languages, product_row
+from load_tests.canonical.theorem import brute_force
+from load_tests.canonical.trained_tokenizers import PATTERNS, trained_tokenizer
+
+PACKAGES = ("maskcast", "tokenizers", "tiktoken", "mistral_common", "numpy")
+SEED = 20261123
+TABLE_SECONDS, TABLE_MEGABYTES = 3, 100
+CACHED_ROW_US, COLD_ROW_US = 20, 2000
+Row = dict[str, Any]
+
+
+def main(
+    sequences: Annotated[int, typer.Option(min=1, help="sequences for Tekken and for the embedded tokenizer, each")] = 100_000,
+    rows: Annotated[int, typer.Option(min=1, help="tokens in rows, for each of them")] = 20_000,
+    pairs: Annotated[int, typer.Option(min=1, help="pairs against tiktoken's BPE")] = 120_000,
+    others: Annotated[int, typer.Option(min=1, help="sequences for each other pre-tokenizer")] = 10_000,
+    automata: Annotated[int, typer.Option(min=1, help="random automata")] = 2000,
+    tables: Annotated[int, typer.Option(min=1, help="random tables, of five kinds each, for the theorem")] = 60,
+    json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
+) -> None:
+    """Check canonical sequences against encoders, and measure what they cost."""
+    embedded, tekken = GrammarTokenizer.load(EMBEDDED_WEIGHTS), GrammarTokenizer.load(tekken_folder())
+    found = [
+        *_theorem(tables),
+        *_merging(automata),
+        *_pairs(tekken, pairs),
+        *_probed("embedded", embedded, sequences, rows),
+        *_probed("tekken", tekken, sequences, rows),
+        *(row for name in PATTERNS for row in _probed(name, trained_tokenizer(name), others, others // 10)),
+        {"tokenizer": "tekken", **table_cost(tekken)},
+        {"tokenizer": "embedded", **table_cost(embedded)},
+        {"tokenizer": "tekken", **step_cost(tekken, project_texts()[0])},
+        {"tokenizer": "tekken", **forbidden_successors(tekken.canonical, range(1000, tekken.vocab_size, 10))},
+        *_products(tekken),
+    ]
+    command = (
+        f"python -m load_tests.canonical --sequences {sequences} --rows {rows} --pairs {pairs} --others {others} --automata {automata}"
+    )
+    report = BenchReport.here(f"{command} --tables {tables}", PACKAGES, _targets(found), found)
+    raise typer.Exit(report.publish(Console(), json_out))
+
+
+def _theorem(tables: int) -> Iterator[Row]:
+    for (kind, encoder, with_itself), tried in brute_force(tables, SEED).items():
+        yield {
+            "part": "theorem",
+            "table": kind,
+            "encoder": encoder,
+            "letter_with_itself": with_itself,
+            "tried": tried.sequences,
+            "wrong": tried.exceptions,
+        }
+
+
+def _merging(automata: int) -> Iterator[Row]:
+    found = compare(automata, SEED)
+    yield {"part": "merging", "algorithm": "DirectMerge", "tried": found.automata, "wrong": found.direct_wrong}
+    yield {"part": "merging", "algorithm": "CartesianMerge", "tried": found.automata, "wrong": found.cartesian_wrong}
+
+
+def _pairs(tekken: GrammarTokenizer, count: int) -> Iterator[Row]:
+    pairs = BytePairs(tekken, SEED)
+    yield _row("pairs", "any two tokens", pairs.random(count // 3))
+    yield _row("pairs", "around a merge", pairs.around_merges(count // 3))
+    yield {
+        **_row("pairs", "around a merge that ranks below an operand's", pairs.around_early_merges(count // 3)),
+        "merges": pairs.early_merges,
+    }
+
+
+def _probed(name: str, tokenizer: GrammarTokenizer, sequences: int, rows: int) -> Iterator[Row]:
+    probes = Probes(tokenizer, tokenizer.canonical, project_texts(), SEED)
+    yield {"tokenizer": name, **_row("encoder", "tokens of texts", probes.texts())}
+    yield {"tokenizer": name, **_row("encoder", "sequences", probes.sequences(sequences))}
+    yield {"tokenizer": name, **_row("encoder", "tokens in rows", probes.rows(rows))}
+
+
+def _row(part: str, what: str, probed: Probed) -> Row:
+    return {"part": part, "what": what, "tried": probed.tried, "canonical": probed.canonical, "wrong": probed.wrong}
+
+
+def _products(tokenizer: GrammarTokenizer) -> Iterator[Row]:
+    trie = TokenTrie(tokenizer.vocabulary)
+    for name, language in languages().items():
+        yield {"tokenizer": "tekken", **product_row(name, language, tokenizer, trie)}
+
+
+def _targets(rows: list[Row]) -> list[Target]:
+    by_part = {part: [row for row in rows if row["part"] == part] for part in ("theorem", "merging", "pairs", "encoder", "table", "steps")}
+    table, steps = by_part["table"][0], by_part["steps"][0]
+    return [
+        _none_wrong("sequences that their pairs do not decide", by_part["theorem"]),
+        _none_wrong("random automata that DirectMerge or CartesianMerge gets wrong", by_part["merging"]),
+        _none_wrong("pairs judged otherwise than by tiktoken", by_part["pairs"]),
+        Target.at_least("pairs tried against tiktoken", sum(row["tried"] for row in by_part["pairs"]), 100_000, ""),
+        *(
+            _none_wrong(f"{name}: judged otherwise than by the encoder", [row for row in by_part["encoder"] if row["tokenizer"] == name])
+            for name in dict.fromkeys(row["tokenizer"] for row in by_part["encoder"])
+        ),
+        Target.at_most("Tekken's table, processor time", table["seconds"], TABLE_SECONDS, "s"),
+        Target.at_most("Tekken's table, size", table["megabytes"], TABLE_MEGABYTES, "MB"),
+        Target.at_most("a cached row and its AND, p99", steps["cached_row_p99_us"], CACHED_ROW_US, "µs"),
+        Target.at_most("a cold row and its AND, p99", steps["cold_row_p99_us"], COLD_ROW_US, "µs"),
+    ]
+
+
+def _none_wrong(name: str, rows: list[Row]) -> Target:
+    tried = sum(row["tried"] for row in rows)
+    return Target.at_most(f"{name}, of {tried:,}", sum(row["wrong"] for row in rows) if tried else None, 0, "")
+
+
+if __name__ == "__main__":
+    typer.run(main)
