@@ -8,6 +8,7 @@ MaskcastError (grammar_service.errors)
 ├── ApiError           an answer that is an error, in OpenAI's form
 ├── OutputTruncated    (client) an answer ended before its grammar did
 ├── AnswerLost         the connection that an answer comes by is lost
+├── RoomFull           (api.bounds.room) too many wait already
 ├── ClientLeft         (api.http.leaving) nobody waits for the answer any more
 └── _ReplicaLost       (api.gateway) a replica ended before the first byte: another one is asked
 """

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from deployments.api.bounds.places import Places
+from grammar_service.errors import MaskcastError
 from router.turns.seat_line import Guest, SeatLine
 
 
-class RoomFull(Exception):
+class RoomFull(MaskcastError):
     """Too many wait already."""
 
 

@@ -44,8 +44,8 @@ def facts(placed: Placement) -> dict[str, Any]:
     group = placement_group(placed.bundles, strategy="PACK")
     try:
         strategy = PlacementGroupSchedulingStrategy(group, 0, placement_group_capture_child_tasks=True)
-        replica = ray.remote(Replica).options(**placed.actor, scheduling_strategy=strategy).remote()
-        found: dict[str, Any] = ray.get(replica.facts.remote(CORE), timeout=120)
+        actor: Any = ray.remote(Replica).options(**placed.actor, scheduling_strategy=strategy).remote()
+        found: dict[str, Any] = ray.get(actor.facts.remote(CORE), timeout=120)
         return found
     finally:
         remove_placement_group(group)

@@ -30,6 +30,9 @@ class LightCall:
     prefix: str = ""
     avoid: str = ""
     sequences: int = 1
+    tenant: str = ""
+    weight: float = 1.0
+    progress: object = None
 
 
 class Gate:
