@@ -10,8 +10,8 @@ from hypothesis import strategies as some
 
 from load_tests.lookahead.driving import Case, Driver
 from model_service.lookahead import Method, Parameters, Rejection, Stop, machine_for
-from tests.lookahead_reference import Reference
-from tests.toy_languages import END, SIZE, ToyLanguage
+from tests.unit.model_service.lookahead.reference import Reference
+from tests.unit.model_service.lookahead.toy_languages import END, SIZE, ToyLanguage
 
 SEED = 5
 

@@ -7,8 +7,8 @@ import asyncio
 import httpx
 import pytest
 
+from tests.e2e.faults.striking import MESSAGES, strike_under_load
 from tests.e2e.service import MODEL, Service, wait_for
-from tests.e2e.striking import MESSAGES, strike_under_load
 
 pytestmark = pytest.mark.timeout(600)
 INGRESS = "ServeReplica:maskcast:Ingress"

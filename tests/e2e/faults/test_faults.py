@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from grammar_service.spec import GrammarKind, GrammarSpec
+from tests.e2e.faults.striking import MESSAGES, strike_under_load
 from tests.e2e.service import MODEL, Service, wait_for
-from tests.e2e.striking import MESSAGES, strike_under_load
 
 ENDLESS = {"structured_outputs": {"regex": "[a-z]{1500,1800}"}, "max_tokens": 1600}
 REPLICA = "ServeReplica:maskcast:ModelReplica"
