@@ -14,9 +14,8 @@ from grammar_service.automata.token_trie import TokenTrie
 from grammar_service.errors import GrammarTooLarge
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-
 MOST_NODES = 2_000_000
-"""Of a product: it would take a gigabyte."""
+"""States and edges of a product, at most."""
 
 
 def languages() -> dict[str, ByteDfa]:
