@@ -51,7 +51,7 @@ HEADLINE = (
         "none, 32 streaming clients: requests a second, ours / stock",
         "no constraint at all, 32 clients: requests per second, ours / stock vLLM",
     ),
-    Figure("conformance", "invalid instances accepted", "JSON Schema test suite: invalid instances accepted"),
+    Figure("conformance", "draft2020-12: invalid instances accepted", "JSON Schema test suite: invalid instances accepted"),
     Figure("grammar", "cold first mask on llguidance, p50", "a grammar nobody has asked for: median time to its first mask"),
     Figure("abuse", "p99 time to first token, attacked / alone", "p99 time to first token beside an attacker / alone"),
     Figure("routing", "grammars resident on a replica, power of two / ours", "grammars that a replica holds, power of two / ours"),
