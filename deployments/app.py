@@ -37,15 +37,22 @@ QUIET = {"enable_access_log": False}
 """Ray Serve writes a line for each call of each of them; `/metrics` counts the requests."""
 HEALTH_PERIOD_S = 2.0
 HEALTH_TIMEOUT_S = 30.0
+CLOSING_S = 10.0
+"""For what closes after the last answer: an engine, connections."""
 
 
-def build(args: Mapping[str, Any] | Settings, model: type[ModelDeployment] = ModelDeployment) -> serve.Application:
+def build(args: Mapping[str, Any] | Settings) -> serve.Application:
     """The application for settings that are given whole, as a mapping (`args` in a Serve configuration file), or in a file that
-    `{"config": PATH}` names. `model` is the class of the model replicas.
+    `{"config": PATH}` names. Ray Serve takes builders of exactly one parameter.
 
     Raises:
         SettingsError: a setting is unknown or wrong, or a grammar in the settings is enforced by no backend.
     """
+    return build_with(args, ModelDeployment)
+
+
+def build_with(args: Mapping[str, Any] | Settings, model: type[ModelDeployment]) -> serve.Application:
+    """The same, with `model` as the class of the model replicas."""
     settings = _settings(args)
     settings_grammars(settings)
     compilers = _handle(compile_pool(settings))
@@ -67,7 +74,7 @@ def compile_pool(settings: Settings) -> serve.Application:
     deployment = serve.deployment(
         name=COMPILER,
         **_scale(grammar),
-        ray_actor_options={"num_cpus": grammar.cpus_per_compiler},
+        ray_actor_options={"num_cpus": grammar.cpus_per_compiler, **_on(grammar.nodes)},
         # With fallbacks, a replica that is slow to say how long its queue is would have its keys compiled elsewhere once more.
         request_router_config=RequestRouterConfig.model_validate(
             {"request_router_class": CONSISTENT_HASH, "request_router_kwargs": {"num_fallback_replicas": 0}}
@@ -78,6 +85,11 @@ def compile_pool(settings: Settings) -> serve.Application:
         health_check_timeout_s=HEALTH_TIMEOUT_S,
     )
     return deployment(CompilerDeployment).bind(settings)
+
+
+def _on(nodes: Mapping[str, str]) -> dict[str, Any]:
+    """Of an actor's options, where it may stand."""
+    return {"label_selector": dict(nodes)} if nodes else {}
 
 
 def _scale(grammar: GrammarSettings) -> dict[str, Any]:
@@ -97,12 +109,13 @@ def _model_deployment(settings: Settings, replica: type[ModelDeployment], max_on
         ray_actor_options={**placement.actor, "runtime_env": {"env_vars": LEAN}},
         request_router_config=_router(settings),
         placement_group_bundles=placement.bundles,
+        placement_group_bundle_label_selector=[model.nodes] if model.nodes else None,
         placement_group_strategy="PACK",
         max_ongoing_requests=max_ongoing,
         max_queued_requests=model.max_queued_requests,
         health_check_period_s=HEALTH_PERIOD_S,
         health_check_timeout_s=HEALTH_TIMEOUT_S,
-        graceful_shutdown_timeout_s=30,
+        graceful_shutdown_timeout_s=settings.http.drain_s + CLOSING_S,
         logging_config=QUIET,
     )
     return deployment(replica)
@@ -124,11 +137,13 @@ def _router(settings: Settings) -> RequestRouterConfig:
 
 
 def _ingress(settings: Settings, compilers: DeploymentHandle[Any], models: DeploymentHandle[Any]) -> serve.Application:
+    http = settings.http
     deployment = serve.deployment(
         name=INGRESS,
-        num_replicas=settings.http.num_replicas,
-        ray_actor_options={"num_cpus": 0, "runtime_env": {"env_vars": LEAN}},
-        max_ongoing_requests=settings.http.max_ongoing_requests,
+        num_replicas=http.num_replicas,
+        ray_actor_options={"num_cpus": 0, "runtime_env": {"env_vars": LEAN}, **_on(http.nodes)},
+        max_ongoing_requests=http.max_ongoing_requests,
+        graceful_shutdown_timeout_s=http.drain_s + CLOSING_S,
         logging_config=QUIET,
     )
     return deployment(IngressDeployment).bind(settings, APPLICATION, compilers, models)

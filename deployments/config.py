@@ -4,6 +4,7 @@ by the environment, and a key that is not known is refused."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -23,6 +24,8 @@ SHORTEST_SECRET = 32
 """Characters. Who guesses is only slowed down by the network, or by nothing where he has what a secret has signed."""
 Format = Literal["enforce", "annotate"]
 Whitespace = Literal["flexible", "standard", "compact", "indent:2", "indent:4"]
+LABEL_NAME = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
 
 def _long_enough(least: int) -> AfterValidator:
@@ -34,6 +37,16 @@ def _long_enough(least: int) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _labels(labels: dict[str, str]) -> dict[str, str]:
+    """As Ray and Kubernetes write them; Ray would take other words for operators of its own."""
+    for name, value in labels.items():
+        if not LABEL_NAME.fullmatch(name) or not LABEL_VALUE.fullmatch(value):
+            raise ValueError(f"{name}: {value} is no label of a node, as Kubernetes writes them")
+    return labels
+
+
+NodeLabels = Annotated[dict[str, str], AfterValidator(_labels)]
+"""Of Ray nodes (`ray start --labels`). Where several are named, a node needs them all."""
 ApiKey = Annotated[SecretStr, _long_enough(SHORTEST_API_KEY)]
 """Of settings that are printed, only asterisks are seen."""
 
@@ -69,6 +82,7 @@ class ModelSettings(_Section):
     gpus_per_worker: float = Field(
         0, ge=0, le=1, description="GPUs that Ray reserves for one worker; 0 on a CPU; a part of one where others share it"
     )
+    nodes: NodeLabels = Field(default_factory=dict, description="labels of the Ray nodes that its replicas stand on; empty: any")
     max_ongoing_requests: int = Field(256, ge=1, description="requests that one replica works on at a time")
     max_queued_requests: int = Field(2048, ge=1, description="requests that wait per ingress, for a seat too; beyond it: 503")
     engine_args: dict[str, Any] = Field(default_factory=dict, description="further vLLM engine arguments, as vLLM names them")
@@ -98,6 +112,7 @@ class GrammarSettings(_Section):
     compile_replicas: int = Field(2, ge=1, description="the least, where the pool is scaled")
     max_compile_replicas: int | None = Field(None, ge=1, description="the most; None: the pool is not scaled")
     cpus_per_compiler: float = Field(0.1, ge=0, description="CPUs that Ray reserves for one compile replica")
+    nodes: NodeLabels = Field(default_factory=dict, description="labels of the Ray nodes that compile replicas stand on; empty: any")
     compile_workers: int = Field(2, ge=1, description="slow compiles at a time in one replica; one API key gets all but one of them")
     max_waiting_compiles: int = Field(64, ge=1, description="grammars that wait in one replica; beyond it the longest queue gets a 503")
     max_ongoing_compiles: int = Field(1024, ge=1, description="requests that one compile replica takes at a time")
@@ -202,6 +217,8 @@ class HttpSettings(_Section):
     max_body_mib: float = Field(2.0, gt=0)
     max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time; beyond it: 503")
     num_replicas: int = Field(1, ge=1, description="ingresses; one alone is in the model replica, where there is one of that as well")
+    nodes: NodeLabels = Field(default_factory=dict, description="labels of the Ray nodes that such ingresses stand on; empty: any")
+    drain_s: float = Field(20.0, gt=0, description="for the answers under way when their ingress or replica ends or is replaced")
     metrics: Literal["own", "all"] = Field(
         "own", description="what /metrics shows: what the service counts; or vLLM's and Ray Serve's too, with addresses and process ids"
     )

@@ -74,7 +74,9 @@ class Door:
         settle_heap()
         rules = DoorRules.of(settings)
         bounds = ConnectionBounds(settings.limits.read_timeout_s, rules.max_header_bytes)
-        self._server = HttpServer(Doorway(http_application(http), rules), settings.http.host, settings.http.port, bounds)
+        self._server = HttpServer(
+            Doorway(http_application(http), rules), settings.http.host, settings.http.port, bounds, settings.http.drain_s
+        )
         self._server.start()
         self._ahead = asyncio.create_task(self._registry.compile_ahead())
 

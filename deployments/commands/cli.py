@@ -39,6 +39,20 @@ def status(url: Annotated[str, typer.Option(help="where the service listens")] =
 
 
 @app.command()
+def drain(
+    within: Annotated[float, typer.Option(min=1, help="seconds; then it is over whatever is left")] = 660.0,
+    node: Annotated[str | None, typer.Option(help="id of another Ray node than this one")] = None,
+) -> None:
+    """Empty this node of the Ray cluster of RAY_ADDRESS before it ends; the exit code is 0 only if no replica is left on it."""
+    from deployments.commands import draining
+
+    def show(count: int) -> None:
+        print(f"maskcast: {count} replicas are still on the node", file=sys.stderr)
+
+    raise typer.Exit(0 if draining.drain(within, node, show) else 1)
+
+
+@app.command()
 def key(
     name: Annotated[str, typer.Argument(help="the tenant's, for metrics and logs")],
     scope: Annotated[list[str] | None, typer.Option(help="generate, grammars:write, metrics, admin; may be given again")] = None,

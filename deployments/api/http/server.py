@@ -6,6 +6,7 @@ Ray Serve's proxy would take each piece of each answer through two more processe
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 from contextlib import nullcontext
 from functools import partial
@@ -19,15 +20,13 @@ from deployments.api.bounds.connection import BoundedConnection, ConnectionBound
 BACKLOG = 2048
 KEEP_ALIVE_S = 75
 """Longer than load balancers and clients keep a connection that is idle, so that it is never they who find it closed."""
-DRAIN_S = 20
-"""For the answers that are under way when the ingress ends."""
 
 
 class HttpServer:
     """Several servers of one user may listen at one address: the kernel spreads the connections, and an ingress takes over from the one
-    before it without a gap. Clients keep to the `bounds`."""
+    before it without a gap. Clients keep to the `bounds`. Answers that are under way when it closes have `drain_s`."""
 
-    def __init__(self, application: ASGIApp, host: str, port: int, bounds: ConnectionBounds | None = None) -> None:
+    def __init__(self, application: ASGIApp, host: str, port: int, bounds: ConnectionBounds | None = None, drain_s: float = 20.0) -> None:
         """Raises OSError: the address is not this machine's, or taken by another program."""
         self._socket = _listening(host, port)
         self._server = _Server(
@@ -40,7 +39,7 @@ class HttpServer:
                 server_header=False,
                 log_level="warning",
                 timeout_keep_alive=KEEP_ALIVE_S,
-                timeout_graceful_shutdown=DRAIN_S,
+                timeout_graceful_shutdown=math.ceil(drain_s),
             )
         )
         self._task: asyncio.Task[None] | None = None

@@ -7,7 +7,7 @@ from typing import Any
 from ray import serve
 from ray.serve.handle import DeploymentHandle
 
-from deployments.app import build
+from deployments.app import build_with
 from deployments.builders import engine_settings
 from deployments.config import Settings
 from deployments.replicas.modelling import ModelDeployment
@@ -26,4 +26,4 @@ class EnginelessModel(ModelDeployment):
 
 
 def engineless(settings: Settings) -> serve.Application:
-    return build(settings, EnginelessModel)
+    return build_with(settings, EnginelessModel)

@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 import yaml
 from ray import serve
+from ray.serve._private.api import call_user_app_builder_with_args_if_necessary
 from ray.serve.config import RequestRouterConfig
 from ray.serve.schema import ServeDeploySchema
 
@@ -85,7 +86,7 @@ def test_the_serve_configuration_example_is_one_that_serve_deploys() -> None:
     schema = ServeDeploySchema.model_validate(yaml.safe_load((EXAMPLES / "serve_config.yaml").read_text()))
     (application,) = schema.applications
     assert application.import_path == "deployments.app:build"
-    assert isinstance(build(application.args), serve.Application)
+    assert isinstance(call_user_app_builder_with_args_if_necessary(build, application.args), serve.Application)
 
 
 @pytest.mark.parametrize("name", ["two_replicas_tp2.yaml", "gpu_tp2.yaml"])
@@ -137,3 +138,24 @@ def test_what_cannot_be_placed_is_refused_with_a_word_on_what_to_do(model: dict[
 def test_a_shared_cache_without_a_secret_is_refused() -> None:
     with pytest.raises(SettingsError, match="artifact_secret"):
         build({"redis": {"url": "redis://localhost:6379"}})
+
+
+def test_replicas_stand_where_the_settings_say() -> None:
+    model, grammar, http = {"num_replicas": 2, "nodes": {"role": "model"}}, {"nodes": {"role": "cpu"}}, {"nodes": {"zone": "b"}}
+    built = build(parse_settings({"model": model, "grammar": grammar, "http": http}))
+    compilers, models = cast(tuple[serve.Application, ...], built._bound_deployment.init_args)[-2:]
+    assert built._bound_deployment.ray_actor_options["label_selector"] == {"zone": "b"}
+    assert compilers._bound_deployment.ray_actor_options["label_selector"] == {"role": "cpu"}
+    assert models._bound_deployment._replica_config.placement_group_bundle_label_selector == [{"role": "model"}]
+
+
+@pytest.mark.parametrize("nodes", [{"role": "!in(a, b)"}, {"ro le": "a"}, {"role": ""}])
+def test_nodes_are_named_by_labels_alone(nodes: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match=r"model\.nodes"):
+        build({"model": {"nodes": nodes}})
+
+
+def test_ends_wait_for_the_answers_under_way() -> None:
+    for ingresses in (1, 2):
+        built = build(parse_settings({"http": {"num_replicas": ingresses, "drain_s": 600}}))
+        assert built._bound_deployment._deployment_config.graceful_shutdown_timeout_s > 600

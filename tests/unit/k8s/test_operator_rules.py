@@ -1,0 +1,89 @@
+"""What KubeRay 1.7 asks of a RayService beyond its schema (`controllers/ray/utils/validation.go`), and what Kubernetes asks of pods."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.manifests import OVERLAYS, ROOT, amount, cluster, container, groups, of_kind, service
+
+RAY = next(line.removeprefix("ray==") for line in Path(ROOT / "requirements.lock").read_text().splitlines() if line.startswith("ray=="))
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_groups_of_pods_are_such_as_the_operator_takes(overlay: str) -> None:
+    names = [each["groupName"] for each in cluster(overlay)["workerGroupSpecs"]]
+    assert len(set(names)) == len(names)
+    for group in cluster(overlay)["workerGroupSpecs"]:
+        assert 0 <= group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
+    for group in groups(overlay):
+        assert not {"labels", "resources"} & group["rayStartParams"].keys()
+        assert "resources" not in group  # together with rayStartParams it is refused
+        assert "restartPolicy" not in group["template"]["spec"]  # the autoscaler of version 2 sets it
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_what_the_operator_sets_is_left_to_it(overlay: str) -> None:
+    for group in groups(overlay):
+        names = {each["name"] for each in container(group)["env"]}
+        assert not names & {"RAY_REDIS_ADDRESS", "REDIS_PASSWORD", "REDIS_USERNAME", "RAY_enable_autoscaler_v2", "RAY_CLUSTER_NAME"}
+    assert "serviceName" not in cluster(overlay)["headGroupSpec"].get("headService", {})
+    assert "upgradeStrategy" not in cluster(overlay)  # it is the RayService's
+    assert not cluster(overlay)["authOptions"].get("enableK8sTokenAuth")
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_ray_is_of_the_version_in_the_lock(overlay: str) -> None:
+    assert cluster(overlay)["rayVersion"] == RAY
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_images_are_of_this_version_of_the_project_and_for_the_devices_of_the_pods(overlay: str) -> None:
+    (version,) = re.findall(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)
+    on_gpus = any("nvidia.com/gpu" in container(group)["resources"]["limits"] for group in groups(overlay))
+    for group in groups(overlay):
+        assert container(group)["image"].endswith(f"/maskcast:{version}-{'gpu' if on_gpus else 'cpu'}")
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_nobody_is_root_or_can_become_it(overlay: str) -> None:
+    pods = [each["template"]["spec"] for each in (*groups(overlay), *(found["spec"] for found in of_kind(overlay, "StatefulSet")))]
+    for pod in pods:
+        assert pod["securityContext"]["runAsNonRoot"]
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for each in pod["containers"]:
+            context = each["securityContext"]
+            assert (context["allowPrivilegeEscalation"], context["readOnlyRootFilesystem"]) == (False, True)
+            assert context["capabilities"] == {"drop": ["ALL"]}
+    assert cluster(overlay)["autoscalerOptions"]["securityContext"]["allowPrivilegeEscalation"] is False
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_pods_say_what_they_take(overlay: str) -> None:
+    pods = [each["template"]["spec"] for each in (*groups(overlay), *(found["spec"] for found in of_kind(overlay, "StatefulSet")))]
+    for pod in pods:
+        for each in pod["containers"]:
+            for resource in ("cpu", "memory"):
+                asked, most = (amount(each["resources"][kind][resource]) for kind in ("requests", "limits"))
+                assert 0 < asked <= most
+            assert each["resources"]["requests"]["memory"] == each["resources"]["limits"]["memory"]
+            assert {"livenessProbe", "readinessProbe"} <= each.keys()
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_no_secret_stands_in_the_manifests(overlay: str) -> None:
+    assert of_kind(overlay, "Secret") == []
+    for group in groups(overlay):
+        secrets = {each["secret"]["secretName"] for each in group["template"]["spec"]["volumes"] if "secret" in each}
+        assert secrets == {"maskcast-settings", "maskcast-api-keys", "maskcast-ray-token"}
+        assert {each["name"]: each.get("value") for each in container(group)["env"]}["RAY_AUTH_TOKEN"] == ""
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_traffic_goes_to_pods_with_an_ingress_alone(overlay: str) -> None:
+    (port,) = service(overlay)["serveService"]["spec"]["ports"]
+    with_door = [each for each in groups(overlay) if port["targetPort"] in {one["name"] for one in container(each)["ports"]}]
+    assert [each["labels"]["maskcast-role"] for each in with_door] == ["front"]
+    assert service(overlay)["excludeHeadPodFromServeSvc"]
