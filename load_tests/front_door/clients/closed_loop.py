@@ -15,6 +15,9 @@ from load_tests.front_door.clients.messages import Answer, Answered, Course, Rep
 
 _Asked = tuple[int, float, float, Reply]
 """The body's number, when it was sent, when its answer had come, and the answer."""
+RAMP_S = 1.0
+"""Within which the clients join, one after the other, as users do. Begun at once, clients whose answers are equally long stay in step with one
+another, and every step is a burst."""
 
 
 async def run_course(course: Course, tell: Callable[[Report], None]) -> None:
@@ -23,7 +26,7 @@ async def run_course(course: Course, tell: Callable[[Report], None]) -> None:
     if course.seconds is None:
         await run.once()
         return tell(Answered(run.answers(-math.inf, math.inf)))
-    clients = [asyncio.create_task(run.client()) for _ in range(course.clients)]
+    clients = [asyncio.create_task(run.client(RAMP_S * number / course.clients)) for number in range(course.clients)]
     await asyncio.wait([asyncio.create_task(run.all_answered.wait()), *clients], return_when=asyncio.FIRST_COMPLETED)
     tell(WindowBegan())
     began, used = time.perf_counter(), time.process_time()
@@ -45,8 +48,9 @@ class _Run:
         self.over = False
         self._numbers = count()
 
-    async def client(self) -> None:
+    async def client(self, after_s: float) -> None:
         """Until it is over."""
+        await asyncio.sleep(after_s)
         await self._ask_all((number % len(self._requests) for number in self._numbers), loop=True)
 
     async def once(self) -> None:
