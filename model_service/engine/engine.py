@@ -24,6 +24,7 @@ from model_service.engine.configuration import USAGE, plug, stock_config
 from model_service.engine.keyed import KeyedEngine
 from model_service.engine.output_watch import ForcedTotals
 from model_service.engine.refused_fields import refused_field, told
+from model_service.engine.rendering import render_short_prompts_at_once
 from model_service.engine.workers.executors import executor_class
 from model_service.errors import EngineDead
 from model_service.jump_forward.forced_usage import ForcedUsage
@@ -48,6 +49,7 @@ class Engine:
         config = plug(await asyncio.to_thread(stock_config, arguments), self._settings, self._channel, self._page.address)
         engine = self._engine = await asyncio.to_thread(self._load, config)
         await engine.reset_mm_cache()  # or what vLLM has tried its memory with would stay in it
+        render_short_prompts_at_once(engine.renderer)
         await init_app_state(engine, self._state, arguments, await engine.get_supported_tasks())
 
     @property

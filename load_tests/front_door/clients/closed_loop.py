@@ -16,8 +16,8 @@ from load_tests.front_door.clients.messages import Answer, Answered, Course, Rep
 _Asked = tuple[int, float, float, Reply]
 """The body's number, when it was sent, when its answer had come, and the answer."""
 RAMP_S = 1.0
-"""Within which the clients join, one after the other, as users do. Begun at once, clients whose answers are equally long stay in step with one
-another, and every step is a burst."""
+"""Within which the clients join, one after the other, as users do. Begun at once, clients whose answers are equally long stay in step with
+one another, and every step is a burst."""
 
 
 async def run_course(course: Course, tell: Callable[[Report], None]) -> None:
