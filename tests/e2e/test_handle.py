@@ -15,7 +15,7 @@ from ray import serve
 
 from deployments.client import StructuredClient
 from deployments.errors import ApiError, OutputTruncated
-from tests.e2e.service import Service
+from tests.e2e.service import Service, wait_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,6 +46,14 @@ def test_generate_tells_text_and_usage(client: StructuredClient) -> None:
 def test_streamed_text_is_the_generated_text(client: StructuredClient) -> None:
     options = {"regex": "[a-d]{12}", "temperature": 0, "max_tokens": 32}
     assert "".join(client.stream("Say.", **options)) == client.generate("Say.", **options).text
+
+
+def test_a_stream_that_is_left_frees_its_sequence(client: StructuredClient, service: Service) -> None:
+    pieces = client.stream("Say.", regex="[a-z]{1500,1800}", max_tokens=1600)
+    assert next(pieces)
+    wait_for(lambda: service.status().running == 1, 20, "the stream to be seen")
+    pieces.close()  # type: ignore[attr-defined]  # it is a generator
+    wait_for(lambda: service.status().running == 0, 20, "the stream's sequence to be freed")
 
 
 def test_a_refused_request_raises_what_http_would_tell(client: StructuredClient) -> None:
