@@ -31,6 +31,7 @@ def test_what_the_operator_sets_is_left_to_it(overlay: str) -> None:
         assert not names & {"RAY_REDIS_ADDRESS", "REDIS_PASSWORD", "REDIS_USERNAME", "RAY_enable_autoscaler_v2", "RAY_CLUSTER_NAME"}
     assert "serviceName" not in cluster(overlay)["headGroupSpec"].get("headService", {})
     assert "upgradeStrategy" not in cluster(overlay)  # it is the RayService's
+    assert service(overlay)["upgradeStrategy"]["type"] in {"NewCluster", "NewClusterWithIncrementalUpgrade", "None"}
     assert not cluster(overlay)["authOptions"].get("enableK8sTokenAuth")
 
 
