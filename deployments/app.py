@@ -109,7 +109,7 @@ def _model_deployment(settings: Settings, replica: type[ModelDeployment], max_on
         ray_actor_options={**placement.actor, "runtime_env": {"env_vars": LEAN}},
         request_router_config=_router(settings),
         placement_group_bundles=placement.bundles,
-        **({"placement_group_bundle_label_selector": [model.nodes]} if model.nodes else {}),
+        placement_group_bundle_label_selector=cast(list[dict[str, str]], [model.nodes] if model.nodes else None),
         placement_group_strategy="PACK",
         max_ongoing_requests=max_ongoing,
         max_queued_requests=model.max_queued_requests,
