@@ -109,13 +109,13 @@ def _model_deployment(settings: Settings, replica: type[ModelDeployment], max_on
         ray_actor_options={**placement.actor, "runtime_env": {"env_vars": LEAN}},
         request_router_config=_router(settings),
         placement_group_bundles=placement.bundles,
-        placement_group_bundle_label_selector=[model.nodes] if model.nodes else None,
+        placement_group_bundle_label_selector=cast(list[dict[str, str]], [model.nodes] if model.nodes else None),
         placement_group_strategy="PACK",
         max_ongoing_requests=max_ongoing,
         max_queued_requests=model.max_queued_requests,
         health_check_period_s=HEALTH_PERIOD_S,
         health_check_timeout_s=HEALTH_TIMEOUT_S,
-        graceful_shutdown_timeout_s=settings.http.drain_s + CLOSING_S,
+        graceful_shutdown_timeout_s=_end_s(settings),
         logging_config=QUIET,
     )
     return deployment(replica)
@@ -136,6 +136,11 @@ def _router(settings: Settings) -> RequestRouterConfig:
     )
 
 
+def _end_s(settings: Settings) -> float:
+    """What a replica's end may take, a door's too: single replicas have one."""
+    return settings.http.leave_s + settings.http.drain_s + CLOSING_S
+
+
 def _ingress(settings: Settings, compilers: DeploymentHandle[Any], models: DeploymentHandle[Any]) -> serve.Application:
     http = settings.http
     deployment = serve.deployment(
@@ -143,7 +148,7 @@ def _ingress(settings: Settings, compilers: DeploymentHandle[Any], models: Deplo
         num_replicas=http.num_replicas,
         ray_actor_options={"num_cpus": 0, "runtime_env": {"env_vars": LEAN}, **_on(http.nodes)},
         max_ongoing_requests=http.max_ongoing_requests,
-        graceful_shutdown_timeout_s=http.drain_s + CLOSING_S,
+        graceful_shutdown_timeout_s=_end_s(settings),
         logging_config=QUIET,
     )
     return deployment(IngressDeployment).bind(settings, APPLICATION, compilers, models)

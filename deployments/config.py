@@ -219,6 +219,9 @@ class HttpSettings(_Section):
     num_replicas: int = Field(1, ge=1, description="ingresses; one alone is in the model replica, where there is one of that as well")
     nodes: NodeLabels = Field(default_factory=dict, description="labels of the Ray nodes that such ingresses stand on; empty: any")
     drain_s: float = Field(20.0, gt=0, description="for the answers under way when their ingress or replica ends or is replaced")
+    leave_s: float = Field(
+        0.0, ge=0, description="before its drain_s an ingress still takes requests, while /healthz asks that no more be sent to it"
+    )
     metrics: Literal["own", "all"] = Field(
         "own", description="what /metrics shows: what the service counts; or vLLM's and Ray Serve's too, with addresses and process ids"
     )

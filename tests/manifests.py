@@ -64,6 +64,7 @@ def groups(overlay: str) -> Iterator[Object]:
 
 def workers(overlay: str, role: str) -> Object:
     """The group of workers with this `maskcast-role`."""
+    found: Object
     (found,) = [each for each in cluster(overlay)["workerGroupSpecs"] if each["labels"]["maskcast-role"] == role]
     return found
 

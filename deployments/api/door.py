@@ -75,7 +75,12 @@ class Door:
         rules = DoorRules.of(settings)
         bounds = ConnectionBounds(settings.limits.read_timeout_s, rules.max_header_bytes)
         self._server = HttpServer(
-            Doorway(http_application(http), rules), settings.http.host, settings.http.port, bounds, settings.http.drain_s
+            Doorway(http_application(http, lambda: self._server.is_leaving), rules),
+            settings.http.host,
+            settings.http.port,
+            bounds,
+            settings.http.drain_s,
+            settings.http.leave_s,
         )
         self._server.start()
         self._ahead = asyncio.create_task(self._registry.compile_ahead())

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import ray
 from ray._private.state import actors
 from ray._raylet import GcsClient  # type: ignore[attr-defined]  # compiled, and not declared
-from ray.core.generated.autoscaler_pb2 import DRAIN_NODE_REASON_PREEMPTION
+from ray.core.generated.autoscaler_pb2 import DRAIN_NODE_REASON_PREEMPTION  # type: ignore[attr-defined]  # made when it is imported
 from ray.exceptions import RayError
 
 from deployments.errors import StatusError

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from http import HTTPStatus
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,14 +16,19 @@ from deployments.errors import ApiError
 from model_service.messages import Endpoint
 
 
-def http_application(http: HttpIngress) -> Starlette:
-    """An application whose own errors are OpenAI's in form."""
+def http_application(http: HttpIngress, is_leaving: Callable[[], bool] = lambda: False) -> Starlette:
+    """An application whose own errors are OpenAI's in form. `is_leaving`: whether no more clients shall be sent here."""
 
     async def post_chat(request: Request) -> Response:
         return await http.answer(Endpoint.CHAT, request)
 
     async def post_completion(request: Request) -> Response:
         return await http.answer(Endpoint.COMPLETION, request)
+
+    async def alive(_: Request) -> Response:
+        if is_leaving():
+            return JSONResponse({"status": "leaving"}, HTTPStatus.SERVICE_UNAVAILABLE)
+        return JSONResponse({"status": "ok"})
 
     return Starlette(
         routes=[
@@ -32,17 +40,13 @@ def http_application(http: HttpIngress) -> Starlette:
             Route("/v1/grammars", http.list_grammars),
             Route("/v1/grammars/{name}", http.grammar),
             Route("/v1/grammars/{name}", http.delete_grammar, methods=["DELETE"]),
-            Route("/healthz", _alive),
-            Route("/-/healthz", _alive),  # KubeRay asks for it where Ray Serve's proxies would listen
+            Route("/healthz", alive),
+            Route("/-/healthz", alive),  # KubeRay asks for it where Ray Serve's proxies would listen
             Route("/readyz", http.ready),
             Route("/metrics", http.metrics),
         ],
         exception_handlers={ApiError: _error, HTTPException: _unknown},
     )
-
-
-async def _alive(_: Request) -> Response:
-    return JSONResponse({"status": "ok"})
 
 
 async def _error(_: Request, error: Exception) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import FunctionType
 from typing import cast
 
 import pytest
@@ -86,7 +87,7 @@ def test_the_serve_configuration_example_is_one_that_serve_deploys() -> None:
     schema = ServeDeploySchema.model_validate(yaml.safe_load((EXAMPLES / "serve_config.yaml").read_text()))
     (application,) = schema.applications
     assert application.import_path == "deployments.app:build"
-    assert isinstance(call_user_app_builder_with_args_if_necessary(build, application.args), serve.Application)
+    assert isinstance(call_user_app_builder_with_args_if_necessary(cast(FunctionType, build), application.args), serve.Application)
 
 
 @pytest.mark.parametrize("name", ["two_replicas_tp2.yaml", "gpu_tp2.yaml"])
@@ -144,8 +145,8 @@ def test_replicas_stand_where_the_settings_say() -> None:
     model, grammar, http = {"num_replicas": 2, "nodes": {"role": "model"}}, {"nodes": {"role": "cpu"}}, {"nodes": {"zone": "b"}}
     built = build(parse_settings({"model": model, "grammar": grammar, "http": http}))
     compilers, models = cast(tuple[serve.Application, ...], built._bound_deployment.init_args)[-2:]
-    assert built._bound_deployment.ray_actor_options["label_selector"] == {"zone": "b"}
-    assert compilers._bound_deployment.ray_actor_options["label_selector"] == {"role": "cpu"}
+    for deployed, labels in ((built, {"zone": "b"}), (compilers, {"role": "cpu"})):
+        assert (deployed._bound_deployment.ray_actor_options or {})["label_selector"] == labels
     assert models._bound_deployment._replica_config.placement_group_bundle_label_selector == [{"role": "model"}]
 
 
@@ -157,5 +158,5 @@ def test_nodes_are_named_by_labels_alone(nodes: dict[str, str]) -> None:
 
 def test_ends_wait_for_the_answers_under_way() -> None:
     for ingresses in (1, 2):
-        built = build(parse_settings({"http": {"num_replicas": ingresses, "drain_s": 600}}))
-        assert built._bound_deployment._deployment_config.graceful_shutdown_timeout_s > 600
+        built = build(parse_settings({"http": {"num_replicas": ingresses, "drain_s": 600, "leave_s": 60}}))
+        assert built._bound_deployment._deployment_config.graceful_shutdown_timeout_s > 660

@@ -14,7 +14,7 @@ from tests.documents import ROOT, all_pages, blocks, code_spans, pages, rows
 
 ROOMS = (
     *("deployments", "grammar_service", "model_service", "router", "load_tests", "tests"),
-    *("docs", "examples", "scripts", ".ci"),
+    *("docs", "examples", "k8s", "scripts", ".ci"),
 )
 FILE = re.compile(r"[\w.\-]+\.(py|md|toml|lock)")
 ANYWHERE = ("__init__.py", "library.py")

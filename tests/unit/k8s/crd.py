@@ -26,7 +26,8 @@ def definition(plural: str, version: str = "v1") -> dict[str, Any]:
         pytest.skip(f"KubeRay's definitions are not in {FOLDER}: name their folder in KUBERAY_CRDS")
     versions = yaml.load(file.read_text(), yaml.CSafeLoader)["spec"]["versions"]
     (schema,) = [each["schema"]["openAPIV3Schema"] for each in versions if each["name"] == version]
-    return closed(schema)
+    found: dict[str, Any] = closed(schema)
+    return found
 
 
 def closed(schema: Any) -> Any:
@@ -43,13 +44,14 @@ def closed(schema: Any) -> Any:
 
 
 def with_defaults(value: Any, schema: Mapping[str, Any]) -> Any:
+    """The value with what the schema gives to the fields that it lacks, at all levels, also inside of what is given."""
     if isinstance(value, list):
         return [with_defaults(each, schema.get("items", {})) for each in value]
     if not isinstance(value, dict):
         return value
-    fields = schema.get("properties", {})
+    fields, others = schema.get("properties", {}), schema.get("additionalProperties", {})
     missing = {name: field["default"] for name, field in fields.items() if "default" in field and name not in value}
-    return {**missing, **{name: with_defaults(each, fields.get(name, {})) for name, each in value.items()}}
+    return {name: with_defaults(each, fields.get(name, others or {})) for name, each in {**missing, **value}.items()}
 
 
 def faults(value: Any, schema: Mapping[str, Any]) -> list[str]:

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.manifests import OVERLAYS, ROOT, amount, cluster, container, groups, of_kind, service
+from tests.manifests import OVERLAYS, ROOT, amount, built, cluster, container, groups, of_kind, service
 
 RAY = next(line.removeprefix("ray==") for line in Path(ROOT / "requirements.lock").read_text().splitlines() if line.startswith("ray=="))
 
@@ -31,6 +32,7 @@ def test_what_the_operator_sets_is_left_to_it(overlay: str) -> None:
         assert not names & {"RAY_REDIS_ADDRESS", "REDIS_PASSWORD", "REDIS_USERNAME", "RAY_enable_autoscaler_v2", "RAY_CLUSTER_NAME"}
     assert "serviceName" not in cluster(overlay)["headGroupSpec"].get("headService", {})
     assert "upgradeStrategy" not in cluster(overlay)  # it is the RayService's
+    assert service(overlay)["upgradeStrategy"]["type"] in {"NewCluster", "NewClusterWithIncrementalUpgrade", "None"}
     assert not cluster(overlay)["authOptions"].get("enableK8sTokenAuth")
 
 
@@ -79,6 +81,14 @@ def test_no_secret_stands_in_the_manifests(overlay: str) -> None:
         secrets = {each["secret"]["secretName"] for each in group["template"]["spec"]["volumes"] if "secret" in each}
         assert secrets == {"maskcast-settings", "maskcast-api-keys", "maskcast-ray-token"}
         assert {each["name"]: each.get("value") for each in container(group)["env"]}["RAY_AUTH_TOKEN"] == ""
+
+
+def test_the_guide_makes_all_secrets_that_are_asked_for() -> None:
+    guide = (ROOT / "docs" / "guide" / "operations.md").read_text(encoding="utf-8")
+    made = set(re.findall(r"kubectl create secret generic (\S+)", guide))
+    text = yaml.safe_dump_all([each for overlay in OVERLAYS for each in built(overlay)])
+    named = set(re.findall(r"secretName: (\S+)", text)) | set(re.findall(r"secretKeyRef:\s+key: \S+\s+name: (\S+)", text))
+    assert made == named
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

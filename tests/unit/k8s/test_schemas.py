@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import kubernetes_validate
 import pytest
 
 from tests.manifests import OVERLAYS, Object, built, groups, of_kind
-from tests.unit.k8s.crd import definition, faults
+from tests.unit.k8s.crd import closed, definition, faults, with_defaults
 
 KUBERNETES = "1.34"
 CUSTOM = {"RayService", "ServiceMonitor"}
@@ -34,11 +35,54 @@ def test_pods_are_such_as_kubernetes_takes(overlay: str) -> None:
         kubernetes_validate.validate(pod, KUBERNETES, strict=True)
 
 
-def test_a_field_that_is_not_declared_is_found() -> None:
-    (service,) = copy.deepcopy(of_kind("cpu-dev", "RayService"))
-    service["spec"]["rayClusterConfig"]["headGroupSpec"]["template"]["spec"]["nodeselector"] = {}
-    (fault,) = faults(service, definition("rayservices"))
-    assert "nodeselector" in fault
+CLUSTER = ("spec", "rayClusterConfig")
+GROUP = (*CLUSTER, "workerGroupSpecs", 0)
+POD = (*GROUP, "template", "spec")
+CONTAINER = (*POD, "containers", 0)
+GONE = object()
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "fault"),
+    [
+        ((*POD, "nodeselector"), {}, "'nodeselector' was unexpected"),
+        ((*GROUP, "minReplica"), 1, "'minReplica' was unexpected"),
+        ((*CONTAINER, "env", 0, "valueform"), {}, "'valueform' was unexpected"),
+        ((*CONTAINER, "readinessProbe", "httpGet", "prt"), 80, "'prt' was unexpected"),
+        ((*GROUP, "replicas"), "two", "'two' is not of type 'integer'"),
+        ((*CONTAINER, "resources", "limits", "memory"), "8 gigabytes", "does not match"),
+        ((*CONTAINER, "ports", 0, "containerPort"), GONE, "'containerPort' is a required property"),
+        ((*GROUP, "groupName"), GONE, "'groupName' is a required property"),
+        ((*CLUSTER, "headGroupSpec"), GONE, "'headGroupSpec' is a required property"),
+        ((*CLUSTER, "autoscalerOptions", "version"), "v3", "'v3' is not one of"),
+        ((*CLUSTER, "gcsFaultToleranceOptions", "backend"), "etcd", "'etcd' is not one of"),
+    ],
+)
+def test_a_wrong_service_is_found_to_be_wrong(place: tuple[str | int, ...], value: object, fault: str) -> None:
+    (service,) = copy.deepcopy(of_kind("high-availability", "RayService"))
+    inside: Any = service
+    for step in place[:-1]:
+        inside = inside[step]
+    if value is GONE:
+        del inside[place[-1]]
+    else:
+        inside[place[-1]] = value
+    found = faults(service, definition("rayservices"))
+    assert len(found) == 1, found
+    assert fault in found[0]
+
+
+def test_what_a_definition_gives_by_itself_is_there_before_it_is_judged() -> None:
+    inner = {"type": "object", "required": ["b"], "properties": {"b": {"type": "integer", "default": 1}}}
+    schema = closed(
+        {"type": "object", "properties": {"a": {**inner, "default": {}}, "m": {"type": "object", "additionalProperties": inner}}}
+    )
+    assert with_defaults({"m": {"any": {}}}, schema) == {"a": {"b": 1}, "m": {"any": {"b": 1}}}
+    assert faults({"m": {"any": {}}}, schema) == []
+    assert faults({"m": {"any": {"c": 2}}}, schema)
+
+
+def test_a_wrong_object_of_kubernetes_is_found_to_be_wrong() -> None:
     pod: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "imag": "b"}]}}
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(pod, KUBERNETES, strict=True)

@@ -101,11 +101,19 @@ def test_whoever_ends_has_longer_than_the_longest_answer(overlay: str, tmp_path:
     chosen: Settings = settings(overlay, tmp_path)
     longest = chosen.limits.request_timeout_s
     assert longest < chosen.http.drain_s
+    ends = chosen.http.leave_s + chosen.http.drain_s + CLOSING_S
     for group in cluster(overlay)["workerGroupSpecs"]:
         *command, within = container(group)["lifecycle"]["preStop"]["exec"]["command"]
         assert command == ["maskcast", "drain", "--within"]
-        assert chosen.http.drain_s + CLOSING_S < float(within) < group["template"]["spec"]["terminationGracePeriodSeconds"]
+        assert ends < float(within) < group["template"]["spec"]["terminationGracePeriodSeconds"]
     assert service(overlay)["rayClusterDeletionDelaySeconds"] > longest
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_pods_get_no_clients_any_more_when_their_ingress_shuts_its_door(overlay: str, tmp_path: Path) -> None:
+    probe = container(workers(overlay, "front"))["readinessProbe"]
+    noticed = probe["periodSeconds"] * probe["failureThreshold"] + probe["timeoutSeconds"]
+    assert noticed < settings(overlay, tmp_path).http.leave_s
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

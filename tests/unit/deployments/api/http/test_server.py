@@ -63,6 +63,33 @@ async def test_what_is_under_way_is_answered_before_the_server_ends() -> None:
     await closing
 
 
+async def test_a_server_that_leaves_says_so_before_it_shuts_its_door() -> None:
+    asked_for: list[float] = []
+    may_go_on = asyncio.Event()
+
+    async def pause(seconds: float) -> None:
+        asked_for.append(seconds)
+        await may_go_on.wait()
+
+    async def alive(_: Request) -> Response:
+        return PlainTextResponse("leaving" if server.is_leaving else "here")
+
+    port = free_port(HOST)
+    server = HttpServer(Starlette(routes=[Route("/", alive)]), HOST, port, leave_s=7.0, pause=pause)
+    server.start()
+    async with httpx.AsyncClient(trust_env=False) as client:
+        before = await client.get(f"http://{HOST}:{port}/")
+        closing = asyncio.create_task(server.close())
+        after = [await client.get(f"http://{HOST}:{port}/") for _ in range(2)]
+        assert (before.text, "connection" in before.headers) == ("here", False)
+        assert [(each.text, each.headers["connection"]) for each in after] == [("leaving", "close")] * 2
+        assert asked_for == [7.0]
+        may_go_on.set()
+        await closing
+        with pytest.raises(httpx.ConnectError):
+            await client.get(f"http://{HOST}:{port}/")
+
+
 async def test_an_address_of_another_machine_is_no_address_to_listen_at() -> None:
     with pytest.raises(OSError, match="annot assign"):
         HttpServer(Starlette(), "203.0.113.1", 8000)

@@ -1,0 +1,150 @@
+"""Clients that ask for one long answer after the other, and what became of each."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from itertools import count
+from typing import Any
+
+import psutil
+
+from load_tests.errors import BenchFailed
+from load_tests.faults.deployed import Deployed
+from load_tests.faults.ray_nodes import HERE
+from load_tests.faults.waiting import wait_for
+
+WHOLE, FAILED, CUT, UNANSWERED, HUNG = "whole", "failed", "cut", "unanswered", "hung"
+"""Ended as it should; with an error of the service's own; in the middle; before its head; not at all."""
+PATIENCE_S = 90.0
+SPAN = 200
+TAKEN_S, TICK_S = 2.0, 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A request of this client, `how` it ended; times are of a clock that does not run backwards."""
+
+    client: int
+    sent_at: float
+    ended_at: float
+    how: str
+
+
+class Clients:
+    """From their first requests on until the end of the block; `streaming` ones and `plain` ones. An answer has as many `letters`, at
+    least. With a `door`, all go through that ingress, for as long as it takes them."""
+
+    def __init__(self, deployed: Deployed, streaming: int, plain: int = 0, letters: int = 800, door: psutil.Process | None = None) -> None:
+        self.ended: list[Ended] = []
+        self.open: set[int] = set()
+        """The clients' ports of the requests that are under way."""
+        self._deployed = deployed
+        self._letters = letters
+        self._door = door
+        self._over = threading.Event()
+        self._numbers = count()
+        self._threads = [threading.Thread(target=self._go_on, args=(number, number < streaming)) for number in range(streaming + plain)]
+
+    def __enter__(self) -> Clients:
+        for thread in self._threads:
+            thread.start()
+        try:
+            wait_for(lambda: len(self.open) == len(self._threads), 60, "all clients to ask")
+        except BenchFailed:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def ends(self) -> Counter[str]:
+        return Counter(each.how for each in list(self.ended))
+
+    def back_s(self, since: float) -> float | None:
+        """How long after `since` the last client had a whole answer to what it asked for after it; None: not all have."""
+        first: dict[int, float] = {}
+        for each in list(self.ended):
+            if each.how == WHOLE and each.sent_at >= since:
+                first.setdefault(each.client, each.ended_at)
+        return max(first.values()) - since if len(first) == len(self._threads) else None
+
+    def _go_on(self, client: int, stream: bool) -> None:
+        while not self._over.is_set():
+            sent_at, how = time.monotonic(), ""
+            connection = HTTPConnection(HERE, self._deployed.port, timeout=PATIENCE_S)
+            try:
+                connection.connect()
+                if self._door is None or self._is_at(self._door, _port(connection)):
+                    how = self._end(connection, stream)
+            except OSError:
+                how = UNANSWERED
+            finally:
+                connection.close()
+            if how:
+                self.ended.append(Ended(client, sent_at, time.monotonic(), how))
+
+    def _is_at(self, door: psutil.Process, port: int) -> bool:
+        """The connection may also be another ingress's, or nobody's yet."""
+        deadline = time.monotonic() + TAKEN_S
+        while time.monotonic() < deadline and not self._over.wait(TICK_S):
+            try:
+                if port in {each.raddr.port for each in door.net_connections("tcp") if each.raddr}:
+                    return True
+            except psutil.NoSuchProcess:
+                return False
+        return False
+
+    def _end(self, connection: HTTPConnection, stream: bool) -> str:
+        port, begun = _port(connection), False
+        try:
+            connection.request("POST", "/v1/chat/completions", json.dumps(self._body(stream)), self._deployed.headers)
+            self.open.add(port)
+            response = connection.getresponse()
+            begun = True
+            return outcome(response.status, response.read().decode(), stream)
+        except TimeoutError:
+            return HUNG
+        except (HTTPException, OSError):
+            return CUT if begun else UNANSWERED
+        finally:
+            self.open.discard(port)
+
+    def _body(self, stream: bool) -> dict[str, Any]:
+        number = next(self._numbers)
+        least = self._letters + number % 4 * (self._letters // 4)  # so that clients do not end together
+        constraint = {"guided_regex": f"[a-z]{{{least},{least + SPAN}}}", "max_tokens": least + SPAN + 8, "seed": number}
+        return {"messages": [{"role": "user", "content": "Go on."}], "stream": stream, **constraint}
+
+
+def outcome(status: int, text: str, stream: bool) -> str:
+    """What an answer that has come to its end is."""
+    if status != 200:
+        return FAILED if json.loads(text)["error"]["code"] else CUT
+    if not stream:
+        return _judged([{"delta": choice["message"], **choice} for choice in json.loads(text)["choices"]])
+    events = [line.removeprefix("data: ") for line in text.splitlines() if line]
+    if any(event.startswith('{"error"') for event in events):
+        return FAILED
+    if not events or events[-1] != "[DONE]":
+        return CUT
+    return _judged([choice for event in events[:-1] for choice in json.loads(event)["choices"]])
+
+
+def _judged(choices: list[dict[str, Any]]) -> str:
+    text = "".join(choice["delta"].get("content") or "" for choice in choices)
+    return WHOLE if re.fullmatch("[a-z]+", text) and choices[-1]["finish_reason"] == "stop" else CUT
+
+
+def _port(connection: HTTPConnection) -> int:
+    port: int = connection.sock.getsockname()[1]
+    return port
