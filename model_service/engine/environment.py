@@ -24,8 +24,7 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
     }
     if settings.jumps or settings.mask_socket is not None:
-        # The second model runner keeps its requests' tokens on the device, where forced ones cannot be put in from outside; and it asks for
-        # no masks but whole rows.
+        # All that has been measured ran on the first model runner, and the second one takes no masks from a broadcaster.
         wanted["VLLM_USE_V2_MODEL_RUNNER"] = "0"
     if settings.on_gpu:
         # Ray's workers ask for a whole GPU otherwise, and wait for it in a bundle that has a part of one.
