@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -21,6 +22,26 @@ def worker_count(tensor_parallel_size: int, engine_args: Mapping[str, Any]) -> i
     """The workers of one engine."""
     given = by_name(engine_args)
     return int(given.get("tensor_parallel_size", tensor_parallel_size)) * prod(int(given.get(name, 1)) for name in _SHARDS)
+
+
+def adapter_names(engine_args: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of the LoRA adapters that an engine starts with, which requests name as models: `lora_modules`, each as vLLM takes it, an object or
+    `name=path`.
+
+    Raises:
+        ValueError: one of them has no name.
+    """
+    given = by_name(engine_args).get("lora_modules") or ()
+    return tuple(map(_adapter_name, [given] if isinstance(given, str | dict) else given))
+
+
+def _adapter_name(module: Any) -> str:
+    if isinstance(module, str):
+        module = json.loads(module) if module.startswith("{") else {"name": module.partition("=")[0]}
+    name = module.get("name") if isinstance(module, dict) else None
+    if not isinstance(name, str) or not name:
+        raise ValueError("each of engine_args.lora_modules needs a name and a path")
+    return name
 
 
 @dataclass(frozen=True)
