@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-_DRAFTS = ("speculative_config", "spec_method", "spec_model", "spec_tokens")
 _SHARDS = ("pipeline_parallel_size", "prefill_context_parallel_size")
 """Beside the tensor parallel workers, by vLLM's names (vLLM 0.32: `world_size` in `config/parallel.py`)."""
 
@@ -83,10 +82,3 @@ class EngineSettings:
     def eager(self) -> bool:
         """Whether the model runs without compilation; on a CPU that is our default, since compiling takes minutes there."""
         return bool(by_name(self.engine_args).get("enforce_eager", not self.on_gpu))
-
-    @property
-    def jumps(self) -> bool:
-        """Whether forced tokens are to be jumped over, as far as the arguments tell. Not with drafts, which would be proposed for the
-        places of forced tokens, and not in a pipeline, whose stages hear of sampled tokens in another way."""
-        given = by_name(self.engine_args)
-        return self.jump_forward and not any(map(given.get, _DRAFTS)) and int(given.get("pipeline_parallel_size", 1)) == 1

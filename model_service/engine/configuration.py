@@ -87,7 +87,7 @@ def _why_stepped(config: VllmConfig) -> str | None:
     if config.parallel_config.pipeline_parallel_size > 1:
         return "the stages of a pipeline hear of tokens in another way"
     if config.use_v2_model_runner and config.model_config.uses_mrope:
-        return "vLLM's second model runner knows the positions of a prompt only, where they have several parts"
+        return "vLLM's second model runner knows positions of several parts in a prompt only (VLLM_USE_V2_MODEL_RUNNER=0: the first one)"
     if _our_worker(config) is None:
         return f"the worker {config.parallel_config.worker_cls} cannot be told of forced tokens"
     return None

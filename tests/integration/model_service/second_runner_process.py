@@ -1,10 +1,9 @@
-"""Forced tokens in vLLM's second model runner, by its own kernels in Triton's interpreter. A process of its own, since Triton decides when
-it is imported: `python -m tests.integration.model_service.second_runner_process SEED…` plays random requests, and ends well if each
-forward was given the tokens that stand at its places in the end."""
+"""Forced tokens in vLLM's second model runner, by its own kernels. A process of its own, since these are to be interpreted:
+`python -m tests.integration.model_service.second_runner_process SEED…` plays random requests, and ends well if each forward was given the
+tokens that stand at its places in the end."""
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from collections.abc import Iterator
@@ -206,16 +205,11 @@ def _new(request: Request) -> SimpleNamespace:
     penalty = 0.1 if request.is_penalized else 0.0
     params = SimpleNamespace(max_tokens=PLACES, repetition_penalty=1.0, frequency_penalty=penalty, presence_penalty=penalty)
     tokens = {"prefill_token_ids": list(request.tokens), "prompt_token_ids": request.tokens[: request.prompt], "prompt_len": request.prompt}
-    lacking = {"block_ids": (), "lora_request": None, "mm_features": []}
+    lacking: dict[str, Any] = {"block_ids": (), "lora_request": None, "mm_features": []}
     return SimpleNamespace(req_id=request.name, num_computed_tokens=0, sampling_params=params, **tokens, **lacking)
 
 
 def main(seeds: list[int]) -> None:
-    os.environ["TRITON_INTERPRET"] = "1"
-    from triton import backends
-
-    # vLLM has Triton where a driver is active.
-    backends.backends["cpu"] = SimpleNamespace(driver=SimpleNamespace(is_active=lambda: True))
     import vllm.v1.worker.cpu.shm  # noqa: F401  # pinned memory and streams, for a processor
 
     plays = [Play(Runner(), seed) for seed in seeds]

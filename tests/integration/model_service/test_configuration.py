@@ -72,8 +72,10 @@ def test_the_options_reach_another_process() -> None:
     assert sent.additional_config == {"a": 1}
 
 
-@pytest.mark.parametrize("arguments", [{"speculative_config": NGRAMS}, {"spec_method": "ngram", "spec_tokens": 2}])
-def test_an_engine_with_drafts_does_not_jump_however_they_were_asked_for(arguments: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [{"speculative_config": NGRAMS}, {"spec_method": "ngram", "spec_tokens": 2}, {"pipeline_parallel_size": 2}]
+)
+def test_an_engine_with_drafts_or_stages_does_not_jump_however_they_were_asked_for(arguments: dict[str, Any]) -> None:
     assert jumps(plugged(SETTINGS))
     assert not jumps(plugged(replace(SETTINGS, engine_args=arguments)))
 

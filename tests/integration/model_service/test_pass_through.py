@@ -61,7 +61,8 @@ def able(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEngine]:
 
 
 def is_of_the_schema(text: str) -> bool:
-    return json.loads(text).keys() == {"first_name", "age"}
+    answer: dict[str, object] = json.loads(text)
+    return answer.keys() == {"first_name", "age"}
 
 
 def test_a_model_thinks_freely_and_then_keeps_to_the_grammar(able: RunningEngine) -> None:

@@ -26,11 +26,11 @@ V = 4096
 HOPPER = GPUTarget("cuda", 90, 32)
 
 
-class Counted(TorchDispatchMode):
+class Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch annotates no metaclass
     """Operations of torch by name, and the sizes of what they made anew."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.names: list[str] = []
         self.made: list[int] = []
 
@@ -50,7 +50,8 @@ def frame(*masks: Sequence[int]) -> Frame:
 
 
 def masked(made: Frame, staging: Staging) -> Counted:
-    with Counted() as counted:
+    counted = Counted()
+    with counted:
         mask_logits(made.header, made.words, torch.zeros(made.header.logits, V), staging)
     return counted
 
