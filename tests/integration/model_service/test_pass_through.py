@@ -98,6 +98,21 @@ def test_an_adapter_that_is_not_there_is_refused_with_its_name(tmp_path: Path) -
         pass
 
 
+def test_keys_and_values_come_from_a_connector_and_answers_stay_the_same(jumping: RunningEngine, tmp_path: Path) -> None:
+    """Through vLLM's example, which keeps those of whole blocks in files."""
+    connector = {
+        "kv_connector": "ExampleConnector",
+        "kv_role": "kv_both",
+        "kv_connector_extra_config": {"shared_storage_path": str(tmp_path)},
+    }
+    question = " ".join([QUESTION] * 8)
+    with running_engine(engine_args={"kv_transfer_config": connector, "enable_prefix_caching": False}) as engine:
+        first, second = (engine.ask(question, SPEC, max_tokens=200) for _ in range(2))
+    assert [answer.usage["prompt_tokens_details"]["cached_tokens"] > 0 for answer in (first, second)] == [False, True]
+    assert first.tokens == second.tokens == jumping.ask(question, SPEC, max_tokens=200).tokens
+    assert second.forced > 0
+
+
 def test_log_probabilities_of_a_prompt_come_with_its_constrained_answer(jumping: RunningEngine) -> None:
     body = jumping.body(QUESTION, SPEC, prompt_logprobs=1)
     assert len(body["prompt_logprobs"]) == body["usage"]["prompt_tokens"]
