@@ -48,12 +48,16 @@ class OurWorker:
 
     def compile_or_warm_up_model(self) -> Any:
         # Ahead of vLLM's: whatever is compiled after it counts as compiled in a step, where it is told or refused (`utils/jit_monitor.py`).
+        self._try_logits()
+        return super().compile_or_warm_up_model()  # type: ignore[misc]  # the worker's
+
+    @torch.inference_mode()
+    def _try_logits(self) -> None:
         logits = first_logits(self.model_runner)
         if logits is not None:
             self._width = logits.shape[-1]
             if core_options(self.vllm_config).broadcaster is not None:
                 self._masks.warm_up(logits)
-        return super().compile_or_warm_up_model()  # type: ignore[misc]  # the worker's
 
     @torch.inference_mode()
     def sample_tokens(self, grammar_output: GrammarOutput | MaskParts | None) -> Any:

@@ -17,10 +17,9 @@ from vllm.distributed import get_pp_group
 from model_service.errors import EngineSettingsError
 
 
-@torch.inference_mode()
 def first_logits(runner: Any) -> torch.Tensor | None:
     """Logits [1, V] of a place without a meaning, of the type and with the padding that steps have; None: this worker's stage of the
-    pipeline makes none. All workers of a stage compute them together."""
+    pipeline makes none. All workers of a stage compute them together, without gradients."""
     if not get_pp_group().is_last_rank:
         return None
     config, one = runner.model_config, np.ones(1, dtype=np.int32)

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,8 +22,8 @@ FIELDS = {"first_name": {"type": "string", "pattern": "^[A-Z][a-z]{1,8}$"}, "age
 SCHEMA = {"type": "object", "properties": FIELDS, "required": list(FIELDS)}
 SPEC = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps({**SCHEMA, "additionalProperties": False}))
 QUESTION = "Extract first_name, age as JSON.\n\nMeet Ada Young. Age: 36."
-ENDS = 2047
-"""The token that ends the reasoning of the model below."""
+ENDS, END = 2047, 1
+"""The tokens that end the reasoning of the model below, and its answers."""
 
 
 def reasoning_model(folder: Path) -> Path:
@@ -66,8 +67,11 @@ def is_of_the_schema(text: str) -> bool:
 
 
 def test_a_model_thinks_freely_and_then_keeps_to_the_grammar(able: RunningEngine) -> None:
-    body = able.body(QUESTION, SPEC, n=8, max_tokens=200, temperature=1, seed=4, logit_bias={str(ENDS): 4})
-    ended = [choice["message"] for choice in body["choices"] if choice["finish_reason"] == "stop" and choice["message"]["content"]]
+    """It was not made to think: what ends its reasoning comes by chance, sooner or later."""
+    sampled: dict[str, Any] = {"n": 8, "max_tokens": 200, "temperature": 1, "seed": 4, "model": "adapted"}
+    bodies = [able.body(QUESTION, SPEC, **sampled, logit_bias={str(ENDS): bias, str(END): -100}) for bias in (2, 4, 6, 8, 10)]
+    choices = [choice for body in bodies for choice in body["choices"]]
+    ended = [choice["message"] for choice in choices if choice["finish_reason"] == "stop"]
     assert all(is_of_the_schema(message["content"]) for message in ended)
     assert [message["reasoning"] for message in ended if message["reasoning"]]
 
