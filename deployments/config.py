@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 
 from deployments.errors import SettingsError
 from deployments.secret_file import filled, plain, without, write
-from model_service.settings import by_name, worker_count
+from model_service.settings import adapter_names, by_name, worker_count
 
 ENVIRONMENT_PREFIX = "MASKCAST_"
 EMBEDDED = "embedded"
@@ -92,11 +92,27 @@ class ModelSettings(_Section):
         """Of one replica."""
         return worker_count(self.tensor_parallel_size, self.engine_args)
 
+    @property
+    def served_names(self) -> tuple[str, ...]:
+        """What a request may put in `model`: the model, and its adapters."""
+        return (self.served_name, *adapter_names(self.engine_args))
+
+    @model_validator(mode="after")
+    def _adapters_have_names(self) -> Self:
+        adapters = adapter_names(self.engine_args)
+        if len({*adapters, self.served_name}) <= len(adapters):
+            raise ValueError("the model and each of engine_args.lora_modules need names of their own")
+        if adapters and not by_name(self.engine_args).get("enable_lora"):
+            raise ValueError("engine_args.lora_modules needs engine_args.enable_lora: true")
+        return self
+
     @model_validator(mode="after")
     def _can_be_placed(self) -> Self:
         given = by_name(self.engine_args)
         if int(given.get("data_parallel_size", 1)) > 1:
             raise ValueError("a replica is one engine: in place of engine_args.data_parallel_size, set num_replicas")
+        if given.get("enable_sleep_mode"):
+            raise ValueError("nothing puts an engine to sleep here: in place of engine_args.enable_sleep_mode, change num_replicas")
         if given.get("distributed_executor_backend", self.executor) != self.executor:
             raise ValueError("in place of engine_args.distributed_executor_backend, set executor")
         if self.executor == "ray" and not self.gpus_per_worker:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-_DRAFTS = ("speculative_config", "spec_method", "spec_model", "spec_tokens")
 _SHARDS = ("pipeline_parallel_size", "prefill_context_parallel_size")
 """Beside the tensor parallel workers, by vLLM's names (vLLM 0.32: `world_size` in `config/parallel.py`)."""
 
@@ -21,6 +21,26 @@ def worker_count(tensor_parallel_size: int, engine_args: Mapping[str, Any]) -> i
     """The workers of one engine."""
     given = by_name(engine_args)
     return int(given.get("tensor_parallel_size", tensor_parallel_size)) * prod(int(given.get(name, 1)) for name in _SHARDS)
+
+
+def adapter_names(engine_args: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of the LoRA adapters that an engine starts with, which requests name as models: `lora_modules`, each as vLLM takes it, an object or
+    `name=path`.
+
+    Raises:
+        ValueError: one of them has no name.
+    """
+    given = by_name(engine_args).get("lora_modules") or ()
+    return tuple(map(_adapter_name, [given] if isinstance(given, str | dict) else given))
+
+
+def _adapter_name(module: Any) -> str:
+    if isinstance(module, str):
+        module = json.loads(module) if module.startswith("{") else {"name": module.partition("=")[0]}
+    name = module.get("name") if isinstance(module, dict) else None
+    if not isinstance(name, str) or not name:
+        raise ValueError("each of engine_args.lora_modules needs a name and a path")
+    return name
 
 
 @dataclass(frozen=True)
@@ -62,10 +82,3 @@ class EngineSettings:
     def eager(self) -> bool:
         """Whether the model runs without compilation; on a CPU that is our default, since compiling takes minutes there."""
         return bool(by_name(self.engine_args).get("enforce_eager", not self.on_gpu))
-
-    @property
-    def jumps(self) -> bool:
-        """Whether forced tokens are to be jumped over, as far as the arguments tell. Not with drafts, which would be proposed for the
-        places of forced tokens, and not in a pipeline, whose stages hear of sampled tokens in another way."""
-        given = by_name(self.engine_args)
-        return self.jump_forward and not any(map(given.get, _DRAFTS)) and int(given.get("pipeline_parallel_size", 1)) == 1

@@ -64,7 +64,7 @@ class Door:
             health_reader(settings, application),
             MetricsPage(everything=settings.http.metrics == "all"),
             RequestMetrics(),
-            served_name=settings.model.served_name,
+            served_names=settings.model.served_names,
             api_keys=api_keys(settings),
             gate=self._gate,
             max_body_bytes=int(settings.http.max_body_mib * 2**20),
@@ -158,7 +158,8 @@ def request_reader(settings: Settings) -> RequestReader:
     if settings.http.api_keys or settings.http.api_keys_file:
         # What has no seat waits in the engine, ahead of other tenants.
         bounds = bounds.model_copy(update={"max_sequences": min(bounds.max_sequences, seats_for_one(engine_seats(settings)))})
-    return RequestReader(model.served_name, model.tool_call_parser, ConstraintDefaults.of(settings.grammar), bounds)
+    defaults, (served, *adapters) = ConstraintDefaults.of(settings.grammar), model.served_names
+    return RequestReader(served, model.tool_call_parser, defaults, bounds, tuple(adapters))
 
 
 def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:

@@ -59,12 +59,13 @@ class ParsedRequest:
 
 @dataclass(frozen=True)
 class RequestReader:
-    """Reads requests for one served model."""
+    """Reads requests for one served model, and for `adapters` to it."""
 
     served_name: str
     tool_parser: str
     defaults: ConstraintDefaults
     limits: LimitSettings = field(default_factory=LimitSettings)
+    adapters: tuple[str, ...] = ()
 
     def read(self, endpoint: Endpoint, body: Mapping[str, Any], request_id: str | None = None) -> ParsedRequest:
         """Raises ApiError, which says which field to mend."""
@@ -90,10 +91,11 @@ class RequestReader:
 
     def _check_model(self, body: dict[str, Any]) -> None:
         model = body.setdefault("model", self.served_name)
-        if model != self.served_name:
+        names = (self.served_name, *self.adapters)
+        if model not in names:
             raise ApiError(
                 HTTPStatus.NOT_FOUND,
-                f"The model {model!r} does not exist; this server has {self.served_name!r}.",
+                f"The model {model!r} does not exist; this server has {', '.join(map(repr, names))}.",
                 code="model_not_found",
                 param="model",
             )

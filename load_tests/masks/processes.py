@@ -41,7 +41,7 @@ class LogitsWorker:
 
     def __init__(self, queue: MessageQueue) -> None:
         self._queue = queue
-        self._masks = WorkerMasks()
+        self._masks = WorkerMasks(most_rows=1)  # which matters to a GPU only
         self._logits = torch.empty(0)
 
     def reserve(self, rows: int, vocab_size: int) -> None:

@@ -69,7 +69,11 @@ def _flags(values: dict[str, Any]) -> list[str]:
         if isinstance(value, bool):
             flags.append(flag if value else f"--no-{flag[2:]}")
         elif isinstance(value, list):
-            flags += [flag, *map(str, value)]
+            flags += [flag, *map(_word, value)]
         else:
-            flags += [flag, json.dumps(value) if isinstance(value, dict) else str(value)]
+            flags += [flag, _word(value)]
     return flags
+
+
+def _word(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, dict | list) else str(value)

@@ -27,6 +27,7 @@ SCHEDULER = "model_service.engine.core.scheduler.MaskcastScheduler"
 ASYNC_SCHEDULER = "model_service.engine.core.scheduler.MaskcastAsyncScheduler"
 CPU_WORKER = "model_service.engine.workers.cpu_worker.MaskcastCPUWorker"
 GPU_WORKER = "model_service.engine.workers.worker.MaskcastWorker"
+OUR_WORKERS = frozenset({CPU_WORKER, GPU_WORKER})
 _OURS = {"vllm.v1.worker.cpu_worker.CPUWorker": CPU_WORKER, "vllm.v1.worker.gpu_worker.Worker": GPU_WORKER}
 
 _log = logging.getLogger(__name__)
@@ -60,8 +61,7 @@ def plug(config: VllmConfig, settings: EngineSettings, channel: str, figures: Me
         config.scheduler_config.async_scheduling = False
     config.scheduler_config.scheduler_cls = ASYNC_SCHEDULER if config.scheduler_config.async_scheduling else SCHEDULER
     ours = _our_worker(config)
-    # On a CPU it has more to it than masks and jumps.
-    if ours is not None and (jumps or settings.mask_socket is not None or ours == CPU_WORKER):
+    if ours is not None:
         config.parallel_config.worker_cls = ours
     carry(config, _options(settings, jumps, channel, figures))
     return config
@@ -75,7 +75,7 @@ def _check(config: VllmConfig, settings: EngineSettings) -> None:
         raise EngineSettingsError("a replica is one engine: in place of data_parallel_size, set `num_replicas`")
     if parallel.world_size != settings.workers:
         raise EngineSettingsError(f"vLLM makes {parallel.world_size} workers of these arguments, where {settings.workers} have been placed")
-    if settings.mask_socket is not None and _our_worker(config) is None:
+    if settings.mask_socket is not None and (config.use_v2_model_runner or _our_worker(config) is None):
         runner = "vLLM's second model runner" if config.use_v2_model_runner else f"the worker {parallel.worker_cls}"
         raise EngineSettingsError(f"{runner} takes no masks from a broadcaster: set `masks: in_process`")
 
@@ -86,16 +86,16 @@ def _why_stepped(config: VllmConfig) -> str | None:
         return "drafts would be proposed for the places of forced tokens"
     if config.parallel_config.pipeline_parallel_size > 1:
         return "the stages of a pipeline hear of tokens in another way"
-    if config.use_v2_model_runner:
-        return "vLLM's second model runner keeps the tokens of its requests on the device (VLLM_USE_V2_MODEL_RUNNER)"
+    if config.use_v2_model_runner and config.model_config.uses_mrope:
+        return "vLLM's second model runner knows positions of several parts in a prompt only (VLLM_USE_V2_MODEL_RUNNER=0: the first one)"
     if _our_worker(config) is None:
         return f"the worker {config.parallel_config.worker_cls} cannot be told of forced tokens"
     return None
 
 
 def _our_worker(config: VllmConfig) -> str | None:
-    """What stands in for the configuration's worker, which is to have the first model runner."""
-    return None if config.use_v2_model_runner else _OURS.get(config.parallel_config.worker_cls)
+    """What stands in for the configuration's worker; None: nothing can."""
+    return _OURS.get(config.parallel_config.worker_cls)
 
 
 def _options(settings: EngineSettings, jumps: bool, channel: str, figures: MemoryAddress | None) -> CoreOptions:

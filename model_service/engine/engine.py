@@ -20,13 +20,14 @@ from vllm.v1.engine.exceptions import EngineDeadError
 
 from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import parse_arguments
-from model_service.engine.configuration import USAGE, plug, stock_config
+from model_service.engine.configuration import OUR_WORKERS, USAGE, plug, stock_config
 from model_service.engine.keyed import KeyedEngine
 from model_service.engine.output_watch import ForcedTotals
 from model_service.engine.refused_fields import refused_field, told
 from model_service.engine.rendering import render_short_prompts_at_once
 from model_service.engine.workers.executors import executor_class
-from model_service.errors import EngineDead
+from model_service.engine.workers.vocabulary_width import check_width
+from model_service.errors import EngineDead, EngineSettingsError
 from model_service.jump_forward.forced_usage import ForcedUsage
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Call, Endpoint, Head
 from model_service.settings import EngineSettings
@@ -43,14 +44,21 @@ class Engine:
         self._engine: KeyedEngine | None = None
 
     async def start(self) -> None:
-        """Load the model; takes from ten seconds to minutes. Raises EngineSettingsError when vLLM refuses the arguments."""
+        """Load the model; takes from ten seconds to minutes. Raises EngineSettingsError: vLLM refuses the arguments, or the model's logits
+        are not of its vocabulary."""
         arguments = parse_arguments(self._settings)
         # In threads: both wait for others, and this one has others to answer.
         config = plug(await asyncio.to_thread(stock_config, arguments), self._settings, self._channel, self._page.address)
         engine = self._engine = await asyncio.to_thread(self._load, config)
+        if config.parallel_config.worker_cls in OUR_WORKERS:
+            check_width(await engine.collective_rpc("logits_width"), config.model_config.get_vocab_size())
         await engine.reset_mm_cache()  # or what vLLM has tried its memory with would stay in it
         render_short_prompts_at_once(engine.renderer)
-        await init_app_state(engine, self._state, arguments, await engine.get_supported_tasks())
+        tasks = await engine.get_supported_tasks()
+        try:
+            await init_app_state(engine, self._state, arguments, tasks)
+        except ValueError as error:  # an adapter that does not fit the model, say
+            raise EngineSettingsError(f"engine arguments: {error}") from error
 
     @property
     def running(self) -> int:

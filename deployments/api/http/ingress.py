@@ -53,7 +53,7 @@ class HttpIngress:
         page: MetricsPage,
         metrics: RequestMetrics,
         *,
-        served_name: str,
+        served_names: tuple[str, ...],
         api_keys: ApiKeys,
         gate: Gate,
         max_body_bytes: int,
@@ -65,7 +65,7 @@ class HttpIngress:
         self._health = health
         self._page = page
         self._metrics = metrics
-        self._served_name = served_name
+        self._served_names = served_names
         self._api_keys = api_keys
         self._gate = gate
         self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s)
@@ -149,13 +149,13 @@ class HttpIngress:
 
     async def models(self, request: Request) -> Response:
         self._authorize(request)
-        return JSONResponse({"object": "list", "data": [self._model()]})
+        return JSONResponse({"object": "list", "data": [self._model(name) for name in self._served_names]})
 
     async def model(self, request: Request) -> Response:
         self._authorize(request)
-        if (name := request.path_params["name"]) != self._served_name:
+        if (name := request.path_params["name"]) not in self._served_names:
             raise ApiError(HTTPStatus.NOT_FOUND, f"The model {name!r} does not exist.", code="model_not_found", param="model")
-        return JSONResponse(self._model())
+        return JSONResponse(self._model(name))
 
     async def ready(self, _: Request) -> Response:
         health = await self._health.read()
@@ -165,8 +165,8 @@ class HttpIngress:
         self._authorize(request, Scope.METRICS)
         return Response(await self._page.read(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    def _model(self) -> dict[str, Any]:
-        return {"id": self._served_name, "object": "model", "created": self._started, "owned_by": "maskcast"}
+    def _model(self, name: str) -> dict[str, Any]:
+        return {"id": name, "object": "model", "created": self._started, "owned_by": "maskcast"}
 
     def _authorize(self, request: Request, scope: Scope | None = None) -> Caller:
         """Who calls, with this scope. Raises ApiError (401, 403)."""

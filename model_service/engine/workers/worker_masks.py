@@ -6,19 +6,24 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import torch
+
 from model_service.engine.workers.mask_output import MaskPart, MaskParts
 from model_service.errors import FrameGone, MemoryUnavailable
 from model_service.masks.frames.frame import Frame, decode
+from model_service.masks.frames.logits import Staging, warm_up
 from model_service.masks.frames.places import places
 from model_service.masks.ring.ring import FrameRef, RingReader
 from model_service.shared_memory import MemoryAddress
 
 
 class WorkerMasks:
-    """Of one worker. `counts`: frames that were read from the ring, and frames that were sent along."""
+    """Of one worker, whose steps have at most so many rows of logits. `counts`: frames that were read from the ring, and frames that were
+    sent along."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_rows: int) -> None:
         self._ring: RingReader | None = None
+        self._staging = Staging(most_rows)
         self.counts: Counter[str] = Counter()
 
     def attach(self, address: MemoryAddress) -> bool:
@@ -31,6 +36,10 @@ class WorkerMasks:
         except MemoryUnavailable:
             return False
         return True
+
+    def warm_up(self, logits: torch.Tensor) -> None:
+        """Compile what a step would have to wait for, by masking such logits [1, V]; they are spoilt."""
+        warm_up(logits, self._staging)
 
     def apply(self, masks: MaskParts, runner: Any) -> None:
         """To the logits of the runner's last forward, if this worker has them.
@@ -45,7 +54,7 @@ class WorkerMasks:
         row_of, drafts = runner.input_batch.req_id_to_index, state.scheduler_output.scheduled_spec_decode_tokens
         for part in masks.parts:
             found = places(part.request_ids, part.counts, row_of, drafts, len(state.logits))
-            self._frame(part).arranged(found).apply(state.logits)
+            self._frame(part).arranged(found).apply(state.logits, self._staging)
 
     def _frame(self, part: MaskPart) -> Frame:
         if not isinstance(part.frame, FrameRef):

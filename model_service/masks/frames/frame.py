@@ -11,7 +11,7 @@ import torch
 from model_service.errors import InvalidFrame
 from model_service.masks.frames.cpu_logits import mask_cpu_logits
 from model_service.masks.frames.header import FREE, FrameHeader, forced_code
-from model_service.masks.frames.logits import mask_logits
+from model_service.masks.frames.logits import Staging, mask_logits
 
 Ints = npt.NDArray[np.int32]
 
@@ -42,15 +42,17 @@ class Frame:
         """int32 [rows, ceil(V/32)]."""
         return self.words[self.header.rows_at].reshape(self.header.rows, self.header.row_words)
 
-    def apply(self, logits: torch.Tensor) -> None:
+    def apply(self, logits: torch.Tensor, staging: Staging | None = None) -> None:
         """Set to minus infinity, in place, what is forbidden of the logits [n, V], on their device. Raises ValueError: another shape.
 
-        On a GPU nothing waits for the device: the frame is copied there once, and its entries become rows there.
+        On a GPU nothing waits for the device: the frame is copied there once, by way of `staging`, and its entries become rows there.
         """
         if logits.shape != (self.header.logits, self.header.vocab_size):
             raise ValueError(f"the masks are for logits [{self.header.logits}, {self.header.vocab_size}], not {list(logits.shape)}")
-        mask = mask_cpu_logits if logits.is_cpu else mask_logits
-        mask(self.header, self.words, logits)
+        if logits.is_cpu:
+            mask_cpu_logits(self.header, self.words, logits)
+        else:
+            mask_logits(self.header, self.words, logits, staging or Staging(self.header.logits))
 
     def arranged(self, places: npt.NDArray[np.integer]) -> Frame:
         """A frame for logits in another order: the row at i takes the mask at `places[i]`, or is free where that is negative.

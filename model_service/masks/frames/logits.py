@@ -10,34 +10,54 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from model_service.masks.frames.header import FREE, FrameHeader, forced_code
+from model_service.masks.frames.header import FREE, HEADER_WORDS, FrameHeader, forced_code
 
 _MASKED = 1 << 25
 """Logits that are masked at a time, a byte each meanwhile: what a device has to spare."""
 
 
-def mask_logits(header: FrameHeader, words: npt.NDArray[np.int32], logits: torch.Tensor) -> None:
+class Staging:
+    """Where frames of a worker stand on their way to its device: pinned memory. A frame gets as much of it as the largest one needs, since
+    torch keeps what has been given back for the next who asks for that size, and new pinned memory stops the device.
+
+    `most_rows`: of logits in one frame.
+    """
+
+    def __init__(self, most_rows: int) -> None:
+        self._most_rows = most_rows
+
+    def on_device(self, header: FrameHeader, words: npt.NDArray[np.int32], device: torch.device) -> torch.Tensor:
+        # No entry is longer than its row.
+        most = HEADER_WORDS + self._most_rows * (1 + header.row_words)
+        staged = torch.empty(max(most, len(words)), dtype=torch.int32, pin_memory=device.type == "cuda")[: len(words)]
+        staged.numpy()[:] = words
+        return staged.to(device, non_blocking=True)
+
+
+def mask_logits(header: FrameHeader, words: npt.NDArray[np.int32], logits: torch.Tensor, staging: Staging) -> None:
     """See `Frame.apply`; works on any device. No sizes here depend on values on the device, so that nobody has to wait for it."""
     if not header.logits:
         return
-    index, table = index_and_table(header, words, logits.device)
+    index, table = index_and_table(header, staging.on_device(header, words, logits.device))
     if logits.is_cuda and (by_kernel := _kernel()):
         by_kernel(logits, index, table)
     else:
         mask_by_torch(logits, index, table)
 
 
-def warm_up(vocab_size: int, dtype: torch.dtype, device: torch.device) -> None:
-    """Compile the kernel for logits of this kind, before a step has to wait for it."""
-    header = FrameHeader(vocab_size, logits=1, allowed=0, forbidden=0, tokens=0, rows=0)
-    words = np.append(header.packed_words(), np.int32(forced_code(0)))
-    mask_logits(header, words, torch.zeros(1, vocab_size, dtype=dtype, device=device))
+def warm_up(logits: torch.Tensor, staging: Staging) -> None:
+    """Compile the kernel for logits of this kind [1, V], and load torch's, before a step has to wait for them. The logits are spoilt."""
+    row = np.zeros((logits.shape[-1] + 31) // 32, dtype=np.int32)
+    header = FrameHeader(logits.shape[-1], logits=1, allowed=1, forbidden=1, tokens=2, rows=1)
+    words = np.concatenate([header.packed_words(), np.array([forced_code(0), 1, 2, 0, 0], dtype=np.int32), row])
+    # Twice: while the first frame is under way, the second needs memory of its own.
+    for _ in range(2):
+        mask_logits(header, words, logits, staging)
 
 
-def index_and_table(header: FrameHeader, words: npt.NDArray[np.int32], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """On the device: the frame's index, and int32 [entries + 2, ceil(V/32)], a bitmask of allowed tokens for each entry, one that allows
-    all, and one that allows none. Bits past V do not matter there."""
-    frame = _on_device(words, device)
+def index_and_table(header: FrameHeader, frame: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of a frame, on its device: the index, and int32 [entries + 2, ceil(V/32)], a bitmask of allowed tokens for each entry, one that
+    allows all, and one that allows none. Bits past V do not matter there."""
     return frame[header.index_at], _table(header, frame)
 
 
@@ -60,24 +80,26 @@ def _kernel() -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor], None] | No
     return mask_by_table
 
 
-def _on_device(words: npt.NDArray[np.int32], device: torch.device) -> torch.Tensor:
-    staged = torch.empty(len(words), dtype=torch.int32, pin_memory=device.type == "cuda")
-    staged.numpy()[:] = words
-    return staged.to(device, non_blocking=True)
-
-
 def _table(header: FrameHeader, frame: torch.Tensor) -> torch.Tensor:
+    """Each operation is a launch: none is for entries that the frame does not have."""
     table = torch.zeros(header.entries + 2, header.row_words, dtype=torch.int32, device=frame.device)
-    table[header.allowed : header.lists] = -1
-    table[header.lists : header.entries] = frame[header.rows_at].view(header.rows, header.row_words)
     table[header.entries] = -1
+    if header.rows:
+        table[header.lists : header.entries] = frame[header.rows_at].view(header.rows, header.row_words)
+    if header.lists:
+        _add_lists(table, header, frame)
+    return table
+
+
+def _add_lists(table: torch.Tensor, header: FrameHeader, frame: torch.Tensor) -> None:
+    if header.forbidden:
+        table[header.allowed : header.lists] = -1
     tokens, ends = frame[header.tokens_at], frame[header.ends_at]
     lists = torch.searchsorted(ends, torch.arange(header.tokens, dtype=torch.int32, device=frame.device), right=True)
     bits = torch.ones_like(tokens) << (tokens & 31)
     # A list names a token once: what is added sets clear bits, what is subtracted clears set ones, and nothing is carried.
     signed = torch.where(lists < header.allowed, bits, -bits)
     table.view(-1).index_add_(0, lists * header.row_words + (tokens >> 5), signed)
-    return table
 
 
 def _fill(logits: torch.Tensor, table: torch.Tensor, entries: torch.Tensor) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -27,17 +25,18 @@ def mask_by_table(logits: torch.Tensor, index: torch.Tensor, table: torch.Tensor
     _kernel[grid](logits, logits.stride(0), index, table, table.stride(0), vocab_size, FREE=FREE, BLOCK=_BLOCK)
 
 
-@triton.jit(do_not_specialize=["vocab_size"])  # type: ignore[untyped-decorator]
-def _kernel(
-    logits: Any,
-    logits_stride: Any,
-    index: Any,
-    table: Any,
-    table_stride: Any,
-    vocab_size: Any,
+# One kernel for all: logits have other strides where the vocabulary is padded, and steps must not wait for a compiler.
+@triton.jit(do_not_specialize=["logits_stride", "table_stride", "vocab_size"])  # type: ignore[untyped-decorator]
+def _kernel(  # type: ignore[no-untyped-def]  # noqa: ANN202  # Triton compiles annotations too, and knows none but its own
+    logits,  # noqa: ANN001
+    logits_stride,  # noqa: ANN001
+    index,  # noqa: ANN001
+    table,  # noqa: ANN001
+    table_stride,  # noqa: ANN001
+    vocab_size,  # noqa: ANN001
     FREE: tl.constexpr,  # noqa: N803  # Triton's constants
     BLOCK: tl.constexpr,  # noqa: N803
-) -> None:
+):
     row = tl.program_id(0).to(tl.int64)  # many drafts of a large vocabulary are more than 2^31 logits
     entry = tl.load(index + row)
     if entry != FREE:

@@ -72,8 +72,10 @@ def test_the_options_reach_another_process() -> None:
     assert sent.additional_config == {"a": 1}
 
 
-@pytest.mark.parametrize("arguments", [{"speculative_config": NGRAMS}, {"spec_method": "ngram", "spec_tokens": 2}])
-def test_an_engine_with_drafts_does_not_jump_however_they_were_asked_for(arguments: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [{"speculative_config": NGRAMS}, {"spec_method": "ngram", "spec_tokens": 2}, {"pipeline_parallel_size": 2}]
+)
+def test_an_engine_with_drafts_or_stages_does_not_jump_however_they_were_asked_for(arguments: dict[str, Any]) -> None:
     assert jumps(plugged(SETTINGS))
     assert not jumps(plugged(replace(SETTINGS, engine_args=arguments)))
 
@@ -87,14 +89,13 @@ def test_what_is_plugged_in_goes_by_the_resolved_runner_and_scheduling(monkeypat
     jumping = plug(config, SETTINGS, "none")
     assert (jumping.scheduler_config.scheduler_cls, jumping.scheduler_config.async_scheduling) == (SCHEDULER, False)
     assert jumping.parallel_config.worker_cls == GPU_WORKER
-    config = as_on_a_gpu(stock(SETTINGS))
+    config, other = as_on_a_gpu(stock(SETTINGS)), as_on_a_gpu(stock(SETTINGS))
     monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
     config = plug(config, SETTINGS, "none")
-    assert not jumps(config)
-    assert (config.scheduler_config.scheduler_cls, config.parallel_config.worker_cls) == (
-        ASYNC_SCHEDULER,
-        "vllm.v1.worker.gpu_worker.Worker",
-    )
+    assert jumps(config)
+    assert (config.scheduler_config.scheduler_cls, config.parallel_config.worker_cls) == (SCHEDULER, GPU_WORKER)
+    config = plug(other, replace(SETTINGS, jump_forward=False), "none")
+    assert (config.scheduler_config.scheduler_cls, config.parallel_config.worker_cls) == (ASYNC_SCHEDULER, GPU_WORKER)
 
 
 def as_on_a_gpu(config: Any) -> Any:
@@ -111,6 +112,16 @@ def test_frames_for_the_second_runner_are_refused(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
     with pytest.raises(EngineSettingsError, match="in_process"):
         plug(config, replace(SETTINGS, mask_socket="somewhere"), "none")
+
+
+def test_arguments_that_are_objects_reach_vllm_as_such() -> None:
+    from model_service.engine.arguments import parse_arguments
+
+    modules = [{"name": "a", "path": "/one"}, {"name": "b", "path": "/two"}]
+    given = replace(SETTINGS, engine_args={"lora_modules": modules, "cudagraph_capture_sizes": [1, 2]})
+    arguments = parse_arguments(given)
+    assert [(module.name, module.path) for module in arguments.lora_modules] == [("a", "/one"), ("b", "/two")]
+    assert arguments.cudagraph_capture_sizes == [1, 2]
 
 
 def test_what_would_be_plugged_out_or_misplaced_is_refused() -> None:

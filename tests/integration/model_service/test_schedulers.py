@@ -48,7 +48,7 @@ class Worker:
         from model_service.engine.workers.worker_masks import WorkerMasks
 
         self._vocab_size = vocab_size
-        self._masks = WorkerMasks()
+        self._masks = WorkerMasks(REQUESTS)
         self._delivery = MaskDelivery(self._attach)
 
     @property

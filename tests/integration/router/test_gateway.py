@@ -139,7 +139,7 @@ def door_of(gateway: Gateway, registry: GrammarRegistry, settings: Settings, key
         HealthReader("none", {}, None),
         MetricsPage(),
         RequestMetrics(),
-        served_name=settings.model.served_name,
+        served_names=settings.model.served_names,
         api_keys=keys,
         gate=Gate(Ledger(None, 1), lambda _: 100, 2048),
         max_body_bytes=100_000,

@@ -124,6 +124,10 @@ def test_replicas_may_share_a_gpu() -> None:
     ("model", "told"),
     [
         ({"engine_args": {"data_parallel_size": 2}}, "num_replicas"),
+        ({"engine_args": {"enable-sleep-mode": True}}, "num_replicas"),
+        ({"engine_args": {"lora_modules": [{"name": "a", "path": "b"}]}}, "enable_lora"),
+        ({"engine_args": {"enable_lora": True, "lora_modules": [{"path": "b"}]}}, "name"),
+        ({"served_name": "a", "engine_args": {"enable_lora": True, "lora_modules": ["a=b"]}}, "names of their own"),
         ({"engine_args": {"data-parallel-size": 2}}, "num_replicas"),
         ({"engine_args": {"distributed_executor_backend": "ray"}}, "set executor"),
         ({"executor": "ray"}, "gpus_per_worker"),

@@ -87,3 +87,12 @@ def test_a_secret_that_can_be_guessed_is_refused_and_not_repeated(tree: dict[str
     with pytest.raises(SettingsError, match=named) as caught:
         parse_settings(tree)
     assert "swordfish" not in str(caught.value)
+
+
+ADAPTERS = [{"name": "a", "path": "/one"}, {"name": "b", "path": "/two"}]
+
+
+@pytest.mark.parametrize("modules", [["a=/one", '{"name": "b", "path": "/two"}'], ADAPTERS])
+def test_adapters_are_served_by_their_names(modules: list[object]) -> None:
+    model = parse_settings({"model": {"served_name": "base", "engine_args": {"enable_lora": True, "lora_modules": modules}}}).model
+    assert model.served_names == ("base", "a", "b")

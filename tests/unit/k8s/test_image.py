@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 
+import pytest
+
 from tests.manifests import K8S, OVERLAYS, ROOT, groups, program
 
 RECIPE = K8S / "image" / "Dockerfile"
 TEXT = RECIPE.read_text(encoding="utf-8")
+LOCKS = re.findall(r"--build-arg LOCK=(\S+)", TEXT)
 
 
 def test_it_keeps_to_the_rules_of_hadolint() -> None:
@@ -20,11 +23,13 @@ def test_what_it_copies_is_there() -> None:
     copied = [path for line in re.findall(r"^COPY (?!--from)(.+) \S+$", TEXT, re.M) for path in line.split()]
     assert "deployments" in copied
     for path in copied:
-        assert (ROOT / path.replace("${LOCK}", "requirements.lock")).exists(), path
+        for lock in LOCKS:
+            assert (ROOT / path.replace("${LOCK}", lock)).exists(), path
 
 
-def test_it_takes_the_packages_of_the_lock_that_run() -> None:
-    runtime = (ROOT / "requirements.lock").read_text().split("# development")[0]
+@pytest.mark.parametrize("lock", LOCKS)
+def test_it_takes_the_packages_of_the_lock_that_run(lock: str) -> None:
+    runtime = (ROOT / lock).read_text().split("# development")[0]
     assert "/^# development/" in TEXT
     assert {"ray", "torch", "redis"} <= {line.split("==")[0] for line in runtime.splitlines()}
     assert "pytest==" not in runtime

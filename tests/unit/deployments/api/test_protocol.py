@@ -22,6 +22,13 @@ def test_the_model_may_be_left_out_but_not_be_another() -> None:
     assert (caught.value.status, caught.value.code, caught.value.param) == (404, "model_not_found", "model")
 
 
+def test_an_adapter_is_a_model_too() -> None:
+    reader = RequestReader("tiny", "hermes", ConstraintDefaults(), adapters=("one", "two"))
+    assert reader.read(Endpoint.CHAT, {"model": "two", "messages": MESSAGES}).body["model"] == "two"
+    with pytest.raises(ApiError, match="'tiny', 'one', 'two'"):
+        reader.read(Endpoint.CHAT, {"model": "other", "messages": MESSAGES})
+
+
 def test_the_clients_body_is_not_changed() -> None:
     body: dict[str, Any] = {"messages": MESSAGES, "guided_regex": "a"}
     assert READER.read(Endpoint.CHAT, body).requested is not None

@@ -60,32 +60,12 @@ def test_engines_that_share_a_machine_are_not_bound_to_the_same_cpus() -> None:
     assert int(environment["OMP_NUM_THREADS"]) >= 1
 
 
-def test_an_engine_that_jumps_runs_on_the_first_model_runner() -> None:
-    jumping: dict[str, str] = {}
-    prepare_environment(EngineSettings("m", "m"), jumping)
-    assert jumping["VLLM_USE_V2_MODEL_RUNNER"] == "0"
-    stepping: dict[str, str] = {}
-    prepare_environment(EngineSettings("m", "m", jump_forward=False), stepping)
-    assert "VLLM_USE_V2_MODEL_RUNNER" not in stepping
-
-
-def test_so_does_one_that_takes_masks_as_frames() -> None:
-    environment: dict[str, str] = {}
-    prepare_environment(EngineSettings("m", "m", jump_forward=False, mask_socket="somewhere"), environment)
-    assert environment["VLLM_USE_V2_MODEL_RUNNER"] == "0"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"speculative_config": {"method": "ngram"}},
-        {"speculative-config": "{}"},
-        {"pipeline_parallel_size": 2},
-        {"spec_method": "ngram"},
-        {"spec-model": "small"},
-        {"spec_tokens": 3},
-    ],
-)
-def test_drafts_and_pipelines_keep_an_engine_from_jumping(arguments: dict[str, object]) -> None:
-    assert EngineSettings("m", "m").jumps
-    assert not EngineSettings("m", "m", engine_args=arguments).jumps
+def test_vllm_chooses_the_model_runner_on_a_gpu_that_takes_no_masks_as_frames() -> None:
+    chosen: dict[str, str] = {}
+    frames: dict[str, str] = {}
+    on_cpu: dict[str, str] = {}
+    prepare_environment(EngineSettings("m", "m", gpus_per_worker=1), chosen)
+    prepare_environment(EngineSettings("m", "m", gpus_per_worker=1, mask_socket="somewhere"), frames)
+    prepare_environment(EngineSettings("m", "m"), on_cpu)
+    assert "VLLM_USE_V2_MODEL_RUNNER" not in chosen
+    assert frames["VLLM_USE_V2_MODEL_RUNNER"] == on_cpu["VLLM_USE_V2_MODEL_RUNNER"] == "0"

