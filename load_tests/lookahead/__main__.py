@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from deployments.reporting.report import BenchReport, Target
-from load_tests.lookahead.arms import LOOKAHEADS, Experiment, Task
+from load_tests.lookahead.arms import LOOKAHEADS, MOST, Experiment, Task
 from load_tests.lookahead.concept_sets import concept_sets
 from load_tests.lookahead.driving import LanguageModel
 from load_tests.lookahead.figures import row, same_texts, targets
@@ -22,6 +22,7 @@ from load_tests.lookahead.models import DRAFT, TARGET, TorchLanguage, model_in, 
 from load_tests.lookahead.near_ties import compare
 from load_tests.lookahead.plain import greedy
 from load_tests.lookahead.tables import HEADINGS, cells, shown
+from model_service.lookahead import Stop
 
 PACKAGES = ("maskcast", "torch", "transformers", "simplemma")
 LEAST_CONCEPTS = 3
@@ -63,7 +64,7 @@ def _experiment(folder: Path, texts: int) -> Experiment:
     tokenizer = tokenizer_in(folder)
     target, draft = (TorchLanguage(model_in(folder, shape)) for shape in (TARGET, DRAFT))
     tasks = [Task(drawn, tokenizer) for drawn in islice(concept_sets(SEED, held_out=True, least=LEAST_CONCEPTS), texts)]
-    return Experiment(target, draft, tasks, frozenset({int(tokenizer.eos_token_id)}))
+    return Experiment(target, draft, tasks, Stop(MOST, frozenset({int(tokenizer.eos_token_id)})))
 
 
 def _seconds(model: LanguageModel, experiment: Experiment) -> float:

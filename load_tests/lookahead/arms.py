@@ -75,20 +75,16 @@ LOOKAHEADS = (CDLH, APPX, CDSL, KEEPING, STRICT, SAMPLING, *REUSING)
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """Two models and the tasks that they are given. `ends`: the tokens that end an answer."""
+    """Two models, and the tasks that they are given."""
 
     target: LanguageModel
     draft: LanguageModel
     tasks: Sequence[Task]
-    ends: frozenset[int]
-
-    @property
-    def stop(self) -> Stop:
-        return Stop(MOST, self.ends)
+    stop: Stop
 
     def look_ahead(self, arm: LookaheadArm) -> Outcome:
         cases = [Case(t.prompt, machine_for(arm.method, arm.parameters, self.stop, n), t.reward) for n, t in enumerate(self.tasks)]
-        Driver(self.target, self.draft, self.ends, arm.parameters.k).run(cases)
+        Driver(self.target, self.draft, self.stop.ends, arm.parameters.k).run(cases)
         accounts = [case.machine.account for case in cases]
         return Outcome(
             arm.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from load_tests.lookahead.arms import MOST, Experiment, LookaheadArm, Outcome
+from load_tests.lookahead.arms import Experiment, LookaheadArm, Outcome
 from load_tests.lookahead.driving import LanguageModel
 from model_service.lookahead import Method, Rejection
 from tests.lookahead_reference import Logits, Reference
@@ -30,11 +30,12 @@ class Compared:
 def compare(experiment: Experiment, arm: LookaheadArm, outcome: Outcome, most: int) -> Compared:
     """The first `most` tasks."""
     equal = excused = 0
+    stop = experiment.stop
     target, draft = _alone(experiment.target), _alone(experiment.draft)
     tasks = experiment.tasks[:most]
     for number, (task, said) in enumerate(zip(tasks, outcome.said, strict=False)):
         d, k = arm.parameters.d, arm.parameters.k
-        reference = Reference(target, draft, task.prompt, task.reward, MOST, experiment.ends, d=d, k=k)
+        reference = Reference(target, draft, task.prompt, task.reward, stop.most, stop.ends, d=d, k=k)
         expected = _said(reference, arm, number)
         if expected == said:
             equal += 1

@@ -15,6 +15,7 @@ from load_tests.lookahead.models import TorchLanguage
 from load_tests.lookahead.near_ties import compare
 from load_tests.lookahead.tables import HEADINGS, cells
 from model_service.embedded.tokenizer import trained_on
+from model_service.lookahead import Stop
 
 
 def untrained(tokenizer: PreTrainedTokenizerFast, seed: int, like: LlamaForCausalLM | None = None) -> LlamaForCausalLM:
@@ -46,7 +47,7 @@ def experiment() -> Experiment:
     tokenizer = trained_on((one.sentence for one in islice(concept_sets(6, held_out=False), 500)), 320)
     target = untrained(tokenizer, 1)
     models = TorchLanguage(target), TorchLanguage(untrained(tokenizer, 2, like=target))
-    return Experiment(*models, [Task(one, tokenizer) for one in sets], frozenset({int(tokenizer.eos_token_id)}))
+    return Experiment(*models, [Task(one, tokenizer) for one in sets], Stop(8, frozenset({int(tokenizer.eos_token_id)})))
 
 
 def test_every_text_is_that_of_plain_loops_and_every_figure_is_told(experiment: Experiment) -> None:
