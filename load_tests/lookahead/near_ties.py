@@ -1,4 +1,4 @@
-"""Compares what machines said with what the plain loops of `tests/lookahead_reference.py` say, one text at a time."""
+"""Compares what machines said with what the plain loops of `tests/unit/model_service/lookahead/reference.py` say, one text at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 from load_tests.lookahead.arms import Experiment, LookaheadArm, Outcome
 from load_tests.lookahead.driving import LanguageModel
 from model_service.lookahead import Method, Rejection
-from tests.lookahead_reference import Logits, Reference
+from tests.unit.model_service.lookahead.reference import Logits, Reference
 
 NEAR = 1e-3
 """Logits: what two forwards of other shapes may differ by, and much less than what sets tokens apart."""

@@ -9,8 +9,8 @@ from hypothesis import strategies as some
 from load_tests.lookahead.driving import log_softmax
 from load_tests.lookahead.plain import beam_search, greedy, nucleus
 from model_service.lookahead import Stop
-from tests.lookahead_reference import Reference
-from tests.toy_languages import END, SIZE, ToyLanguage
+from tests.unit.model_service.lookahead.reference import Reference
+from tests.unit.model_service.lookahead.toy_languages import END, SIZE, ToyLanguage
 
 STOP = Stop(12, frozenset({END}))
 
