@@ -8,6 +8,7 @@ from typing import Any
 
 from grammar_service.messages import ReadyGrammar
 from model_service.core_figures import CoreFigures
+from model_service.lookahead.request import Lookahead
 
 KEY_ARGUMENT = "maskcast_key"
 """The extra argument of vLLM's (`vllm_xargs`) in which a grammar key travels through its serving classes."""
@@ -15,6 +16,10 @@ KEY_ARGUMENT = "maskcast_key"
 
 CALL_ARGUMENT = "maskcast_call"
 """The one in which the id of a call travels, so that what is counted below vLLM's serving classes finds its way back."""
+
+
+OUR_ARGUMENTS = "maskcast_"
+"""What the names of such arguments begin with; they are not for clients."""
 
 
 class Endpoint(StrEnum):
@@ -27,7 +32,8 @@ class Call:
     """One request for the engine: an OpenAI body without its constraint fields, and the constraint. `mark_forced` asks for the spans
     of text that the grammar forced. The rest is for the router: the tokens that the prompt is estimated to have and the grammar to force,
     a name for what the prompt begins with (or nothing), the replica that has failed to answer this call before, how many sequences the
-    engine is to compute for it, whose call it is and what he weighs beside others, and who tells what it costs (`turns.progress`)."""
+    engine is to compute for it, whose call it is and what he weighs beside others, and who tells what it costs (`turns.progress`).
+    `lookahead`: how it is decoded, None: token by token."""
 
     endpoint: Endpoint
     request_id: str
@@ -42,6 +48,7 @@ class Call:
     tenant: str = ""
     weight: float = 1.0
     progress: object = None
+    lookahead: Lookahead | None = None
 
 
 @dataclass(frozen=True, slots=True)

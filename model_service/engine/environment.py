@@ -23,9 +23,9 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
         "VLLM_LOGGING_LEVEL": "WARNING",
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
     }
-    if settings.jumps or settings.mask_socket is not None:
+    if settings.jumps or settings.mask_socket is not None or settings.lookahead:
         # The second model runner keeps its requests' tokens on the device, where forced ones cannot be put in from outside; and it asks for
-        # no masks but whole rows.
+        # no masks but whole rows. Nor does it compute rows for what it has not drafted itself.
         wanted["VLLM_USE_V2_MODEL_RUNNER"] = "0"
     if settings.on_gpu:
         # Ray's workers ask for a whole GPU otherwise, and wait for it in a bundle that has a part of one.

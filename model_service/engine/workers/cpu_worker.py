@@ -12,6 +12,7 @@ from model_service.engine.core_options import core_options
 from model_service.engine.workers.forced_tokens import hook_updates
 from model_service.engine.workers.mask_output import MaskParts
 from model_service.engine.workers.masking import Masking
+from model_service.engine.workers.verified_rows import hook_verification
 from model_service.engine.workers.waiting import wait_asleep
 
 
@@ -28,6 +29,8 @@ class MaskcastCPUWorker(Masking, CPUWorker):
         super().init_device()
         if core_options(self.vllm_config).jump_forward:
             hook_updates(self.model_runner)
+        if core_options(self.vllm_config).lookahead:
+            hook_verification(self.model_runner)
 
     def sample_tokens(self, grammar_output: GrammarOutput | MaskParts | None) -> Any:
         generators = self.model_runner.input_batch.generators

@@ -10,6 +10,7 @@ from vllm.v1.worker.gpu_worker import Worker
 from model_service.engine.core_options import core_options
 from model_service.engine.workers.forced_tokens import hook_updates
 from model_service.engine.workers.masking import Masking
+from model_service.engine.workers.verified_rows import hook_verification
 from model_service.masks.frames.logits import warm_up
 
 
@@ -18,6 +19,8 @@ class MaskcastWorker(Masking, Worker):
         super().init_device()
         if core_options(self.vllm_config).jump_forward:
             hook_updates(self.model_runner)
+        if core_options(self.vllm_config).lookahead:
+            hook_verification(self.model_runner)
 
     def compile_or_warm_up_model(self) -> Any:
         times = super().compile_or_warm_up_model()
