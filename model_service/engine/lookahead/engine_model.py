@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from vllm.sampling_params import SamplingParams
 from vllm.v1.engine import EngineCoreOutput, EngineCoreRequest
+from vllm.v1.metrics.stats import PrefillStats
 from vllm.v1.outputs import LogprobsLists
 
 from model_service.engine.lookahead.children import Children
@@ -24,12 +25,18 @@ class EngineModel:
         self._parent = parent
         self._prompt: Tokens = tuple(parent.prompt_token_ids or ())
         self._params = params
+        self._prefill: PrefillStats | None = None
+
+    @property
+    def cached(self) -> int:
+        """How many of the prompt's tokens stood in the prefix cache when it was computed first."""
+        return 0 if self._prefill is None else min(len(self._prompt), self._prefill.num_cached_tokens)
 
     async def verify(self, said: Tokens, drafts: Tokens, likeliest: int) -> tuple[Row, ...]:
         """One forward: a row for each draft and one behind the last, each with so many of the likeliest tokens, or as many as there may
         be. Rows behind a draft that the grammar forbids mean nothing. Raises EngineDeadError, LookaheadFailed."""
         params = verifying(self._params, len(said), len(drafts), likeliest)
-        outputs = await self._children.ask(self._parent, self._prompt + said + drafts, params)
+        outputs = await self._ask(said + drafts, params)
         rows = outputs[-1].new_logprobs
         if rows is None or len(rows.logprobs) != len(drafts) + 1:
             raise LookaheadFailed("the engine has verified no drafts")
@@ -46,9 +53,15 @@ class EngineModel:
                 roll.cancel()
 
     async def _rolled(self, text: Tokens, length: int, scored: bool) -> Ahead:
-        outputs = await self._children.ask(self._parent, self._prompt + text, continuing(self._params, len(text), length, scored=scored))
+        outputs = await self._ask(text, continuing(self._params, len(text), length, scored=scored))
         tokens = tuple(token for output in outputs for token in output.new_token_ids)
         return Ahead(tokens, tuple(_own(outputs)) if scored else ())
+
+    async def _ask(self, text: Tokens, params: SamplingParams) -> list[EngineCoreOutput]:
+        outputs = await self._children.ask(self._parent, self._prompt + text, params)
+        if self._prefill is None:
+            self._prefill = outputs[0].prefill_stats
+        return outputs
 
 
 def _row(rows: LogprobsLists, place: int, has_draft: bool) -> Row:

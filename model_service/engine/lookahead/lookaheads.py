@@ -84,25 +84,25 @@ class Lookaheads:
             self._failed(request, error)
 
     async def _said(self, request: EngineCoreRequest, asked: Asked) -> None:
-        began = time.monotonic()
-        driver, first = self._driver(request, asked), True
+        began, first = time.monotonic(), True
+        target = EngineModel(self._children, request, request.sampling_params)
+        driver = self._driver(request, asked, target)
         async with aclosing(driver.run()) as said:
             async for tokens, end in said:
                 output = _output(request, tokens, end)
                 if first:
-                    _begin(output, request, began)
+                    _begin(output, request, began, target.cached)
                 first = False
                 if not self._put(output):
                     return
 
-    def _driver(self, request: EngineCoreRequest, asked: Asked) -> Driver:
+    def _driver(self, request: EngineCoreRequest, asked: Asked, target: EngineModel) -> Driver:
         params, prompt = request.sampling_params, request.prompt_token_ids or ()
         # One token behind the last draft is always computed, and must find a place.
         room = self._engine.model_config.max_model_len - 1 - len(prompt)
         stop = Stop(max(0, min(params.max_tokens, room)), frozenset(params.all_stop_token_ids))
         machine = machine_for(asked.lookahead.method, asked.lookahead.parameters, stop, asked.lookahead.seed)
         asked.figures.add(machine.account)
-        target = EngineModel(self._children, request, params)
         draft = EngineModel(self._draft, request, params) if self._draft is not None else None
         judge = TextJudge(asked.reward, lambda text: self._text_of(text[:-1] if stop.ended(text) else text), self._deadline_s)
         return Driver(machine, asked.lookahead.parameters, target, draft, judge)
@@ -131,8 +131,8 @@ def _output(request: EngineCoreRequest, tokens: Tokens, end: End | None) -> Engi
     return output
 
 
-def _begin(output: EngineCoreOutput, request: EngineCoreRequest, began: float) -> None:
+def _begin(output: EngineCoreOutput, request: EngineCoreRequest, began: float, cached: int) -> None:
     """What the core would tell with a first output."""
     output.events = [EngineCoreEvent.new_event(kind, began) for kind in (EngineCoreEventType.QUEUED, EngineCoreEventType.SCHEDULED)]
     output.prefill_stats = PrefillStats()
-    output.prefill_stats.set(len(request.prompt_token_ids or ()), 0, 0)
+    output.prefill_stats.set(len(request.prompt_token_ids or ()), cached, 0)

@@ -43,6 +43,9 @@ def test_an_answer_is_the_same_alone_and_in_chunks_from_the_cache(forgetful: Run
     together = forgetful.ask_all([(question, None, fields) for question in QUESTIONS])
     for question, answer in zip(QUESTIONS[:3], together, strict=False):
         assert chunked.ask(question, **fields).tokens == answer.tokens
+        again = chunked.ask(question, **fields)
+        assert again.tokens == answer.tokens
+        assert 0 < again.usage["prompt_tokens_details"]["cached_tokens"] < len(again.prompt)
 
 
 def test_with_a_grammar_it_looks_ahead_inside_of_it(chunked: RunningEngine, torch_model: TorchModel) -> None:
@@ -64,7 +67,8 @@ def test_a_stream_says_the_same_and_tells_its_usage(forgetful: RunningEngine) ->
     events = forgetful.events(QUESTIONS[1], stream_options={"include_usage": True}, **fields)
     said = "".join(part["delta"].get("content") or "" for event in events for part in event["choices"])
     assert said == answer.text
-    assert events[-1]["usage"] == answer.usage
+    assert events[-1]["usage"]["completion_tokens_details"] == answer.usage["completion_tokens_details"]
+    assert events[-1]["usage"]["completion_tokens"] == len(answer.tokens)
     assert sum(bool(part["delta"].get("content")) for event in events for part in event["choices"]) > 1
 
 
