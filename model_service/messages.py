@@ -82,7 +82,7 @@ class ReplicaStatus:
     """`grammar` holds the replica's grammar counters (memory_hits, redis_hits, pool_calls, corrupt); `jumps` those of its engine
     (forced_tokens, forced_segments, steps_saved); `outstanding_prefill_tokens` what it has accepted and not yet prefilled;
     `step_tokens` is the most that a step of it computes; `core` what its engine core has counted; `restarts` how many engines have ended
-    in this replica. All but `grammar` and `restarts` begin anew with each engine."""
+    in this replica; `lookaheads` what its look-aheads have come to. All but `grammar` and `restarts` begin anew with each engine."""
 
     replica: str
     running: int
@@ -92,3 +92,4 @@ class ReplicaStatus:
     step_tokens: int = 0
     core: CoreFigures = field(default_factory=CoreFigures)
     restarts: int = 0
+    lookaheads: dict[str, int] = field(default_factory=dict)

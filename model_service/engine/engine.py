@@ -73,6 +73,11 @@ class Engine:
         return self._engine.forced if self._engine else ForcedTotals()
 
     @property
+    def lookaheads(self) -> dict[str, int]:
+        """What all look-aheads have come to (`LookaheadTotals`); nothing where there are none."""
+        return self._engine.lookaheads.totals.told() if self._engine and self._engine.lookaheads else {}
+
+    @property
     def outstanding_prefill_tokens(self) -> int:
         """Tokens of accepted prompts, and of the forced segments behind them, that wait to be computed."""
         return self._engine.outstanding_prefill_tokens if self._engine else 0

@@ -36,6 +36,10 @@ class Continuing:
         assert isinstance(grammar, KeyedGrammar)
         return grammar.advance(said)
 
+    def said(self, request: Request) -> Sequence[int]:
+        """As it came with the request."""
+        return self._said.get(request.request_id, ())
+
     def context(self, request: Request) -> Sequence[int]:
         """The answer, as far as it is known."""
         said = self._said.get(request.request_id)

@@ -30,7 +30,7 @@ class Jumping:
         self, manager: StructuredOutputManager, segmenter: Segmenter, requests: Mapping[str, Request], max_model_len: int, admits: bool
     ) -> None:
         self._manager = manager
-        self._segmenter = segmenter
+        self.segmenter = segmenter
         self._requests = requests
         self._max_model_len = max_model_len
         self._admits = admits
@@ -54,7 +54,7 @@ class Jumping:
             return
         grammar, params = _grammar(request), request.sampling_params
         room = min(request.max_tokens, self._max_model_len - request.num_tokens) - 1
-        tokens = fitting(self._segmenter.find(grammar.matcher, self.context(request)).tokens, room, params.all_stop_token_ids)
+        tokens = fitting(self.segmenter.find(grammar.matcher, self.context(request)).tokens, room, params.all_stop_token_ids)
         if tokens and grammar.advance(tokens):
             self._unsent.add(request.request_id, 0, tokens)
             self._prefilled[request.request_id] = tokens
@@ -77,7 +77,7 @@ class Jumping:
         grammar = _grammar(request)
         if not grammar.advance_ahead(tokens):
             return []
-        segment = self._segmenter.find(grammar.matcher, self.context(request))
+        segment = self.segmenter.find(grammar.matcher, self.context(request))
         forced = list(segment.tokens)
         end, least = request.sampling_params.eos_token_id, request.sampling_params.min_tokens
         if segment.ends and end is not None and request.num_output_tokens + len(forced) >= least:

@@ -4,6 +4,7 @@ drafts of it. All others are scheduled as by the one below it. Synchronous: a ve
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from vllm.v1.core.kv_cache_manager import KVCacheBlocks
@@ -13,9 +14,11 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 
 from model_service.engine.core.continuing import Continuing
+from model_service.engine.core.forced_rows import force_rows
+from model_service.engine.core.jumping import Jumping
 from model_service.engine.core.scheduler import MaskcastScheduler
 from model_service.engine.core.verifying import Verifying
-from model_service.engine.verification import VERIFIED
+from model_service.engine.verification import VERIFIED, Asked
 from model_service.engine.workers.mask_output import StepMasks
 
 
@@ -44,9 +47,24 @@ class LookaheadScheduler(MaskcastScheduler):
         manager = self.structured_output_manager
         threshold, manager.fill_bitmask_parallel_threshold = manager.fill_bitmask_parallel_threshold, sys.maxsize
         try:
-            return super().get_grammar_bitmask(scheduler_output)
+            masks = super().get_grammar_bitmask(scheduler_output)
         finally:
             manager.fill_bitmask_parallel_threshold = threshold
+        if self.jumping is not None and isinstance(masks, GrammarOutput):
+            self._force(masks, getattr(scheduler_output, VERIFIED), self.jumping)
+        return masks
+
+    def _force(self, masks: GrammarOutput, asked: Mapping[str, Asked], jumping: Jumping) -> None:
+        row = 0
+        for request_id in masks.structured_output_request_ids:
+            request, end = self.requests[request_id], row + 1
+            if request_id in asked:
+                drafts = asked[request_id].drafts
+                end += len(drafts)
+                if jumping.applies(request):
+                    matcher = request.structured_output_request.grammar.matcher
+                    force_rows(masks.grammar_bitmask[row:end], jumping.segmenter, matcher, self._continuing.said(request), drafts)
+            row = end
 
     def update_from_output(self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput) -> dict[int, EngineCoreOutputs]:
         self._verifying.computed(scheduler_output)

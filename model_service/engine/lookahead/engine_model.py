@@ -20,11 +20,11 @@ from model_service.lookahead.instructions import Ahead, Row, Tokens
 class EngineModel:
     """One engine's model, for the answer to one request: its prompt, its grammar, its ends. The request need not be this engine's own."""
 
-    def __init__(self, children: Children, parent: EngineCoreRequest, params: SamplingParams) -> None:
+    def __init__(self, children: Children, parent: EngineCoreRequest) -> None:
         self._children = children
         self._parent = parent
         self._prompt: Tokens = tuple(parent.prompt_token_ids or ())
-        self._params = params
+        self._params: SamplingParams = parent.sampling_params
         self._prefill: PrefillStats | None = None
 
     @property

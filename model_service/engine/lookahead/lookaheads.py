@@ -29,6 +29,7 @@ from model_service.lookahead.instructions import End, Tokens
 from model_service.lookahead.judging import TextJudge
 from model_service.lookahead.request import Lookahead
 from model_service.lookahead.rewards import Reward
+from model_service.lookahead.totals import LookaheadTotals
 
 _STATUS = {RewardLate: HTTPStatus.GATEWAY_TIMEOUT, InvalidScore: HTTPStatus.BAD_GATEWAY}
 
@@ -55,6 +56,7 @@ class Lookaheads:
         self._text_of = text_of
         self._deadline_s = deadline_s
         self._running: dict[str, asyncio.Task[None]] = {}
+        self.totals = LookaheadTotals()
 
     def begin(self, request: EngineCoreRequest, asked: Asked) -> None:
         """The output processor knows the request by now."""
@@ -69,43 +71,42 @@ class Lookaheads:
             if not self._engine.output_processor.has_request(request_id):
                 task.cancel()
 
-    def close(self) -> None:
-        for task in self._running.values():
-            task.cancel()
-
     async def _drive(self, request: EngineCoreRequest, asked: Asked) -> None:
         try:
             await self._said(request, asked)
         except EngineDeadError:
             self._failed(request, EngineDeadError())
         except LookaheadError as error:
+            self.totals.failed(error)
             self._failed(request, GracefulHTTPError(str(error), _STATUS.get(type(error), HTTPStatus.INTERNAL_SERVER_ERROR)))
         except Exception as error:  # noqa: BLE001  # the task's outermost frame: whoever waits for the answer hears of it
             self._failed(request, error)
 
     async def _said(self, request: EngineCoreRequest, asked: Asked) -> None:
         began, first = time.monotonic(), True
-        target = EngineModel(self._children, request, request.sampling_params)
-        driver = self._driver(request, asked, target)
-        async with aclosing(driver.run()) as said:
-            async for tokens, end in said:
-                output = _output(request, tokens, end)
-                if first:
-                    _begin(output, request, began, target.cached)
-                first = False
-                if not self._put(output):
-                    return
-
-    def _driver(self, request: EngineCoreRequest, asked: Asked, target: EngineModel) -> Driver:
-        params, prompt = request.sampling_params, request.prompt_token_ids or ()
-        # One token behind the last draft is always computed, and must find a place.
-        room = self._engine.model_config.max_model_len - 1 - len(prompt)
-        stop = Stop(max(0, min(params.max_tokens, room)), frozenset(params.all_stop_token_ids))
-        machine = machine_for(asked.lookahead.method, asked.lookahead.parameters, stop, asked.lookahead.seed)
+        stop, lookahead = self._stop(request), asked.lookahead
+        target = EngineModel(self._children, request)
+        draft = EngineModel(self._draft, request) if self._draft is not None else None
+        machine = machine_for(lookahead.method, lookahead.parameters, stop, lookahead.seed)
         asked.figures.add(machine.account)
-        draft = EngineModel(self._draft, request, params) if self._draft is not None else None
         judge = TextJudge(asked.reward, lambda text: self._text_of(text[:-1] if stop.ended(text) else text), self._deadline_s)
-        return Driver(machine, asked.lookahead.parameters, target, draft, judge)
+        try:
+            async with aclosing(Driver(machine, lookahead.parameters, target, draft, judge).run()) as said:
+                async for tokens, end in said:
+                    output = _output(request, tokens, end)
+                    if first:
+                        _begin(output, request, began, target.cached)
+                    first = False
+                    if not self._put(output):
+                        return
+        finally:
+            self.totals.ended(machine.account, judge.seconds)
+
+    def _stop(self, request: EngineCoreRequest) -> Stop:
+        # One token behind the last draft is always computed, and must find a place.
+        room = self._engine.model_config.max_model_len - 1 - len(request.prompt_token_ids or ())
+        params = request.sampling_params
+        return Stop(max(0, min(params.max_tokens, room)), frozenset(params.all_stop_token_ids))
 
     def _put(self, output: EngineCoreOutput) -> bool:
         """Whether the answer goes on."""

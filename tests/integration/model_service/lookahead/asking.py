@@ -25,13 +25,16 @@ def prompt_of(length: int, seed: int = 0) -> Tokens:
 
 
 class Asking:
-    """For texts after one prompt."""
+    """For texts after one prompt. `ends`: whether they end where the model ends them."""
 
-    def __init__(self, engine: RunningEngine, prompt: Tokens, spec: GrammarSpec | None = None, salt: str | None = None) -> None:
+    def __init__(
+        self, engine: RunningEngine, prompt: Tokens, spec: GrammarSpec | None = None, salt: str | None = None, *, ends: bool = True
+    ) -> None:
         self._engine = engine
         self._prompt = prompt
         self._spec = spec
         self._salt = salt
+        self._ends = ends
 
     def verify(self, said: Tokens, drafts: Tokens, likeliest: int = 3) -> tuple[Row, ...]:
         with ExitStack() as held:
@@ -50,15 +53,15 @@ class Asking:
         running = self._engine.engine._engine
         assert running is not None
         assert running.children is not None
-        request = self._request(held)
-        return EngineModel(running.children, request, request.sampling_params)
+        return EngineModel(running.children, self._request(held))
 
     def _request(self, held: ExitStack) -> Any:
         from vllm.sampling_params import SamplingParams, StructuredOutputsParams
         from vllm.v1.engine import EngineCoreRequest
 
         params = SamplingParams(temperature=0, max_tokens=100)
-        params.update_from_generation_config({}, END)
+        if self._ends:
+            params.update_from_generation_config({}, END)
         if self._spec is not None:
             params.structured_outputs = StructuredOutputsParams(regex=self._engine._offered(self._spec, held).key)
         return EngineCoreRequest(uuid4().hex, list(self._prompt), None, params, None, 0.0, None, self._salt, None)

@@ -20,15 +20,16 @@ NOISE = 0.15
 
 @pytest.fixture(scope="package")
 def chunked() -> Iterator[RunningEngine]:
-    """It computes at most 64 tokens a step, and keeps what it has computed."""
-    with running_engine(lookahead=True, max_num_seqs=48, engine_args={"max_num_batched_tokens": 64}) as engine:
+    """It computes at most 64 tokens a step, and keeps what it has computed, but not much of it."""
+    arguments = {"max_num_batched_tokens": 64, "num_gpu_blocks_override": 80}
+    with running_engine(lookahead=True, max_num_seqs=48, engine_args=arguments) as engine:
         yield engine
 
 
 @pytest.fixture(scope="package")
 def forgetful() -> Iterator[RunningEngine]:
-    """It computes prompts at once, and keeps nothing."""
-    with running_engine(lookahead=True, engine_args={"enable_prefix_caching": False}) as engine:
+    """It computes prompts at once, keeps nothing, and has many seats."""
+    with running_engine(lookahead=True, max_num_seqs=160, engine_args={"enable_prefix_caching": False}) as engine:
         yield engine
 
 

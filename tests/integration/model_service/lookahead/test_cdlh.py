@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from grammar_service.spec import GrammarKind, GrammarSpec
+from grammar_service.spec import GrammarSpec
 from tests.integration.model_service.lookahead.asking import END
-from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, reference, reward_of, same
+from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, reference, reward_of, same
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import RunningEngine
 from tests.unit.model_service.lookahead.reference import Reference
@@ -17,7 +17,6 @@ from tests.unit.model_service.lookahead.reference import Reference
 WORDS = {"type": "concepts", "words": ["city", "number", "age"]}
 CDLH = {"method": "cdlh", "reward": WORDS}
 SHORT = {"method": "cdlh", "d": 5, "k": 4, "reward": {"type": "length", "least": 3, "most": 4}}
-SPEC = GrammarSpec(GrammarKind.REGEX, "([a-z]{2,6} ){3,5}(end|age)")
 
 
 @pytest.mark.parametrize("asked", [CDLH, SHORT, {**SHORT, "reuse": False}], ids=["concepts", "length", "nothing reused"])
@@ -43,15 +42,21 @@ def test_an_answer_is_the_same_alone_and_in_chunks_from_the_cache(forgetful: Run
     together = forgetful.ask_all([(question, None, fields) for question in QUESTIONS])
     for question, answer in zip(QUESTIONS[:3], together, strict=False):
         assert chunked.ask(question, **fields).tokens == answer.tokens
-        again = chunked.ask(question, **fields)
-        assert again.tokens == answer.tokens
-        assert 0 < again.usage["prompt_tokens_details"]["cached_tokens"] < len(again.prompt)
 
 
-def test_with_a_grammar_it_looks_ahead_inside_of_it(chunked: RunningEngine, torch_model: TorchModel) -> None:
+def test_what_the_cache_has_of_the_prompt_is_told(chunked: RunningEngine) -> None:
+    fields: dict[str, Any] = {"max_tokens": 4, "lookahead": SHORT}
+    first, second = (chunked.ask(" ".join(QUESTIONS[:4]), **fields) for _ in range(2))
+    assert first.tokens == second.tokens
+    cached = [answer.usage["prompt_tokens_details"]["cached_tokens"] for answer in (first, second)]
+    assert cached[0] < 64 < cached[1] < len(second.prompt)
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+def test_with_a_grammar_it_looks_ahead_inside_of_it(chunked: RunningEngine, torch_model: TorchModel, spec: GrammarSpec) -> None:
     asked = {"method": "cdlh", "d": 4, "reward": {"type": "concepts", "words": ["age", "end"]}}
-    answers = chunked.ask_all([(question, SPEC, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
-    assert sum(same(answer, reference([torch_model], asked, answer.prompt, SPEC), Reference.cdlh) for answer in answers) >= 3
+    answers = chunked.ask_all([(question, spec, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
+    assert sum(same(answer, reference([torch_model], asked, answer.prompt, spec), Reference.cdlh) for answer in answers) >= 3
 
 
 def test_its_reward_is_what_the_usage_says(forgetful: RunningEngine) -> None:

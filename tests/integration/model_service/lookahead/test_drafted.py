@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from deployments.builders import EMBEDDED_WEIGHTS
-from grammar_service.spec import GrammarKind, GrammarSpec
+from grammar_service.spec import GrammarSpec
 from model_service.errors import EngineDead, EngineSettingsError
 from model_service.settings import DraftSettings
-from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, reference, same
+from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, reference, same
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import SETTINGS, RunningEngine, running_engine
 from tests.unit.model_service.lookahead.reference import Reference
@@ -27,7 +27,6 @@ from tests.waiting import until
 
 APPX: dict[str, Any] = {"method": "cdlh_appx", "d": 4, "reward": {"type": "concepts", "words": ["city", "number", "age"]}}
 CDSL: dict[str, Any] = {**APPX, "method": "cdsl", "a_t": 0.6, "r_t": 0.3, "b": 0}
-SPEC = GrammarSpec(GrammarKind.REGEX, "([a-z]{2,6} ){3,5}(end|age)")
 Decoded = Callable[[Reference], tuple[int, ...]]
 
 
@@ -73,13 +72,14 @@ def test_drafts_are_accepted_and_refused(drafted: RunningEngine) -> None:
     assert 0 < accepted < proposed
 
 
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 @pytest.mark.parametrize("method", ["appx", "cdsl"])
 def test_with_a_grammar_both_models_keep_to_it(
-    drafted: RunningEngine, torch_model: TorchModel, torch_draft: TorchModel, method: str
+    drafted: RunningEngine, torch_model: TorchModel, torch_draft: TorchModel, method: str, spec: GrammarSpec
 ) -> None:
     asked, decoded = METHODS[method]
-    answers = drafted.ask_all([(question, SPEC, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
-    assert sum(same(answer, reference([torch_model, torch_draft], asked, answer.prompt, SPEC), decoded) for answer in answers) >= 3
+    answers = drafted.ask_all([(question, spec, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
+    assert sum(same(answer, reference([torch_model, torch_draft], asked, answer.prompt, spec), decoded) for answer in answers) >= 3
 
 
 def test_rejection_by_sampling_repeats_by_its_seed(drafted: RunningEngine) -> None:

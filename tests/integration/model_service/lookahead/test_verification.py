@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
-from grammar_service.backends import backend_named
 from grammar_service.spec import GrammarKind, GrammarSpec
-from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.lookahead.instructions import Row, Tokens
 from tests.integration.model_service.lookahead.asking import END, VOCABULARY, Asking, prompt_of
+from tests.integration.model_service.lookahead.expected import Masked
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import SETTINGS, RunningEngine
 from tests.waiting import until
@@ -137,29 +135,61 @@ def test_sampled_neighbours_keep_what_they_say(forgetful: RunningEngine) -> None
 @pytest.mark.parametrize("likeliest", [2, 3])
 def test_every_row_is_masked_by_what_the_drafts_before_it_leave(chunked: RunningEngine, torch_model: TorchModel, likeliest: int) -> None:
     prompt = prompt_of(45, seed=4)
-    matcher = _matcher()
-    said: Tokens = ()
-    rows = Asking(chunked, prompt, WORDS)
-    for _ in range(4):
-        text, drafts, expected = said, [], []
-        for _ in range(5):
-            masked = _masked(torch_model.logits(prompt + text), matcher)
-            expected.append(masked)
-            token = int(masked.argmax())
-            drafts.append(token)
-            text = (*text, token)
-            assert matcher.accept(token)
-        expected.append(_masked(torch_model.logits(prompt + text), matcher))
-        check(rows.verify(said, tuple(drafts), likeliest), np.array(expected), tuple(drafts), likeliest)
-        matcher.rollback(3)
-        said += tuple(drafts[:2])
+    masked = Masked(torch_model, WORDS, len(prompt))
+    text = masked.greedy(prompt, 40)
+    assert text[-1] == END
+    asking = Asking(chunked, prompt, WORDS)
+    for place in range(len(text)):
+        said, drafts = text[:place], text[place : place + 5]
+        check(
+            asking.verify(said, drafts[:-1], likeliest),
+            masked.rows(prompt + text[: place + len(drafts) - 1], len(drafts)),
+            drafts[:-1],
+            likeliest,
+        )
+
+
+def test_masks_are_of_their_rows_beside_more_requests_than_are_filled_one_by_one(forgetful: RunningEngine, torch_model: TorchModel) -> None:
+    """Over 128 of them vLLM fills masks in several threads, one for each request."""
+    neighbours: list[Any] = [(f"Say {number}.", WORDS, {"max_tokens": 30}) for number in range(140)]
+    alone = [answer.tokens for answer in forgetful.ask_all(neighbours)]
+    beside: list[list[Tokens]] = []
+    asking = Thread(target=lambda: beside.append([answer.tokens for answer in forgetful.ask_all(neighbours)]))
+    prompt = prompt_of(45, seed=9)
+    masked = Masked(torch_model, WORDS, len(prompt))
+    drafts = masked.greedy(prompt, 3)
+    expected = masked.rows(prompt + drafts, 4)
+    constrained = Asking(forgetful, prompt, WORDS)
+    asking.start()
+    while asking.is_alive():
+        check(constrained.verify((), drafts), expected, drafts, 3)
+    asking.join()
+    assert all(answer[-1] == END for answer in beside[0])
+    assert sum(one == other for one, other in zip(beside[0], alone, strict=True)) >= len(alone) - 2  # nearly equal tokens
+
+
+def test_what_is_preempted_is_verified_all_the_same(chunked: RunningEngine, torch_model: TorchModel) -> None:
+    """80 blocks hold two of the look-aheads, and some verifications."""
+    prompts = [prompt_of(90 + number, seed=10) for number in range(16)]
+    drafts = [torch_model.greedy(prompt, 6) for prompt in prompts]
+
+    async def both(held: ExitStack) -> list[Any]:
+        long = [Asking(chunked, prompt, ends=False).model(held).roll([()], [900]) for prompt in prompts[:4]]
+        verified = [Asking(chunked, prompt).model(held).verify((), draft, 3) for prompt, draft in zip(prompts, drafts, strict=True)]
+        return await asyncio.gather(*verified, *long)
+
+    with ExitStack() as held:
+        found = chunked._run(both(held))
+    for prompt, draft, rows in zip(prompts, drafts, found, strict=False):
+        check(rows, torch_model.rows(prompt + draft, 7), draft, 3)
+    assert [len(ahead) for (ahead,) in found[len(prompts) :]] == [900] * 4
 
 
 def test_a_draft_that_the_grammar_forbids_has_no_probability(chunked: RunningEngine, torch_model: TorchModel) -> None:
-    prompt, matcher = prompt_of(45, seed=5), _matcher()
-    first = int(_masked(torch_model.logits(prompt), matcher).argmax())
-    matcher.accept(first)
-    masked = _masked(torch_model.logits((*prompt, first)), matcher)
+    prompt = prompt_of(45, seed=5)
+    model = Masked(torch_model, WORDS, len(prompt))
+    (first,) = model.greedy(prompt, 1)
+    masked = model.logits((*prompt, first))
     forbidden = int(np.flatnonzero(np.isneginf(masked))[-1])
     rows = Asking(chunked, prompt, WORDS).verify((), (first, forbidden, first))
     assert rows[0].top[0] == first
@@ -168,12 +198,8 @@ def test_a_draft_that_the_grammar_forbids_has_no_probability(chunked: RunningEng
 
 
 def test_look_aheads_go_on_inside_the_grammar(chunked: RunningEngine, torch_model: TorchModel) -> None:
-    prompt, matcher = prompt_of(45, seed=6), _matcher()
-    text: Tokens = ()
-    while not matcher.is_terminated():
-        token = int(_masked(torch_model.logits(prompt + text), matcher).argmax())
-        matcher.accept(token)
-        text = (*text, token)
+    prompt = prompt_of(45, seed=6)
+    text = Masked(torch_model, WORDS, len(prompt)).greedy(prompt, 40)
     asking = Asking(chunked, prompt, WORDS)
     places = range(len(text))
     aheads = [asking.roll(text[:place], length=4)[0].tokens for place in places]
@@ -194,7 +220,7 @@ def test_whoever_leaves_takes_what_was_asked_along(chunked: RunningEngine) -> No
     children: Any = chunked.engine._engine.children  # type: ignore[union-attr]  # it has started
 
     async def leave(held: ExitStack) -> None:
-        rolls = asyncio.ensure_future(Asking(chunked, prompt_of(40)).model(held).roll([(), (7,)], [1500, 1500]))
+        rolls = asyncio.ensure_future(Asking(chunked, prompt_of(40), ends=False).model(held).roll([(), (7,)], [1500, 1500]))
         await asyncio.to_thread(until, lambda: len(children) == 2)
         rolls.cancel()
         await asyncio.wait([rolls])
@@ -213,19 +239,3 @@ def test_nothing_of_it_is_a_request_of_the_engines(chunked: RunningEngine) -> No
     before = chunked.engine.running
     asked()
     assert chunked.engine.running == before == 0
-
-
-def _matcher() -> Any:
-    tokenizer = GrammarTokenizer.load(SETTINGS.model)
-    backend = backend_named("xgrammar")
-    return backend.load(backend.compile(WORDS, tokenizer).data, tokenizer).matcher([END], 8)
-
-
-def _masked(row: np.ndarray[Any, Any], matcher: Any) -> np.ndarray[Any, Any]:
-    """Log-probabilities among what is allowed."""
-    mask = torch.full((1, VOCABULARY // 32), -1, dtype=torch.int32)
-    matcher.fill(mask, 0)
-    allowed = np.unpackbits(mask.numpy().view(np.uint8), bitorder="little").astype(bool)
-    masked = np.where(allowed, row, -np.inf)
-    rows: np.ndarray[Any, Any] = torch.from_numpy(masked).log_softmax(-1).numpy()
-    return rows
