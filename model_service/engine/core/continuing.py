@@ -11,7 +11,7 @@ from model_service.engine.verification import DRAFTS, SAID
 
 
 class Continuing:
-    """Of one scheduler."""
+    """Of one scheduler: its requests with a grammar that go on with an answer, or begin one."""
 
     def __init__(self) -> None:
         self._said: dict[str, list[int]] = {}
@@ -19,9 +19,15 @@ class Continuing:
     def added(self, request: Request) -> None:
         extra = (request.sampling_params.extra_args if request.sampling_params is not None else None) or {}
         said = extra.get(SAID)
-        if said and request.use_structured_output:
+        if said is not None and request.use_structured_output:
             end = request.num_prompt_tokens - extra.get(DRAFTS, 0)
             self._said[request.request_id] = request.prompt_token_ids[end - said : end]
+
+    def __len__(self) -> int:
+        return len(self._said)
+
+    def __contains__(self, request_id: str) -> bool:
+        return request_id in self._said
 
     def ended(self, request_id: str) -> None:
         self._said.pop(request_id, None)
@@ -35,10 +41,6 @@ class Continuing:
         grammar = request.structured_output_request.grammar
         assert isinstance(grammar, KeyedGrammar)
         return grammar.advance(said)
-
-    def said(self, request: Request) -> Sequence[int]:
-        """As it came with the request."""
-        return self._said.get(request.request_id, ())
 
     def context(self, request: Request) -> Sequence[int]:
         """The answer, as far as it is known."""

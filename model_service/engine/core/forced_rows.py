@@ -1,7 +1,8 @@
-"""Masks of drafts where a grammar forces the next token.
+"""Masks of look-aheads where a grammar forces the next token.
 
 An engine that jumps says forced text in one tokenization, the tokenizer's own, where a mask alone leaves several. What is verified must be
-what would be said: at such a place the forced token is the only one.
+what would be said, and a look-ahead the same wherever it begins and ends, also in the middle of what is forced: at such a place the forced
+token is the only one.
 """
 
 from __future__ import annotations

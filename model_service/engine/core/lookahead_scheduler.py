@@ -13,9 +13,9 @@ from vllm.v1.engine import EngineCoreOutputs
 from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 
+from grammar_service.segments import Segmenter
 from model_service.engine.core.continuing import Continuing
 from model_service.engine.core.forced_rows import force_rows
-from model_service.engine.core.jumping import Jumping
 from model_service.engine.core.scheduler import MaskcastScheduler
 from model_service.engine.core.verifying import Verifying
 from model_service.engine.verification import VERIFIED, Asked
@@ -41,29 +41,28 @@ class LookaheadScheduler(MaskcastScheduler):
         return output
 
     def get_grammar_bitmask(self, scheduler_output: SchedulerOutput) -> GrammarOutput | StepMasks | None:
-        if not hasattr(scheduler_output, VERIFIED):
-            return super().get_grammar_bitmask(scheduler_output)
+        asked: Mapping[str, Asked] = getattr(scheduler_output, VERIFIED, {})
         # With many requests vLLM fills one row for each, unless its configuration has drafts.
         manager = self.structured_output_manager
-        threshold, manager.fill_bitmask_parallel_threshold = manager.fill_bitmask_parallel_threshold, sys.maxsize
+        threshold = manager.fill_bitmask_parallel_threshold
+        manager.fill_bitmask_parallel_threshold = sys.maxsize if asked else threshold
         try:
             masks = super().get_grammar_bitmask(scheduler_output)
         finally:
             manager.fill_bitmask_parallel_threshold = threshold
-        if self.jumping is not None and isinstance(masks, GrammarOutput):
-            self._force(masks, getattr(scheduler_output, VERIFIED), self.jumping)
+        if self.jumping is not None and self._continuing and isinstance(masks, GrammarOutput):
+            self._force(masks, asked, self.jumping.segmenter)
         return masks
 
-    def _force(self, masks: GrammarOutput, asked: Mapping[str, Asked], jumping: Jumping) -> None:
+    def _force(self, masks: GrammarOutput, asked: Mapping[str, Asked], segmenter: Segmenter) -> None:
         row = 0
         for request_id in masks.structured_output_request_ids:
-            request, end = self.requests[request_id], row + 1
-            if request_id in asked:
-                drafts = asked[request_id].drafts
-                end += len(drafts)
-                if jumping.applies(request):
-                    matcher = request.structured_output_request.grammar.matcher
-                    force_rows(masks.grammar_bitmask[row:end], jumping.segmenter, matcher, self._continuing.said(request), drafts)
+            drafts = asked[request_id].drafts if request_id in asked else ()
+            end = row + 1 + len(drafts)
+            if request_id in self._continuing:
+                request = self.requests[request_id]
+                matcher = request.structured_output_request.grammar.matcher
+                force_rows(masks.grammar_bitmask[row:end], segmenter, matcher, self._continuing.context(request), drafts)
             row = end
 
     def update_from_output(self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput) -> dict[int, EngineCoreOutputs]:

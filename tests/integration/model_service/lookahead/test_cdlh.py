@@ -13,6 +13,7 @@ from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS,
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import RunningEngine
 from tests.unit.model_service.lookahead.reference import Reference
+from tests.waiting import until
 
 WORDS = {"type": "concepts", "words": ["city", "number", "age"]}
 CDLH = {"method": "cdlh", "reward": WORDS}
@@ -49,7 +50,7 @@ def test_what_the_cache_has_of_the_prompt_is_told(chunked: RunningEngine) -> Non
     first, second = (chunked.ask(" ".join(QUESTIONS[:4]), **fields) for _ in range(2))
     assert first.tokens == second.tokens
     cached = [answer.usage["prompt_tokens_details"]["cached_tokens"] for answer in (first, second)]
-    assert cached[0] < 64 < cached[1] < len(second.prompt)
+    assert cached[0] < cached[1] == (len(second.prompt) - 1) // 32 * 32
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
@@ -88,7 +89,7 @@ def test_a_stop_string_ends_the_text_and_all_that_was_asked_for_it(forgetful: Ru
 
 def test_a_client_that_leaves_leaves_nothing(forgetful: RunningEngine) -> None:
     forgetful.abandon(QUESTIONS[0], None, 3, SHORT)
-    assert nothing_left(forgetful)
+    until(lambda: nothing_left(forgetful))
     before = forgetful.engine.core.steps
     assert forgetful.ask("Answer.", max_tokens=1).finish_reason == "length"
     assert forgetful.engine.core.steps - before < 20

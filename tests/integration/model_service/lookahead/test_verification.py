@@ -205,6 +205,10 @@ def test_look_aheads_go_on_inside_the_grammar(chunked: RunningEngine, torch_mode
     aheads = [asking.roll(text[:place], length=4)[0].tokens for place in places]
     assert aheads == [text[place : place + 4] for place in places]
     assert text[-1] == END
+    for length in (1, 2):  # in the middle of what is forced as well, and with probabilities
+        for scored in (False, True):
+            found = [asking.roll(text[:place], length=length, scored=scored)[0].tokens for place in places]
+            assert found == [text[place : place + length] for place in places]
 
 
 def test_look_aheads_are_scored_by_their_model(chunked: RunningEngine, torch_model: TorchModel) -> None:
