@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -26,6 +27,12 @@ def test_every_parameter_can_be_said() -> None:
     asked = read({"method": "cdlh_appx", "reward": REWARD, **given}, seed=3)
     assert asked.parameters == Parameters(**{**given, "rejection": Rejection.SAMPLING})
     assert asked.seed == 3
+
+
+def test_it_reaches_another_process() -> None:
+    terms = [{"reward": REWARD, "weight": 2}, {"reward": {"type": "length", "most": 3}}]
+    asked = read({"method": "cdsl", "rejection": "sampling", "reward": {"type": "sum", "terms": terms}})
+    assert pickle.loads(pickle.dumps(asked)) == asked
 
 
 @pytest.mark.parametrize(
