@@ -31,6 +31,7 @@ bench: setup  ## every benchmark there is; refreshes the tables in docs/benchmar
 	@$(BIN)/python -m load_tests.masks.sizes --json load_tests/results/mask_bytes.json
 	@$(BIN)/python -m load_tests.guards --json load_tests/results/guards.json
 	@$(BIN)/python -m load_tests.lookahead.published --json load_tests/results/lookahead_published.json
+	@$(BIN)/python -m load_tests.lookahead --json load_tests/results/lookahead.json
 	@$(BIN)/python -m load_tests.canonical --json load_tests/results/canonical.json
 	@$(BIN)/python -m load_tests.routing.overhead --json load_tests/results/router_overhead.json
 	@$(BIN)/maskcast simulate --json load_tests/results/simulation.json --plot load_tests/results/simulation.png

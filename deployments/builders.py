@@ -14,7 +14,7 @@ from grammar_service.registry import RegistryStore, Room
 from grammar_service.registry.entry import OVERHEAD_BYTES
 from grammar_service.registry.store import RegistryCounters
 from grammar_service.sandbox import SandboxSettings
-from model_service.settings import EngineSettings
+from model_service.settings import DraftSettings, EngineSettings
 
 PATIENCE_MS = 1000
 """For what no generation waits for: registering, deleting and listing names."""
@@ -41,6 +41,9 @@ def engine_settings(settings: Settings, mask_socket: str | None = None) -> Engin
         gpu_memory_utilization=model.gpu_memory_utilization,
         tool_call_parser=model.tool_call_parser,
         jump_forward=model.jump_forward,
+        lookahead=model.lookahead,
+        draft=None if model.draft is None else DraftSettings(model.draft.path, model.draft.engine_args),
+        reward_deadline_s=model.reward_deadline_s,
         count_mask_rows=model.count_mask_rows,
         mask_socket=mask_socket,
         mask_deadline_ms=model.mask_deadline_ms,

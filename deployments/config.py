@@ -55,6 +55,13 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), coerce_numbers_to_str=True)
 
 
+class DraftModelSettings(_Section):
+    """A model with the tokens of another, and a part of its size."""
+
+    path: str = Field(description="a folder, or a name on the Hugging Face hub")
+    engine_args: dict[str, Any] = Field(default_factory=dict, description="further vLLM arguments of its engine, as vLLM names them")
+
+
 class ModelSettings(_Section):
     """The model and how its replicas run it."""
 
@@ -70,6 +77,9 @@ class ModelSettings(_Section):
     gpu_memory_utilization: float = Field(0.9, gt=0, le=1)
     tool_call_parser: str = Field("hermes", description="vLLM's name for the model's tool call format")
     jump_forward: bool = Field(True, description="compute what a grammar forces in one forward, without asking the model")
+    lookahead: bool = Field(False, description="requests may look ahead (`lookahead`)")
+    draft: DraftModelSettings | None = Field(None, description="a model that drafts for this one where requests look ahead")
+    reward_deadline_s: float = Field(10.0, gt=0, description="the rewards of one step of a look-ahead take at most so long; over it: 504")
     count_mask_rows: bool = Field(False, description="count the different mask rows of each step, which takes time, for the metrics")
     masks: Literal["in_process", "broadcaster"] = Field(
         "in_process", description="who fills masks: each engine its own, beside its scheduling; or a process for all engines of a node"
@@ -108,6 +118,8 @@ class ModelSettings(_Section):
 
     @model_validator(mode="after")
     def _can_be_placed(self) -> Self:
+        if self.draft is not None and not self.lookahead:
+            raise ValueError("`draft` is for look-aheads: set `lookahead: true`")
         given = by_name(self.engine_args)
         if int(given.get("data_parallel_size", 1)) > 1:
             raise ValueError("a replica is one engine: in place of engine_args.data_parallel_size, set num_replicas")

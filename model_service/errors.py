@@ -14,6 +14,8 @@ MaskcastError (grammar_service.errors)
 └── LookaheadError        a text cannot be decoded with look-ahead, or not to its end
     ├── InvalidLookahead  a parameter is out of its bounds, or a reward is none
     ├── InvalidScore      a reward is not a number
+    ├── RewardLate        a reward was not there by its deadline
+    ├── LookaheadFailed   an engine could not compute what was asked of it
     └── OutOfTurn         an answer that is none to the question
 """
 
@@ -84,6 +86,14 @@ class InvalidLookahead(LookaheadError):
 
 class InvalidScore(LookaheadError):
     """A reward is not a finite number."""
+
+
+class RewardLate(LookaheadError):
+    """A reward was not there by its deadline."""
+
+
+class LookaheadFailed(LookaheadError):
+    """An engine could not compute what a look-ahead has asked of it."""
 
 
 class OutOfTurn(LookaheadError):

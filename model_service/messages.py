@@ -8,6 +8,7 @@ from typing import Any
 
 from grammar_service.messages import ReadyGrammar
 from model_service.core_figures import CoreFigures
+from model_service.lookahead.request import Lookahead
 
 KEY_ARGUMENT = "maskcast_key"
 """The extra argument of vLLM's (`vllm_xargs`) in which a grammar key travels through its serving classes."""
@@ -15,6 +16,10 @@ KEY_ARGUMENT = "maskcast_key"
 
 CALL_ARGUMENT = "maskcast_call"
 """The one in which the id of a call travels, so that what is counted below vLLM's serving classes finds its way back."""
+
+
+OUR_ARGUMENTS = "maskcast_"
+"""What the names of such arguments begin with; they are not for clients."""
 
 
 class Endpoint(StrEnum):
@@ -27,7 +32,8 @@ class Call:
     """One request for the engine: an OpenAI body without its constraint fields, and the constraint. `mark_forced` asks for the spans
     of text that the grammar forced. The rest is for the router: the tokens that the prompt is estimated to have and the grammar to force,
     a name for what the prompt begins with (or nothing), the replica that has failed to answer this call before, how many sequences the
-    engine is to compute for it, whose call it is and what he weighs beside others, and who tells what it costs (`turns.progress`)."""
+    engine is to compute for it, whose call it is and what he weighs beside others, and who tells what it costs (`turns.progress`).
+    `lookahead`: how it is decoded, None: token by token."""
 
     endpoint: Endpoint
     request_id: str
@@ -42,6 +48,7 @@ class Call:
     tenant: str = ""
     weight: float = 1.0
     progress: object = None
+    lookahead: Lookahead | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ class ReplicaStatus:
     """`grammar` holds the replica's grammar counters (memory_hits, redis_hits, pool_calls, corrupt); `jumps` those of its engine
     (forced_tokens, forced_segments, steps_saved); `outstanding_prefill_tokens` what it has accepted and not yet prefilled;
     `step_tokens` is the most that a step of it computes; `core` what its engine core has counted; `restarts` how many engines have ended
-    in this replica. All but `grammar` and `restarts` begin anew with each engine."""
+    in this replica; `lookaheads` what its look-aheads have come to. All but `grammar` and `restarts` begin anew with each engine."""
 
     replica: str
     running: int
@@ -85,3 +92,4 @@ class ReplicaStatus:
     step_tokens: int = 0
     core: CoreFigures = field(default_factory=CoreFigures)
     restarts: int = 0
+    lookaheads: dict[str, int] = field(default_factory=dict)

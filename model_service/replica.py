@@ -69,7 +69,7 @@ class ModelReplica:
         forced = engine.forced
         jumps = {"forced_tokens": forced.tokens, "forced_segments": forced.segments, "steps_saved": forced.steps_saved}
         load, step = engine.outstanding_prefill_tokens, engine.step_tokens
-        return ReplicaStatus(self._name, engine.running, grammar, jumps, load, step, engine.core, restarts)
+        return ReplicaStatus(self._name, engine.running, grammar, jumps, load, step, engine.core, restarts, engine.lookaheads)
 
     async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
         """A head and the body, or a failure in place of the head. Every call is answered; one that an engine has failed to answer before

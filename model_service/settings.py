@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -44,9 +44,19 @@ def _adapter_name(module: Any) -> str:
 
 
 @dataclass(frozen=True)
+class DraftSettings:
+    """A model that drafts for another. `engine_args`: further vLLM arguments of its engine."""
+
+    model: str
+    engine_args: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class EngineSettings:
     """`engine_args` are further vLLM arguments, by vLLM's names; they win over the named ones. `mask_socket`: the abstract name that the
     node's mask broadcaster listens at; None: masks are filled in the engine core. `mask_deadline_ms`: how long a step waits for them.
+    `lookahead`: whether requests may look ahead, and `draft` with which model beside the engine's own; `reward_deadline_s`: how long the
+    rewards of one step of theirs may take.
     `restart_wait_s`: how long a call that an engine has failed waits for the next one.
     `gpus_per_worker`: 0 on a CPU. `is_alone`: no other engine computes on this machine's CPUs."""
 
@@ -62,6 +72,9 @@ class EngineSettings:
     gpu_memory_utilization: float = 0.9
     tool_call_parser: str = "hermes"
     jump_forward: bool = True
+    lookahead: bool = False
+    draft: DraftSettings | None = None
+    reward_deadline_s: float = 10.0
     count_mask_rows: bool = False
     mask_socket: str | None = None
     mask_deadline_ms: float = 20.0
@@ -72,6 +85,10 @@ class EngineSettings:
     @property
     def on_gpu(self) -> bool:
         return self.gpus_per_worker > 0
+
+    def drafting(self, draft: DraftSettings) -> EngineSettings:
+        """Of the engine that drafts for this one."""
+        return replace(self, model=draft.model, engine_args=draft.engine_args, draft=None, count_mask_rows=False)
 
     @property
     def workers(self) -> int:

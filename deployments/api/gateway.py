@@ -119,6 +119,7 @@ class Gateway:
             sequences=request.sequences,
             tenant=tenant,
             weight=weight,
+            lookahead=request.lookahead,
         )
 
     async def _ready(self, request: ParsedRequest, tenant: str) -> ReadyGrammar | None:

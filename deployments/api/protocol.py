@@ -11,13 +11,15 @@ from uuid import uuid4
 from deployments.api.bounds.request_limits import check_limits
 from deployments.api.conversation import check_messages
 from deployments.api.fields import unheard
+from deployments.api.lookahead import take_lookahead
 from deployments.config import LimitSettings
 from deployments.constraints.defaults import CHECK, REFUSE, ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, bad_request
 from grammar_service.spec import GrammarKind
 from grammar_service.warning import ConstraintWarning, first
-from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Endpoint
+from model_service.lookahead.request import Lookahead
+from model_service.messages import OUR_ARGUMENTS, Endpoint
 
 MARK_FORCED = "mark_forced"
 """The request field that asks for the spans of forced text."""
@@ -44,6 +46,7 @@ class ParsedRequest:
     mark_forced: bool = False
     check: bool = False
     warnings: tuple[ConstraintWarning, ...] = ()
+    lookahead: Lookahead | None = None
 
     @property
     def stream(self) -> bool:
@@ -81,13 +84,14 @@ class RequestReader:
         if requested is not None:
             _check_compatible(copied)
         extra = copied.get("vllm_xargs")
-        for name in (KEY_ARGUMENT, CALL_ARGUMENT, *REFUSED):
-            if isinstance(extra, dict) and name in extra:
+        for name in extra if isinstance(extra, dict) else ():
+            if name in REFUSED or str(name).startswith(OUR_ARGUMENTS):
                 raise bad_request(f"'vllm_xargs.{name}' is reserved.", "vllm_xargs")
         mark_forced = _take_flag(copied, MARK_FORCED)
         check = _take_check(copied, self.defaults.check)
+        lookahead = take_lookahead(copied)
         warnings = first(unheard(endpoint, copied))
-        return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested, sequences, mark_forced, check, warnings)
+        return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested, sequences, mark_forced, check, warnings, lookahead)
 
     def _check_model(self, body: dict[str, Any]) -> None:
         model = body.setdefault("model", self.served_name)

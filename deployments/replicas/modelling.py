@@ -17,7 +17,7 @@ from deployments.node_listener import listen_on_node_only
 from deployments.own_ray_address import tell_children
 from deployments.replicas.broadcasting import NodeMasks
 from deployments.telemetry.handed_on import VLLM, HandedOn
-from deployments.telemetry.metrics import EngineMetrics, GrammarMetrics, JumpMetrics
+from deployments.telemetry.metrics import EngineMetrics, GrammarMetrics, JumpMetrics, LookaheadMetrics
 from grammar_service.compiler.source import GrammarSource
 from model_service.core_figures import CoreFigures
 from model_service.messages import Call, ReplicaStatus
@@ -52,6 +52,7 @@ class ModelDeployment:
         self._replica = ModelReplica(engine_settings(settings, mask_socket), open_source, name)
         self._metrics = GrammarMetrics("model")
         self._jumps = JumpMetrics(context.deployment)
+        self._lookaheads = LookaheadMetrics(context.deployment)
         self._engine = EngineMetrics(context.deployment, name)
         self._vllm = HandedOn(VLLM, {"ReplicaId": name})
         self._told = CoreFigures()
@@ -79,6 +80,7 @@ class ModelDeployment:
     def _publish(self, status: ReplicaStatus) -> None:
         self._metrics.update(status.grammar)
         self._jumps.update(status.jumps)
+        self._lookaheads.update(status.lookaheads)
         self._engine.update(status)
         self._vllm.publish()
 

@@ -82,6 +82,19 @@ class JumpMetrics:
             self._counters[name].inc(more, self._labels)
 
 
+class LookaheadMetrics:
+    """Publishes what a replica's look-aheads have come to, as one metric with the counters' names as labels."""
+
+    def __init__(self, deployment: str) -> None:
+        self._deployment = deployment
+        self._counter = Counter("maskcast_lookahead", "Answers that looked ahead, and what they came to.", ("deployment", "counted"))
+        self._growth = _Growth()
+
+    def update(self, counters: Mapping[str, int]) -> None:
+        for name, more in self._growth.of(counters).items():
+            self._counter.inc(more, {"deployment": self._deployment, "counted": name})
+
+
 class EngineMetrics:
     """Publishes what one replica's engine core counts of its steps, and what it holds."""
 

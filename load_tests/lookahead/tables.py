@@ -9,8 +9,17 @@ from rich.table import Table
 
 from load_tests.lookahead.call_model import READINGS
 
+HEADINGS = ("method", "all said, %", "said, %", "draft calls", "target calls", "P", "nats", "S1 · S2 · S3 · S4", "as plain loops")
 PAIR_HEADINGS = ("task", "draft", "CDLH-appx, ×", "CDSL, ×", "draft, target", *(reading.name for reading in READINGS))
 Row = Mapping[str, Any]
+
+
+def cells(row: Row) -> list[str]:
+    """A way to decode."""
+    shares = [f"{row[name]:.1f}" for name in ("hard", "soft")]
+    figures = [f"{row[name]:.2f}" for name in ("draft_calls", "target_calls", "p", "nats")]
+    states = " · ".join(str(row[state]) for state in ("s1", "s2", "s3", "s4") if state in row)
+    return [row["method"], *shares, *figures, states, f"{row['equal']} of {row['compared']}" if "equal" in row else ""]
 
 
 def pair_cells(row: Row) -> list[str]:

@@ -125,6 +125,10 @@ def _front_door_pieces(report: BenchReport) -> list[str]:
     return ["", *table(front_door.PIECE_HEADINGS, front_door.piece_lines(report.rows))]
 
 
+def _lookahead(report: BenchReport) -> list[str]:
+    return ["", *table(lookahead.HEADINGS, [lookahead.cells(row) for row in report.rows])]
+
+
 def _lookahead_published(report: BenchReport) -> list[str]:
     return ["", *table(lookahead.PAIR_HEADINGS, [lookahead.pair_cells(row) for row in report.rows])]
 
@@ -135,6 +139,7 @@ _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "simulation": _simulation,
     "front_door": _front_door,
     "front_door_pieces": _front_door_pieces,
+    "lookahead": _lookahead,
     "lookahead_published": _lookahead_published,
     "mask_bytes": _mask_bytes,
     "mask_path": _mask_path,

@@ -16,6 +16,10 @@ NO_DOMAIN = "none.invalid"
 """Images come in the request (`data:`): an engine that fetches what requests name reaches hosts that the clients do not. vLLM takes an
 empty list for all domains; this name is nobody's (RFC 6761, section 6.4)."""
 
+SMALL_BLOCK = 32
+"""Tokens, the least that vLLM's attention takes on a CPU; its default is 128 there. The text that a look-ahead goes on from is computed
+anew from its last whole block on."""
+
 
 def parse_arguments(settings: EngineSettings) -> Namespace:
     """vLLM's own argument object, so that its checks and defaults apply.
@@ -57,6 +61,8 @@ def _values(settings: EngineSettings) -> dict[str, Any]:
         "allowed_media_domains": [NO_DOMAIN],
     }
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
+    if settings.lookahead:
+        on_cpu["block_size"] = SMALL_BLOCK
     return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args}
 
 

@@ -15,6 +15,7 @@ from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.usage.usage_lib import UsageContext
 
 from model_service.engine.core_options import BroadcasterOptions, CoreOptions, carry
+from model_service.engine.verification import MOST_DRAFTS
 from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings
 from model_service.shared_memory import MemoryAddress
@@ -24,6 +25,7 @@ USAGE = UsageContext.OPENAI_API_SERVER
 
 # By name: the worker of a CPU takes streams, events and pinned memory out of torch for whatever process imports it.
 SCHEDULER = "model_service.engine.core.scheduler.MaskcastScheduler"
+LOOKAHEAD_SCHEDULER = "model_service.engine.core.lookahead_scheduler.LookaheadScheduler"
 ASYNC_SCHEDULER = "model_service.engine.core.scheduler.MaskcastAsyncScheduler"
 CPU_WORKER = "model_service.engine.workers.cpu_worker.MaskcastCPUWorker"
 GPU_WORKER = "model_service.engine.workers.worker.MaskcastWorker"
@@ -57,9 +59,9 @@ def plug(config: VllmConfig, settings: EngineSettings, channel: str, figures: Me
     if why_stepped is not None:
         _log.warning("nothing is jumped over: %s", why_stepped)
     jumps = settings.jump_forward and why_stepped is None
-    if jumps:
+    if jumps or settings.lookahead:
         config.scheduler_config.async_scheduling = False
-    config.scheduler_config.scheduler_cls = ASYNC_SCHEDULER if config.scheduler_config.async_scheduling else SCHEDULER
+    config.scheduler_config.scheduler_cls = _scheduler(config, settings)
     ours = _our_worker(config)
     if ours is not None:
         config.parallel_config.worker_cls = ours
@@ -75,9 +77,37 @@ def _check(config: VllmConfig, settings: EngineSettings) -> None:
         raise EngineSettingsError("a replica is one engine: in place of data_parallel_size, set `num_replicas`")
     if parallel.world_size != settings.workers:
         raise EngineSettingsError(f"vLLM makes {parallel.world_size} workers of these arguments, where {settings.workers} have been placed")
+    if settings.lookahead:
+        _check_lookahead(config, settings)
     if settings.mask_socket is not None and (config.use_v2_model_runner or _our_worker(config) is None):
         runner = "vLLM's second model runner" if config.use_v2_model_runner else f"the worker {parallel.worker_cls}"
         raise EngineSettingsError(f"{runner} takes no masks from a broadcaster: set `masks: in_process`")
+
+
+def _scheduler(config: VllmConfig, settings: EngineSettings) -> str:
+    if settings.lookahead:
+        return LOOKAHEAD_SCHEDULER
+    return ASYNC_SCHEDULER if config.scheduler_config.async_scheduling else SCHEDULER
+
+
+def _check_lookahead(config: VllmConfig, settings: EngineSettings) -> None:
+    scheduling = config.scheduler_config
+    steps = [scheduling.max_num_batched_tokens, scheduling.long_prefill_token_threshold or scheduling.max_num_batched_tokens]
+    reasons = {
+        "drafts of `speculative_config`": config.speculative_config is not None,
+        "a pipeline": config.parallel_config.pipeline_parallel_size > 1,
+        "vLLM's second model runner (VLLM_USE_V2_MODEL_RUNNER)": bool(config.use_v2_model_runner),
+        f"the worker {config.parallel_config.worker_cls}": _our_worker(config) is None,
+        "masks from a broadcaster": settings.mask_socket is not None,
+        "a reasoning parser": bool(config.structured_outputs_config.reasoning_parser),
+        "adapters": config.lora_config is not None,
+        "a KV cache that is fetched from elsewhere": config.kv_transfer_config is not None,
+        "a model that keeps a state beside its KV cache": bool(config.model_config.has_inner_state),
+        f"steps of at most {min(steps)} tokens": min(steps) <= MOST_DRAFTS,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise EngineSettingsError(f"look-ahead does not go with {reason}")
 
 
 def _why_stepped(config: VllmConfig) -> str | None:
@@ -101,4 +131,4 @@ def _our_worker(config: VllmConfig) -> str | None:
 def _options(settings: EngineSettings, jumps: bool, channel: str, figures: MemoryAddress | None) -> CoreOptions:
     socket, deadline_s = settings.mask_socket, settings.mask_deadline_ms / 1000
     broadcaster = BroadcasterOptions(socket, deadline_s) if socket is not None else None
-    return CoreOptions(channel, figures, settings.count_mask_rows, jumps, broadcaster)
+    return CoreOptions(channel, figures, settings.count_mask_rows, jumps, settings.lookahead, broadcaster)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any
@@ -18,17 +18,24 @@ from vllm.entrypoints.serve.engine.protocol import ErrorResponse
 from vllm.entrypoints.serve.exception_handling.error_response import create_error_response
 from vllm.v1.engine.exceptions import EngineDeadError
 
+from grammar_service.backends import CompiledGrammar
 from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import parse_arguments
 from model_service.engine.configuration import OUR_WORKERS, USAGE, plug, stock_config
+from model_service.engine.drafting import start_draft
 from model_service.engine.keyed import KeyedEngine
+from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.output_watch import ForcedTotals
 from model_service.engine.refused_fields import refused_field, told
 from model_service.engine.rendering import render_short_prompts_at_once
 from model_service.engine.workers.executors import executor_class
 from model_service.engine.workers.vocabulary_width import check_width
-from model_service.errors import EngineDead, EngineSettingsError
+from model_service.errors import EngineDead, EngineSettingsError, InvalidLookahead
 from model_service.jump_forward.forced_usage import ForcedUsage
+from model_service.lookahead import Method
+from model_service.lookahead.figures import LookaheadFigures
+from model_service.lookahead.request import Lookahead
+from model_service.lookahead.rewards import Sources, built
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Call, Endpoint, Head
 from model_service.settings import EngineSettings
 
@@ -42,6 +49,7 @@ class Engine:
         self._page = FiguresPage()
         self._state = State()
         self._engine: KeyedEngine | None = None
+        self._drafts: KeyedEngine | None = None
 
     async def start(self) -> None:
         """Load the model; takes from ten seconds to minutes. Raises EngineSettingsError: vLLM refuses the arguments, or the model's logits
@@ -52,6 +60,8 @@ class Engine:
         engine = self._engine = await asyncio.to_thread(self._load, config)
         if config.parallel_config.worker_cls in OUR_WORKERS:
             check_width(await engine.collective_rpc("logits_width"), config.model_config.get_vocab_size())
+        if self._settings.lookahead:
+            engine.lookaheads = await self._looking(engine)
         await engine.reset_mm_cache()  # or what vLLM has tried its memory with would stay in it
         render_short_prompts_at_once(engine.renderer)
         tasks = await engine.get_supported_tasks()
@@ -71,6 +81,11 @@ class Engine:
         return self._engine.forced if self._engine else ForcedTotals()
 
     @property
+    def lookaheads(self) -> dict[str, int]:
+        """What all look-aheads have come to (`LookaheadTotals`); nothing where there are none."""
+        return self._engine.lookaheads.totals.told() if self._engine and self._engine.lookaheads else {}
+
+    @property
     def outstanding_prefill_tokens(self) -> int:
         """Tokens of accepted prompts, and of the forced segments behind them, that wait to be computed."""
         return self._engine.outstanding_prefill_tokens if self._engine else 0
@@ -88,14 +103,14 @@ class Engine:
     async def check_health(self) -> None:
         """Raises EngineDead when the engine core or one of its workers is gone."""
         try:
-            if self._engine is not None:
-                await self._engine.check_health()
+            for engine in filter(None, (self._engine, self._drafts)):
+                await engine.check_health()
         except EngineDeadError as error:
-            raise EngineDead("the engine process has ended") from error
+            raise self._dead() from error
 
     def close(self) -> None:
-        if self._engine is not None:
-            self._engine.shutdown()
+        for engine in filter(None, (self._engine, self._drafts)):
+            engine.shutdown()
         self._page.close()
 
     async def respond(self, call: Call) -> tuple[Head, AsyncGenerator[str, None]]:
@@ -105,11 +120,18 @@ class Engine:
             EngineDead: the engine ended before it answered; later than that, the stream tells.
         """
         assert self._engine is not None, "start() comes first"
-        usage = ForcedUsage(self._engine.follow(call.request_id), call.mark_forced)
+        figures = LookaheadFigures()
+        try:
+            asked = None if call.lookahead is None else self._asked(call.lookahead, figures)
+        except InvalidLookahead as error:
+            field = ".".join(filter(None, ("lookahead", error.field)))
+            return Head(HTTPStatus.BAD_REQUEST, stream=False), _whole(create_error_response(error.message, param=field).model_dump_json())
+        account = self._engine.follow(call.request_id, asked)
+        usage = ForcedUsage(account, call.mark_forced, lambda: {} if asked is None else {"lookahead": figures.told()})
         try:
             answer = await self._serve(call)
         except EngineDeadError as error:
-            raise EngineDead("the engine process has ended") from error
+            raise self._dead() from error
         except ValidationError as error:
             message, field = told(error, call.endpoint)
             answer = create_error_response(message, param=field)
@@ -125,13 +147,41 @@ class Engine:
             return Head(HTTPStatus.OK, stream=True), _events(answer, usage)
         return Head(HTTPStatus.OK, stream=False), _whole(usage.whole(answer.model_dump_json()))
 
+    def _dead(self) -> EngineDead:
+        """The engine and the one that drafts for it go together: whoever waits for the one that is left hears of it."""
+        for engine in filter(None, (self._engine, self._drafts)):
+            engine.output_processor.propagate_error(EngineDeadError())
+        return EngineDead("the engine process has ended")
+
+    async def _looking(self, engine: KeyedEngine) -> Lookaheads:
+        assert engine.children is not None
+        tokenizer, drafts = engine.get_tokenizer(), None
+        if self._settings.draft is not None:
+            self._drafts = await start_draft(self._settings.drafting(self._settings.draft), self._settings, self._channel)
+            await self._drafts.reset_mm_cache()
+            drafts = self._drafts.children
+
+        def text_of(tokens: Sequence[int]) -> str:
+            return str(tokenizer.decode(list(tokens), skip_special_tokens=True))
+
+        return Lookaheads(engine, engine.children, drafts, text_of, self._settings.reward_deadline_s)
+
+    def _asked(self, lookahead: Lookahead, figures: LookaheadFigures) -> Asked:
+        """Raises InvalidLookahead."""
+        if not self._settings.lookahead:
+            raise InvalidLookahead("", "this service does not look ahead")
+        if lookahead.method is not Method.CDLH and self._drafts is None:
+            raise InvalidLookahead("method", f"{lookahead.method} needs a draft model, which this service has not")
+        return Asked(lookahead, built(lookahead.reward, Sources(_no_grammar, (), {})), figures)
+
     def _load(self, config: VllmConfig) -> KeyedEngine:
         return KeyedEngine(config, executor_class(config), log_stats=True, usage_context=USAGE, log_requests=False)
 
     async def _serve(self, call: Call) -> Any:
         body = dict(call.body)
-        if call.constraint is not None:
-            ours = {KEY_ARGUMENT: call.constraint.key, CALL_ARGUMENT: call.request_id}
+        if call.constraint is not None or call.lookahead is not None:
+            key = {} if call.constraint is None else {KEY_ARGUMENT: call.constraint.key}
+            ours = {**key, CALL_ARGUMENT: call.request_id}
             body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), **ours}
         body["request_id"] = call.request_id
         if call.endpoint is Endpoint.CHAT:
@@ -147,3 +197,7 @@ async def _events(events: AsyncGenerator[str, None], usage: ForcedUsage) -> Asyn
     async with aclosing(events):
         async for event in events:
             yield usage.event(event)
+
+
+def _no_grammar(key: str) -> CompiledGrammar:
+    raise InvalidLookahead("type", "a grammar is no reward here")

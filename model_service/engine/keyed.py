@@ -7,7 +7,7 @@ digits, which vLLM's validation passes in microseconds and our backend reads as 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,8 +15,12 @@ from typing import Any
 from vllm.exceptions import VLLMValidationError
 from vllm.outputs import RequestOutput
 from vllm.sampling_params import SamplingParams, StructuredOutputsParams
+from vllm.v1.engine import EngineCoreRequest
 from vllm.v1.engine.async_llm import AsyncLLM
 
+from model_service.engine.core_options import core_options
+from model_service.engine.lookahead.children import Children
+from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.output_watch import ForcedTotals, OutputWatch
 from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.prefill_load import PrefillLoad
@@ -25,10 +29,11 @@ from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT
 
 @dataclass
 class Followed:
-    """A call of which the engine keeps account; its prompts come in the order of their choices."""
+    """A call of which the engine keeps account; its prompts come in the order of their choices. `asked` None: it does not look ahead."""
 
     account: ForcedAccount = field(default_factory=ForcedAccount)
     choices: int = 0
+    asked: Asked | None = None
 
 
 class KeyedEngine(AsyncLLM):
@@ -37,6 +42,9 @@ class KeyedEngine(AsyncLLM):
         self._load = PrefillLoad()
         self._watch = OutputWatch(self.output_processor, self._load)
         self._calls: dict[str, Followed] = {}
+        self.children = Children(self) if core_options(self.vllm_config).lookahead else None
+        self.lookaheads: Lookaheads | None = None
+        self._asked: dict[str, Asked] = {}
 
     @property
     def forced(self) -> ForcedTotals:
@@ -52,9 +60,9 @@ class KeyedEngine(AsyncLLM):
         tokens: int = self.vllm_config.scheduler_config.max_num_batched_tokens
         return tokens
 
-    def follow(self, call_id: str) -> ForcedAccount:
-        """Keep account of a call that is about to come, until it is forgotten."""
-        return self._calls.setdefault(call_id, Followed()).account
+    def follow(self, call_id: str, asked: Asked | None = None) -> ForcedAccount:
+        """Keep account of a call that is about to come, until it is forgotten. `asked`: it looks ahead so."""
+        return self._calls.setdefault(call_id, Followed(asked=asked)).account
 
     def forget(self, call_id: str) -> None:
         self._calls.pop(call_id, None)
@@ -68,27 +76,49 @@ class KeyedEngine(AsyncLLM):
         first = call.choices if call else 0
         if call:
             call.choices += sampling_params.n
+            if call.asked is not None and sampling_params.n != 1:
+                raise VLLMValidationError("look-ahead makes one answer", parameter="n")
         outputs = super().generate(prompt, sampling_params, request_id, **options)
-        return self._followed(outputs, request_id, call.account if call else None, first, (_length(prompt), key))
+        return self._followed(outputs, request_id, call, first, (_length(prompt), key))
 
     async def _followed(
         self,
         outputs: AsyncGenerator[RequestOutput, None],
         request_id: str,
-        account: ForcedAccount | None,
+        call: Followed | None,
         first_choice: int,
         prefill: tuple[int, str | None],
     ) -> AsyncGenerator[RequestOutput, None]:
         self._load.accepted(request_id, *prefill)
-        if account is not None:
-            self._watch.watch(request_id, account, first_choice)
+        if call is not None:
+            self._watch.watch(request_id, call.account, first_choice)
+            if call.asked is not None:
+                self._asked[request_id] = call.asked
         try:
             async with aclosing(outputs):
                 async for output in outputs:
                     yield output
         finally:
+            self._asked.pop(request_id, None)
             self._load.answered(request_id)
             self._watch.forget(request_id)
+
+    async def _add_request(self, request: EngineCoreRequest, prompt: str | None, parent_req: Any, index: int, queue: Any) -> None:
+        asked = self._asked.get(request.external_req_id or "") if self._asked else None
+        if asked is None:
+            await super()._add_request(request, prompt, parent_req, index, queue)
+            return
+        assert self.lookaheads is not None
+        if request.mm_features or request.prompt_token_ids is None:
+            raise VLLMValidationError("look-ahead takes prompts of text alone", parameter="messages")
+        self.check_admission(request_id=request.request_id)
+        self.output_processor.add_request(request, prompt, parent_req, index, queue)
+        self.lookaheads.begin(request, asked)
+
+    async def abort(self, request_id: str | Iterable[str], internal: bool = False) -> None:
+        await super().abort(request_id, internal)
+        if self.lookaheads is not None:
+            self.lookaheads.sweep()
 
 
 def _length(prompt: Any) -> int:

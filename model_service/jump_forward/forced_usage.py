@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from model_service.jump_forward.account import ForcedAccount
@@ -11,11 +12,13 @@ DATA = "data: "
 
 
 class ForcedUsage:
-    """For one answer, whole or streamed. Spans are `[start, end]` in characters of the text that the choice has generated."""
+    """For one answer, whole or streamed. Spans are `[start, end]` in characters of the text that the choice has generated. `more`: further
+    figures, as they are when the usage is told."""
 
-    def __init__(self, account: ForcedAccount, spans: bool) -> None:
+    def __init__(self, account: ForcedAccount, spans: bool, more: Callable[[], dict[str, Any]] = dict) -> None:
         self._account = account
         self._spans = spans
+        self._more = more
 
     def whole(self, text: str) -> str:
         """A response object, as JSON."""
@@ -51,7 +54,7 @@ class ForcedUsage:
     def _add_usage(self, body: dict[str, Any]) -> None:
         if usage := body.get("usage"):
             details = usage.get("completion_tokens_details") or {}
-            usage["completion_tokens_details"] = {**details, "forced_tokens": self._account.tokens}
+            usage["completion_tokens_details"] = {**details, "forced_tokens": self._account.tokens, **self._more()}
 
 
 def _as_json(body: dict[str, Any]) -> str:

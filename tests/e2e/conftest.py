@@ -31,7 +31,7 @@ def service() -> Iterator[Service]:
     with running(
         {
             "http": {"max_body_mib": 1},
-            "model": {"max_num_seqs": 32, "restart_wait_s": 120, **SMALL_QUEUES},
+            "model": {"max_num_seqs": 32, "restart_wait_s": 120, "lookahead": True, **SMALL_QUEUES},
             # Counted in tests, so that a busy machine must not turn a hit into a miss.
             "redis": {"timeout_ms": 1000, "head_start_ms": 1000},
             "grammars": {"from-settings": {"choice": ["left", "right"]}},

@@ -43,6 +43,18 @@ def test_generate_tells_text_and_usage(client: StructuredClient) -> None:
     assert generation.usage["completion_tokens"] >= 1
 
 
+def test_a_look_ahead_says_what_it_has_cost(client: StructuredClient) -> None:
+    asked = {"method": "cdlh", "d": 5, "reward": {"type": "concepts", "words": ["left"]}}
+    generation = client.generate("Say.", choice=["right", "left"], max_tokens=8, lookahead=asked)
+    assert generation.text == "left"
+    told = generation.usage["completion_tokens_details"]["lookahead"]
+    assert told["reward"] == 1
+    assert told["target_calls"] > generation.usage["completion_tokens"] > told["draft_calls"] == 0
+    with pytest.raises(ApiError) as caught:
+        client.generate("Say.", lookahead={**asked, "method": "cdsl"})
+    assert (caught.value.status, caught.value.param) == (400, "lookahead.method")
+
+
 def test_streamed_text_is_the_generated_text(client: StructuredClient) -> None:
     options = {"regex": "[a-d]{12}", "temperature": 0, "max_tokens": 32}
     assert "".join(client.stream("Say.", **options)) == client.generate("Say.", **options).text

@@ -30,7 +30,7 @@ def here(example: str, service: Service) -> str:
 
 
 def test_every_example_is_tested() -> None:
-    assert set(EXAMPLES) == {"curl", "openai", "handle", "named"}
+    assert set(EXAMPLES) == {"curl", "openai", "handle", "named", "lookahead"}
 
 
 def test_curl(service: Service) -> None:
@@ -44,6 +44,12 @@ def test_a_named_grammar(service: Service) -> None:
     assert (grammar.get("object"), grammar.get("id")) == ("grammar", "person"), output
     answer = json.loads(output[end:])
     assert json.loads(answer["choices"][0]["message"]["content"]) == {"name": "Ada Young", "age": 36}
+
+
+def test_a_look_ahead(service: Service) -> None:
+    answer = json.loads(run(service, ["bash", "-c", here("lookahead", service)]))
+    assert "dog runs." in answer["choices"][0]["message"]["content"]
+    assert answer["usage"]["completion_tokens_details"]["lookahead"]["reward"] == 1
 
 
 @pytest.mark.parametrize("example", ["openai", "handle"])

@@ -246,11 +246,18 @@ def error_response(error: ApiError, headers: Mapping[str, str] | None = None) ->
     return JSONResponse(error.body(), error.status, headers={**error.headers(), **closing, **(headers or {})})
 
 
+_ENGINE_CODES: dict[int, str] = {
+    HTTPStatus.NOT_FOUND: "model_not_found",
+    HTTPStatus.BAD_GATEWAY: "reward_failed",
+    HTTPStatus.GATEWAY_TIMEOUT: "reward_timeout",
+}
+
+
 def engine_error(status: int, answer: Mapping[str, Any]) -> ApiError:
     """An error that vLLM's serving classes have answered with."""
     error = answer.get("error") or {}
     kind = "invalid_request_error" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error"
-    code = "model_not_found" if status == HTTPStatus.NOT_FOUND else "invalid_request" if status < 500 else "internal_error"
+    code = _ENGINE_CODES.get(status) or ("invalid_request" if status < 500 else "internal_error")
     return ApiError(status, str(error.get("message", "")), code=code, param=error.get("param"), kind=kind)
 
 

@@ -70,7 +70,10 @@ class KeyedGrammar(StructuredOutputGrammar):
 class ArtifactBackend(StructuredOutputBackend):
     """Serves every structured request of an engine, whichever of our backends compiled its grammar."""
 
-    def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int, channel: str, max_rollback_tokens: int) -> None:
+    def __init__(
+        self, vllm_config: Any, tokenizer: Any, vocab_size: int, channel: str, max_rollback_tokens: int, verified_rows: int = 0
+    ) -> None:
+        """`verified_rows`: how many masks a step may need where some are for drafts that vLLM's configuration knows nothing of."""
         super().__init__(vllm_config=vllm_config, tokenizer=tokenizer, vocab_size=vocab_size)
         vocabulary = GrammarTokenizer.from_huggingface(tokenizer, vocab_size)
         # Python code that takes a while for a large vocabulary: now, since later it would hold up the engine's steps.
@@ -79,6 +82,7 @@ class ArtifactBackend(StructuredOutputBackend):
         self.grammars = LoadedGrammars(vocabulary)
         self._channel = channel
         self._max_rollback_tokens = max_rollback_tokens
+        self._verified_rows = verified_rows
 
     @property
     def vocabulary(self) -> GrammarTokenizer:
@@ -98,8 +102,9 @@ class ArtifactBackend(StructuredOutputBackend):
         return Segmenter(self._vocabulary)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
-        """All tokens allowed: int32 `[max_num_seqs, ceil(vocab_size / 32)]`."""
-        return torch.full((max_num_seqs, (self.vocab_size + 31) // 32), -1, dtype=torch.int32)
+        """All tokens allowed: int32 `[max_num_seqs or more, ceil(vocab_size / 32)]`."""
+        rows = max(max_num_seqs, self._verified_rows)
+        return torch.full((rows, (self.vocab_size + 31) // 32), -1, dtype=torch.int32)
 
     def destroy(self) -> None:
         """Nothing outlives the engine core."""

@@ -9,7 +9,7 @@ synchronous: otherwise the next forward would start before the segment is known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.engine import EngineCoreOutput, EngineCoreOutputs
@@ -24,16 +24,17 @@ from model_service.jump_forward.forced import FORCED, NO_LOGITS, Unsent, fitting
 
 class Jumping:
     """Of one scheduler, whose own are `manager` and `requests`; it appends what is forced, and this decides what that is. `admits`: whether
-    requests may be admitted with more tokens than their prompts have."""
+    requests may be admitted with more tokens than their prompts have. `context`: the answer that a segment of a request follows."""
 
     def __init__(
         self, manager: StructuredOutputManager, segmenter: Segmenter, requests: Mapping[str, Request], max_model_len: int, admits: bool
     ) -> None:
         self._manager = manager
-        self._segmenter = segmenter
+        self.segmenter = segmenter
         self._requests = requests
         self._max_model_len = max_model_len
         self._admits = admits
+        self.context: Callable[[Request], Sequence[int]] = _output
         self._unsent = Unsent()
         self._prefilled: dict[str, list[int]] = {}
         self._jumped: dict[str, int] = {}
@@ -53,7 +54,7 @@ class Jumping:
             return
         grammar, params = _grammar(request), request.sampling_params
         room = min(request.max_tokens, self._max_model_len - request.num_tokens) - 1
-        tokens = fitting(self._segmenter.find(grammar.matcher, ()).tokens, room, params.all_stop_token_ids)
+        tokens = fitting(self.segmenter.find(grammar.matcher, self.context(request)).tokens, room, params.all_stop_token_ids)
         if tokens and grammar.advance(tokens):
             self._unsent.add(request.request_id, 0, tokens)
             self._prefilled[request.request_id] = tokens
@@ -76,7 +77,7 @@ class Jumping:
         grammar = _grammar(request)
         if not grammar.advance_ahead(tokens):
             return []
-        segment = self._segmenter.find(grammar.matcher, request.output_token_ids)
+        segment = self.segmenter.find(grammar.matcher, self.context(request))
         forced = list(segment.tokens)
         end, least = request.sampling_params.eos_token_id, request.sampling_params.min_tokens
         if segment.ends and end is not None and request.num_output_tokens + len(forced) >= least:
@@ -117,6 +118,11 @@ class Jumping:
         last.finish_reason, last.stop_reason = output.finish_reason, output.stop_reason
         last.kv_transfer_params, last.ec_transfer_params = output.kv_transfer_params, output.ec_transfer_params
         return parts
+
+
+def _output(request: Request) -> Sequence[int]:
+    output: Sequence[int] = request.output_token_ids
+    return output
 
 
 def _count_prefill(request: Request, cached: int) -> None:

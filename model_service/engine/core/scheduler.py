@@ -15,7 +15,7 @@ from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.engine import EngineCoreOutputs
 from vllm.v1.outputs import ModelRunnerOutput
-from vllm.v1.request import Request
+from vllm.v1.request import Request, RequestStatus
 
 from model_service.core_figures import FiguresWriter
 from model_service.engine.core.backend import ArtifactBackend
@@ -24,6 +24,7 @@ from model_service.engine.core.jumping import Jumping
 from model_service.engine.core.mask_source import mask_source
 from model_service.engine.core.step_counter import StepCounter
 from model_service.engine.core_options import CoreOptions, core_options
+from model_service.engine.verification import MOST_DRAFTS
 from model_service.engine.workers.mask_output import StepMasks
 
 
@@ -41,12 +42,15 @@ class MaskcastScheduler(Scheduler):
 
     def _plug_backend(self, options: CoreOptions) -> ArtifactBackend:
         config, manager = self.vllm_config, self.structured_output_manager
+        drafts = MOST_DRAFTS if options.lookahead else 0
         backend = (ArtifactBackend if options.broadcaster is None else DeferredBackend)(
             vllm_config=config,
             tokenizer=manager.tokenizer,
             vocab_size=config.model_config.get_vocab_size(),
             channel=options.channel,
-            max_rollback_tokens=config.num_speculative_tokens,
+            max_rollback_tokens=max(config.num_speculative_tokens, drafts),
+            # Each is for a token that the step computes.
+            verified_rows=min(self.max_num_running_reqs * (1 + drafts), self.max_num_scheduled_tokens) if drafts else 0,
         )
         manager.backend = backend
         return backend
@@ -82,9 +86,13 @@ class MaskcastScheduler(Scheduler):
     def _handle_blocked_waiting_request(self, request: Request) -> bool:
         status = request.status
         ready: bool = super()._handle_blocked_waiting_request(request)
-        if ready and self.jumping is not None:
+        return ready and self._unblocked(request, status)
+
+    def _unblocked(self, request: Request, status: RequestStatus) -> bool:
+        """The request had that status and may be scheduled now. False: it must not."""
+        if self.jumping is not None:
             self.jumping.unblocked(request, status)
-        return ready
+        return True
 
     def _update_request_with_output(self, request: Request, new_token_ids: list[int], is_stale: bool = False) -> tuple[list[int], bool]:
         jumping = self.jumping if self.jumping is not None and self.jumping.applies(request) else None

@@ -13,6 +13,7 @@ from model_service.engine.core_options import core_options
 from model_service.engine.workers.forced_tokens import hook_updates
 from model_service.engine.workers.mask_output import MaskParts
 from model_service.engine.workers.second_runner import hook_additions
+from model_service.engine.workers.verified_rows import hook_verification
 from model_service.engine.workers.vocabulary_width import first_logits
 from model_service.engine.workers.worker_masks import WorkerMasks
 from model_service.shared_memory import MemoryAddress
@@ -34,6 +35,8 @@ class OurWorker:
         if core_options(self.vllm_config).jump_forward:
             hook = hook_additions if self.vllm_config.use_v2_model_runner else hook_updates
             hook(self.model_runner)
+        if core_options(self.vllm_config).lookahead:
+            hook_verification(self.model_runner)
 
     def attach_masks(self, address: MemoryAddress) -> bool:
         """Whether the ring is mapped from now on."""

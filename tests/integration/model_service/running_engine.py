@@ -23,6 +23,7 @@ from grammar_service.spec import GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import ArtifactServer, Payload
 from model_service.engine.environment import prepare_environment
+from model_service.lookahead.request import read
 from model_service.messages import Call, Endpoint
 from model_service.settings import EngineSettings
 
@@ -114,13 +115,15 @@ class RunningEngine:
         counts = self._run(self.engine._engine.collective_rpc("mask_counts"))  # type: ignore[union-attr]  # it has started
         return [Counter(count) for count in counts]
 
-    def abandon(self, question: str, spec: GrammarSpec, after: int) -> None:
+    def abandon(self, question: str, spec: GrammarSpec | None, after: int, lookahead: dict[str, Any] | None = None) -> None:
         """Leave a streamed answer after some of its pieces."""
 
         async def leave() -> None:
             with ExitStack() as held:
                 body = {"model": MODEL, "messages": [{"role": "user", "content": question}], "max_tokens": 400, "stream": True}
-                _, pieces = await self.engine.respond(Call(Endpoint.CHAT, uuid4().hex, body, self._offered(spec, held)))
+                grammar = self._offered(spec, held) if spec else None
+                call = Call(Endpoint.CHAT, uuid4().hex, body, grammar, lookahead=read(lookahead) if lookahead else None)
+                _, pieces = await self.engine.respond(call)
                 async with aclosing(pieces):
                     for _ in range(after):
                         await anext(pieces)
@@ -144,9 +147,10 @@ class RunningEngine:
     async def _text(self, question: str, spec: GrammarSpec | None, fields: dict[str, Any], mark_forced: bool = False) -> str:
         messages = [{"role": "user", "content": question}]
         body = {"model": MODEL, "messages": messages, "max_tokens": 96, "temperature": 0, "return_token_ids": True, **fields}
+        lookahead = body.pop("lookahead", None)
         with ExitStack() as held:
             grammar = self._offered(spec, held) if spec else None
-            call = Call(Endpoint.CHAT, uuid4().hex, body, grammar, mark_forced)
+            call = Call(Endpoint.CHAT, uuid4().hex, body, grammar, mark_forced, lookahead=read(lookahead) if lookahead else None)
             _, pieces = await self.engine.respond(call)
             return "".join([piece async for piece in pieces])
 

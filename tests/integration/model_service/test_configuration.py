@@ -135,3 +135,33 @@ def test_what_would_be_plugged_out_or_misplaced_is_refused() -> None:
     config.parallel_config.data_parallel_size = 2
     with pytest.raises(EngineSettingsError, match="num_replicas"):
         plug(config, SETTINGS, "none")
+
+
+LOOKING = replace(SETTINGS, lookahead=True)
+
+
+def test_an_engine_that_looks_ahead_schedules_synchronously_on_whatever_it_runs() -> None:
+    from model_service.engine.configuration import GPU_WORKER, LOOKAHEAD_SCHEDULER, plug
+    from model_service.engine.core_options import core_options
+
+    config = plugged(replace(LOOKING, jump_forward=False))
+    assert (config.scheduler_config.scheduler_cls, core_options(config).lookahead) == (LOOKAHEAD_SCHEDULER, True)
+    assert config.cache_config.block_size == 32
+    config = plug(as_on_a_gpu(stock(LOOKING)), replace(LOOKING, jump_forward=False), "none")
+    assert (config.scheduler_config.async_scheduling, config.parallel_config.worker_cls) == (False, GPU_WORKER)
+    assert not core_options(plugged(SETTINGS)).lookahead
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"engine_args": {"speculative_config": NGRAMS}}, "speculative_config"),
+        ({"engine_args": {"long_prefill_token_threshold": 16}}, "steps of at most 16 tokens"),
+        ({"engine_args": {"enable_lora": True}}, "adapters"),
+        ({"engine_args": {"reasoning_parser": "qwen3"}}, "a reasoning parser"),
+        ({"mask_socket": "somewhere"}, "a broadcaster"),
+    ],
+)
+def test_what_does_not_go_with_look_aheads_is_refused(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(EngineSettingsError, match=f"look-ahead does not go with .*{reason}"):
+        plugged(replace(LOOKING, **changes))

@@ -54,7 +54,7 @@ def test_fields_that_reach_into_the_engine_are_refused(endpoint: Endpoint, field
     assert (caught.value.param, caught.value.code) == (field, "unsupported_parameter")
 
 
-@pytest.mark.parametrize("name", [KEY_ARGUMENT, CALL_ARGUMENT, "kv_transfer_params"])
+@pytest.mark.parametrize("name", [KEY_ARGUMENT, CALL_ARGUMENT, "maskcast_drafts", "kv_transfer_params"])
 def test_a_client_cannot_name_a_grammar_key_or_a_call_itself_or_reach_into_the_engine_by_another_way(name: str) -> None:
     with pytest.raises(ApiError) as caught:
         READER.read(Endpoint.CHAT, {"messages": MESSAGES, "vllm_xargs": {name: "0" * 64}})

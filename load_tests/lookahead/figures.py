@@ -1,0 +1,80 @@
+"""What is told of each arm, and what was promised of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deployments.reporting.report import Target
+from load_tests.lookahead.arms import APPX, CDLH, CDSL, REUSING, Experiment, Outcome
+from load_tests.lookahead.driving import log_softmax
+from model_service.lookahead.cost import runtime
+
+GREEDY, DRAFT_ALONE = "greedy", "greedy, the draft alone"
+Row = Mapping[str, Any]
+
+
+def row(experiment: Experiment, outcome: Outcome, cost_ratio: float) -> dict[str, Any]:
+    """Percent of tasks whose concepts all are said (`hard`) and of concepts (`soft`); calls and P for a token; `nats`: the target's
+    negative log-likelihood of a token."""
+    rewards = [task.reward(said) for task, said in zip(experiment.tasks, outcome.said, strict=True)]
+    concepts = [task.concepts for task in experiment.tasks]
+    draft, target = outcome.draft_calls / outcome.tokens, outcome.target_calls / outcome.tokens
+    return {
+        "method": outcome.name,
+        "hard": 100 * sum(reward == 1 for reward in rewards) / len(rewards),
+        "soft": 100 * sum(reward * count for reward, count in zip(rewards, concepts, strict=True)) / sum(concepts),
+        "draft_calls": draft,
+        "target_calls": target,
+        "p": cost_ratio if outcome.name == DRAFT_ALONE else runtime(cost_ratio, draft, target),
+        "nats": _nats(experiment, outcome),
+        "tokens": outcome.tokens / len(outcome.said),
+        **{state.value: count for state, count in outcome.states.items()},
+    }
+
+
+def targets(rows: Sequence[Row]) -> list[Target]:
+    of = {one["method"]: one for one in rows}
+    greedy, cdlh, appx, cdsl = (of[name] for name in (GREEDY, CDLH.name, APPX.name, CDSL.name))
+    lookahead_calls = CDLH.parameters.k * CDLH.parameters.d
+    return [
+        Target.at_least("greedy: all concepts said", greedy["hard"], 55, "%"),
+        Target.at_most("greedy: all concepts said, not more than", greedy["hard"], 85, "%"),
+        Target.at_least("all concepts said, CDLH less CDLH-appx", cdlh["hard"] - appx["hard"], 0, "points"),
+        Target.at_least("all concepts said, CDLH-appx less CDSL", appx["hard"] - cdsl["hard"], 0, "points"),
+        Target.at_least("all concepts said, CDSL less greedy", cdsl["hard"] - greedy["hard"], 0.1, "points"),
+        Target.at_most("calls of CDLH, off 1 + those of CDLH-appx's draft", _off(cdlh["target_calls"], 1 + appx["draft_calls"]), 10, "%"),
+        Target.at_most("calls of CDLH, of at most 1 + k · d", cdlh["target_calls"], 1 + lookahead_calls, ""),
+        Target.at_least("P, CDLH-appx / CDSL", appx["p"] / cdsl["p"], 1, "×"),
+        Target.at_least("P, CDLH / CDSL", cdlh["p"] / cdsl["p"], 1.5, "×"),
+        *(_saved(of, arm.name) for arm in REUSING),
+    ]
+
+
+def same_texts(outcomes: Sequence[Outcome]) -> Target:
+    """Reuse changes no text. CDLH's own look-aheads are the next ones only as far as forwards of other batches give the same figures."""
+    said = {outcome.name: outcome.said for outcome in outcomes}
+    pairs = [(said[arm.name.removesuffix(", reused")], said[arm.name]) for arm in REUSING]
+    other = sum(a != b for fixed, reused in pairs for a, b in zip(fixed, reused, strict=True))
+    return Target.at_most("texts that reuse changes", other, 0, "")
+
+
+def _saved(of: Mapping[str, Row], name: str) -> Target:
+    """The part of P that reuse saves."""
+    fixed, reused = of[name.removesuffix(", reused")], of[name]
+    return Target.at_least(f"P that reuse saves {name.removesuffix(', reused')}", 100 * (1 - reused["p"] / fixed["p"]), 0, "%")
+
+
+def _off(value: float, expected: float) -> float:
+    return 100 * abs(value / expected - 1)
+
+
+def _nats(experiment: Experiment, outcome: Outcome) -> float:
+    texts = [task.prompt + said for task, said in zip(experiment.tasks, outcome.said, strict=True)]
+    computed = experiment.target.logits(texts, [len(said) + 1 for said in outcome.said])
+    total = sum(
+        float(log_softmax(logits)[token])
+        for rows, said in zip(computed, outcome.said, strict=True)
+        for logits, token in zip(rows, said, strict=False)
+    )
+    return -total / outcome.tokens

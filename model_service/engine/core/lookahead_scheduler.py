@@ -1,0 +1,101 @@
+"""The scheduler of an engine that looks ahead (vLLM 0.32: `v1/core/sched/scheduler.py`): some requests go on with an answer, some verify
+drafts of it. All others are scheduled as by the one below it. Synchronous: a verification ends with the step that computes it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from vllm.v1.core.kv_cache_manager import KVCacheBlocks
+from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
+from vllm.v1.engine import EngineCoreOutputs
+from vllm.v1.outputs import ModelRunnerOutput
+from vllm.v1.request import Request, RequestStatus
+
+from grammar_service.segments import Segmenter
+from model_service.engine.core.continuing import Continuing
+from model_service.engine.core.forced_rows import force_rows
+from model_service.engine.core.scheduler import MaskcastScheduler
+from model_service.engine.core.verifying import Verifying
+from model_service.engine.verification import VERIFIED, Asked
+from model_service.engine.workers.mask_output import StepMasks
+
+
+class LookaheadScheduler(MaskcastScheduler):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._verifying = Verifying(self.structured_output_manager, self.requests)
+        self._continuing = Continuing()
+        if self.jumping is not None:
+            self.jumping.context = self._continuing.context
+
+    def add_request(self, request: Request) -> None:
+        self._verifying.added(request)
+        self._continuing.added(request)
+        super().add_request(request)
+
+    def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
+        output = super().schedule(throttle_prefills)
+        self._verifying.scheduled(output)
+        return output
+
+    def get_grammar_bitmask(self, scheduler_output: SchedulerOutput) -> GrammarOutput | StepMasks | None:
+        asked: Mapping[str, Asked] = getattr(scheduler_output, VERIFIED, {})
+        # With many requests vLLM fills one row for each, unless its configuration has drafts.
+        manager = self.structured_output_manager
+        threshold = manager.fill_bitmask_parallel_threshold
+        manager.fill_bitmask_parallel_threshold = sys.maxsize if asked else threshold
+        try:
+            masks = super().get_grammar_bitmask(scheduler_output)
+        finally:
+            manager.fill_bitmask_parallel_threshold = threshold
+        if self.jumping is not None and self._continuing and isinstance(masks, GrammarOutput):
+            self._force(masks, asked, self.jumping.segmenter)
+        return masks
+
+    def _force(self, masks: GrammarOutput, asked: Mapping[str, Asked], segmenter: Segmenter) -> None:
+        row = 0
+        for request_id in masks.structured_output_request_ids:
+            drafts = asked[request_id].drafts if request_id in asked else ()
+            end = row + 1 + len(drafts)
+            if request_id in self._continuing:
+                request = self.requests[request_id]
+                matcher = request.structured_output_request.grammar.matcher
+                force_rows(masks.grammar_bitmask[row:end], segmenter, matcher, self._continuing.context(request), drafts)
+            row = end
+
+    def update_from_output(self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput) -> dict[int, EngineCoreOutputs]:
+        self._verifying.computed(scheduler_output)
+        outputs = super().update_from_output(scheduler_output, model_runner_output)
+        self._verifying.answer(outputs, model_runner_output)
+        return outputs
+
+    def _get_local_prefix_cache_hit(self, request: Request) -> tuple[KVCacheBlocks, int, int, bool]:
+        blocks, cached, boundary, diverged = super()._get_local_prefix_cache_hit(request)
+        most = self._verifying.cacheable(request, cached, self.block_size)
+        if most < cached:
+            blocks = self.kv_cache_manager.truncate_computed_blocks(blocks, most)
+        return blocks, most, boundary, diverged
+
+    def _reserve_prefill_lookahead(self, request: Request, num_computed_tokens: int, num_new_tokens: int) -> int:
+        new = self._verifying.reserved(request, num_computed_tokens, num_new_tokens)
+        return int(super()._reserve_prefill_lookahead(request, num_computed_tokens, new))
+
+    def _unblocked(self, request: Request, status: RequestStatus) -> bool:
+        if not self._continuing.unblocked(request, status):
+            self.grammar_compile_error_reqs.add(request.request_id)
+            return False
+        # What is forced behind the answer so far is among the drafts.
+        return request.request_id in self._verifying or super()._unblocked(request, status)
+
+    def _update_request_with_output(self, request: Request, new_token_ids: list[int], is_stale: bool = False) -> tuple[list[int], bool]:
+        if request.request_id in self._verifying:
+            # It ends here, and its grammar stands where the drafts begin: it must not be offered what follows them.
+            request.structured_output_request = None
+        return super()._update_request_with_output(request, new_token_ids, is_stale)
+
+    def _free_request(self, request: Request, delay_free_blocks: bool = False) -> Any:
+        self._verifying.ended(request.request_id)
+        self._continuing.ended(request.request_id)
+        return super()._free_request(request, delay_free_blocks)

@@ -1,0 +1,61 @@
+"""Look-aheads over HTTP, and what the metrics tell of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from openai import OpenAI
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.e2e.service import MODEL, Service, wait_for
+
+ASKED: dict[str, Any] = {"method": "cdlh", "d": 5, "reward": {"type": "concepts", "words": ["right"]}}
+
+
+def counted(service: Service) -> dict[str, float]:
+    sums: dict[str, float] = {}
+    for family in text_string_to_metric_families(httpx.get(f"{service.url}/metrics", timeout=30).text):
+        for sample in family.samples:
+            if sample.name == "maskcast_lookahead_total":
+                sums[sample.labels["counted"]] = sums.get(sample.labels["counted"], 0) + sample.value
+    return sums
+
+
+def test_the_openai_client_streams_one_and_the_metrics_count_it(service: Service) -> None:
+    client: OpenAI = service.client()
+    before = counted(service)
+    stream = client.chat.completions.create(
+        model=MODEL,
+        messages=[{"role": "user", "content": "Say."}],
+        max_tokens=8,
+        stream=True,
+        extra_body={"structured_outputs": {"choice": ["left", "right"]}, "lookahead": ASKED},
+    )
+    assert "".join(part.choices[0].delta.content or "" for part in stream) == "right"
+    grown = wait_for(lambda: _grown(before, counted(service)), 60, "the metrics of a look-ahead")
+    assert grown["answers"] >= 1
+    assert grown["target_calls"] > grown["tokens"] > 0
+    assert grown["reward_us"] > 0
+
+
+def test_each_prompt_of_a_completion_looks_ahead(service: Service) -> None:
+    asked = {"prompt": ["Say.", "Say it."], "structured_outputs": {"choice": ["left", "right"]}, "lookahead": ASKED, "max_tokens": 8}
+    answer = service.post("/v1/completions", {"model": MODEL, **asked}).json()
+    assert [choice["text"] for choice in answer["choices"]] == ["right", "right"]
+    told = answer["usage"]["completion_tokens_details"]["lookahead"]
+    assert told["reward"] == 1
+    assert told["target_calls"] > answer["usage"]["completion_tokens"]
+
+
+def test_a_fault_is_a_400_with_its_field(service: Service) -> None:
+    response = service.chat("Say.", lookahead={**ASKED, "k": 99})
+    assert (response.status_code, response.json()["error"]["param"]) == (400, "lookahead.k")
+    response = service.chat("Say.", lookahead=ASKED, temperature=0.7)
+    assert (response.status_code, response.json()["error"]["param"]) == (400, "temperature")
+
+
+def _grown(before: dict[str, float], now: dict[str, float]) -> dict[str, float]:
+    """Nothing, until an answer is counted."""
+    grown = {name: value - before.get(name, 0) for name, value in now.items()}
+    return grown if grown.get("answers") else {}

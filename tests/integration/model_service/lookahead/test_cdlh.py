@@ -1,0 +1,143 @@
+"""Answers that look ahead with their own model are those of the paper's algorithm as a plain loop over torch."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from grammar_service.spec import GrammarSpec
+from tests.integration.model_service.lookahead.asking import END
+from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, reference, reward_of, same
+from tests.integration.model_service.lookahead.torch_model import TorchModel
+from tests.integration.model_service.running_engine import RunningEngine
+from tests.unit.model_service.lookahead.reference import Reference
+from tests.waiting import until
+
+WORDS = {"type": "concepts", "words": ["city", "number", "age"]}
+CDLH = {"method": "cdlh", "reward": WORDS}
+SHORT = {"method": "cdlh", "d": 5, "k": 4, "reward": {"type": "length", "least": 3, "most": 4}}
+
+
+@pytest.mark.parametrize("asked", [CDLH, SHORT, {**SHORT, "reuse": False}], ids=["concepts", "length", "nothing reused"])
+def test_answers_are_those_of_the_plain_loop(forgetful: RunningEngine, torch_model: TorchModel, asked: dict[str, Any]) -> None:
+    answers = forgetful.ask_all([(question, None, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS])
+    equal = 0
+    for answer in answers:
+        expected = reference([torch_model], asked, answer.prompt)
+        if same(answer, expected, Reference.cdlh):
+            equal += 1
+            told = answer.usage["completion_tokens_details"]["lookahead"]
+            assert told["target_calls"] <= expected.target_calls
+            if not asked.get("reuse", True):
+                assert told["target_calls"] == expected.target_calls
+            assert told["draft_calls"] == 0
+        assert answer.finish_reason == ("stop" if answer.tokens[-1] == END else "length")
+        assert answer.usage["completion_tokens"] == len(answer.tokens)
+    assert equal >= len(QUESTIONS) - 1
+
+
+def test_an_answer_is_the_same_alone_and_in_chunks_from_the_cache(forgetful: RunningEngine, chunked: RunningEngine) -> None:
+    fields: dict[str, Any] = {"max_tokens": LIMIT, "lookahead": SHORT}
+    together = forgetful.ask_all([(question, None, fields) for question in QUESTIONS])
+    for question, answer in zip(QUESTIONS[:3], together, strict=False):
+        assert chunked.ask(question, **fields).tokens == answer.tokens
+
+
+def test_what_the_cache_has_of_the_prompt_is_told(chunked: RunningEngine) -> None:
+    fields: dict[str, Any] = {"max_tokens": 4, "lookahead": SHORT}
+    first, second = (chunked.ask(" ".join(QUESTIONS[:4]), **fields) for _ in range(2))
+    assert first.tokens == second.tokens
+    cached = [answer.usage["prompt_tokens_details"]["cached_tokens"] for answer in (first, second)]
+    assert cached[0] < cached[1] == (len(second.prompt) - 1) // 32 * 32
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+def test_with_a_grammar_it_looks_ahead_inside_of_it(chunked: RunningEngine, torch_model: TorchModel, spec: GrammarSpec) -> None:
+    asked = {"method": "cdlh", "d": 4, "reward": {"type": "concepts", "words": ["age", "end"]}}
+    answers = chunked.ask_all([(question, spec, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
+    assert sum(same(answer, reference([torch_model], asked, answer.prompt, spec), Reference.cdlh) for answer in answers) >= 3
+
+
+def test_its_reward_is_what_the_usage_says(forgetful: RunningEngine) -> None:
+    answer = forgetful.ask(QUESTIONS[0], max_tokens=LIMIT, lookahead=SHORT)
+    told = answer.usage["completion_tokens_details"]["lookahead"]
+    assert told["reward"] == reward_of(SHORT).score([answer.text])[0]
+    assert told["reward_calls"] >= len(answer.tokens)
+
+
+def test_a_stream_says_the_same_and_tells_its_usage(forgetful: RunningEngine) -> None:
+    fields: dict[str, Any] = {"max_tokens": LIMIT, "lookahead": SHORT}
+    answer = forgetful.ask(QUESTIONS[1], **fields)
+    events = forgetful.events(QUESTIONS[1], stream_options={"include_usage": True}, **fields)
+    said = "".join(part["delta"].get("content") or "" for event in events for part in event["choices"])
+    assert said == answer.text
+    assert events[-1]["usage"]["completion_tokens_details"] == answer.usage["completion_tokens_details"]
+    assert events[-1]["usage"]["completion_tokens"] == len(answer.tokens)
+    assert sum(bool(part["delta"].get("content")) for event in events for part in event["choices"]) > 1
+
+
+def test_a_stop_string_ends_the_text_and_all_that_was_asked_for_it(forgetful: RunningEngine) -> None:
+    whole = forgetful.ask(QUESTIONS[0], max_tokens=LIMIT, lookahead=CDLH)
+    stop = whole.text[4:7]
+    cut = forgetful.ask(QUESTIONS[0], max_tokens=LIMIT, lookahead=CDLH, stop=[stop])
+    assert cut.text == whole.text[: whole.text.index(stop)]
+    assert (cut.finish_reason, cut.choice["stop_reason"]) == ("stop", stop)
+    assert nothing_left(forgetful)
+
+
+def test_a_client_that_leaves_leaves_nothing(forgetful: RunningEngine) -> None:
+    forgetful.abandon(QUESTIONS[0], None, 3, SHORT)
+    until(lambda: nothing_left(forgetful))
+    before = forgetful.engine.core.steps
+    assert forgetful.ask("Answer.", max_tokens=1).finish_reason == "length"
+    assert forgetful.engine.core.steps - before < 20
+
+
+def test_a_reward_that_is_no_number_is_a_502(forgetful: RunningEngine) -> None:
+    huge = {"weight": 1e308, "reward": {"type": "length"}}
+    body = forgetful.body(QUESTIONS[0], lookahead={"method": "cdlh", "reward": {"type": "sum", "terms": [huge, huge]}})
+    assert body["error"]["code"] == 502
+    assert "inf" in body["error"]["message"]
+    assert nothing_left(forgetful)
+
+
+def test_a_reward_that_is_late_is_a_504_and_an_event_once_something_was_said(
+    forgetful: RunningEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lookaheads = forgetful.engine._engine.lookaheads  # type: ignore[union-attr]  # it has started
+    monkeypatch.setattr(lookaheads, "_deadline_s", 1e-9)
+    assert forgetful.body(QUESTIONS[0], lookahead=CDLH)["error"]["code"] == 504
+    events = forgetful.events(QUESTIONS[0], lookahead=CDLH)
+    assert events[-1]["error"]["code"] == 504
+    assert nothing_left(forgetful)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"n": 2, "lookahead": CDLH, "temperature": 0.5}, "n"),
+        ({"lookahead": {"method": "cdsl", "reward": WORDS}}, "lookahead.method"),
+        ({"lookahead": {"method": "cdlh", "reward": {"type": "named", "name": "polite"}}}, "lookahead.reward.name"),
+        ({"lookahead": {"method": "cdlh", "reward": {"type": "grammar", "key": "0" * 64}}}, "lookahead.reward.type"),
+    ],
+)
+def test_what_this_engine_cannot_do_is_refused_with_its_field(forgetful: RunningEngine, fields: dict[str, Any], field: str) -> None:
+    error = forgetful.body(QUESTIONS[0], **fields)["error"]
+    assert (error["code"], error["param"]) == (400, field)
+
+
+def test_an_engine_that_does_not_look_ahead_says_so(jumping: RunningEngine) -> None:
+    error = jumping.body(QUESTIONS[0], lookahead=CDLH)["error"]
+    assert (error["code"], error["param"]) == (400, "lookahead")
+
+
+def test_a_request_without_look_ahead_is_what_it_is_elsewhere(forgetful: RunningEngine, jumping: RunningEngine) -> None:
+    assert forgetful.ask(QUESTIONS[0]).tokens == jumping.ask(QUESTIONS[0]).tokens
+    assert "lookahead" not in json.dumps(forgetful.body(QUESTIONS[0]))
+
+
+def nothing_left(engine: RunningEngine) -> bool:
+    running: Any = engine.engine._engine
+    return len(running.children) == 0 == engine.engine.running and not running.lookaheads._running

@@ -1,0 +1,71 @@
+"""The experiment from end to end, with models that have learned nothing: texts are the reference's, and every figure is there."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from load_tests.lookahead.arms import CDLH, CDSL, LOOKAHEADS, Experiment, Task
+from load_tests.lookahead.concept_sets import concept_sets
+from load_tests.lookahead.figures import row, same_texts, targets
+from load_tests.lookahead.models import TorchLanguage
+from load_tests.lookahead.near_ties import compare
+from load_tests.lookahead.tables import HEADINGS, cells
+from model_service.embedded.tokenizer import trained_on
+from model_service.lookahead import Stop
+
+
+def untrained(tokenizer: PreTrainedTokenizerFast, seed: int, like: LlamaForCausalLM | None = None) -> LlamaForCausalLM:
+    """A model of random weights; `like`: near to that one."""
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        initializer_range=0.5,
+    )
+    model = LlamaForCausalLM(config).eval()
+    if like is not None:
+        with torch.no_grad():
+            for own, others in zip(model.parameters(), like.parameters(), strict=True):
+                own.copy_(others + 0.05 * own)
+    return model
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    sets = list(islice(concept_sets(5, held_out=True, least=3), 3))
+    tokenizer = trained_on((one.sentence for one in islice(concept_sets(6, held_out=False), 500)), 320)
+    target = untrained(tokenizer, 1)
+    models = TorchLanguage(target), TorchLanguage(untrained(tokenizer, 2, like=target))
+    return Experiment(*models, [Task(one, tokenizer) for one in sets], Stop(8, frozenset({int(tokenizer.eos_token_id)})))
+
+
+def test_every_text_is_that_of_plain_loops_and_every_figure_is_told(experiment: Experiment) -> None:
+    looked = [experiment.look_ahead(arm) for arm in LOOKAHEADS]
+    compared = [compare(experiment, arm, outcome, len(experiment.tasks)) for arm, outcome in zip(LOOKAHEADS, looked, strict=True)]
+    assert [found.wrong for found in compared] == [0] * len(LOOKAHEADS)
+    assert all(found.equal for found in compared)
+    rows = [row(experiment, outcome, 0.5) for outcome in (*experiment.plain(), *looked)]
+    assert all(len(cells(one)) == len(HEADINGS) for one in rows)
+    assert all(target.value is not None for target in (*targets(rows), same_texts(looked)))
+    of = {one["method"]: one for one in rows}
+    assert of["greedy"]["p"] == 1
+    assert of[CDLH.name]["draft_calls"] == 0
+    assert of[CDLH.name]["hard"] >= of["greedy"]["hard"]
+
+
+def test_a_text_of_another_method_is_found_out(experiment: Experiment) -> None:
+    said = experiment.look_ahead(CDLH)
+    shuffled = [text[1:] for text in said.said]
+    said.said = shuffled
+    assert compare(experiment, CDSL, said, 3).equal == 0
