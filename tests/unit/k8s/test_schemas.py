@@ -11,7 +11,7 @@ from tests.manifests import OVERLAYS, Object, built, groups, of_kind
 from tests.unit.k8s.crd import definition, faults
 
 KUBERNETES = "1.34"
-CUSTOM = {"RayService", "ServiceMonitor"}
+CUSTOM = {"RayService", "ServiceMonitor", "PrometheusRule"}
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
