@@ -28,7 +28,8 @@ class EngineSettings:
     """`engine_args` are further vLLM arguments, by vLLM's names; they win over the named ones. `mask_socket`: the abstract name that the
     node's mask broadcaster listens at; None: masks are filled in the engine core. `mask_deadline_ms`: how long a step waits for them.
     `restart_wait_s`: how long a call that an engine has failed waits for the next one.
-    `gpus_per_worker`: 0 on a CPU. `is_alone`: no other engine computes on this machine's CPUs."""
+    `gpus_per_worker`: 0 on a CPU. `is_alone`: no other engine computes on this machine's CPUs. `otlp_endpoint`: where vLLM
+    sends its spans of calls that are traced, by OTLP over HTTP; None: it makes none."""
 
     model: str
     served_name: str
@@ -47,6 +48,7 @@ class EngineSettings:
     mask_deadline_ms: float = 20.0
     restart_wait_s: float = 30.0
     is_alone: bool = True
+    otlp_endpoint: str | None = None
     engine_args: dict[str, Any] = field(default_factory=dict)
 
     @property

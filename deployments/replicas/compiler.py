@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from deployments.builders import model_path, open_cache, sandbox_settings, secret
 from deployments.config import Settings
+from deployments.grammars.traced import Compiler, TracedCompiler
+from deployments.names import COMPILER
 from deployments.node_listener import listen_on_node_only
 from deployments.telemetry.metrics import GrammarMetrics
+from deployments.tracing.opening import close_tracing, open_tracing
 from grammar_service.compiler.service import GrammarCompiler
 from grammar_service.heap import settle_heap
 from grammar_service.messages import AnswerCheck, Compiled, CompileRequest, Prepared, Refusal, Verdicts
@@ -29,6 +32,8 @@ class CompilerDeployment:
             head_start_s=settings.redis.head_start_ms / 1000,
         )
         await self._compiler.start()
+        self._tracing = open_tracing(settings, COMPILER)
+        self._answering: Compiler = self._compiler if self._tracing is None else TracedCompiler(self._compiler, self._tracing)
         settle_heap()
         self._metrics = GrammarMetrics("compiler")
 
@@ -48,7 +53,7 @@ class CompilerDeployment:
         return await self._compiler.judge(check)
 
     async def compile(self, request: CompileRequest) -> Compiled | Refusal:
-        answer = await self._compiler.compile(request)
+        answer = await self._answering.compile(request)
         await self._count()
         return answer
 
@@ -67,3 +72,4 @@ class CompilerDeployment:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
         if hasattr(self, "_compiler"):
             await self._compiler.close()
+        await close_tracing(getattr(self, "_tracing", None))

@@ -55,6 +55,7 @@ def _values(settings: EngineSettings) -> dict[str, Any]:
         "enable_prompt_tokens_details": True,
         "structured_outputs_config": {"backend": "xgrammar"},
         "allowed_media_domains": [NO_DOMAIN],
+        "otlp_traces_endpoint": settings.otlp_endpoint,
     }
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
     return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args}

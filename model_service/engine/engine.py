@@ -30,6 +30,7 @@ from model_service.errors import EngineDead
 from model_service.jump_forward.forced_usage import ForcedUsage
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Call, Endpoint, Head
 from model_service.settings import EngineSettings
+from model_service.timeline import Timeline
 
 
 class Engine:
@@ -90,16 +91,17 @@ class Engine:
             self._engine.shutdown()
         self._page.close()
 
-    async def respond(self, call: Call) -> tuple[Head, AsyncGenerator[str, None]]:
-        """A head, and one JSON body or the pieces of an event stream; closing the pieces early frees the sequence.
+    async def respond(self, call: Call, timeline: Timeline | None = None) -> tuple[Head, AsyncGenerator[str, None]]:
+        """A head, and one JSON body or the pieces of an event stream; closing the pieces early frees the sequence. The `timeline` of a call
+        that is traced is complete with its last piece.
 
         Raises:
             EngineDead: the engine ended before it answered; later than that, the stream tells.
         """
         assert self._engine is not None, "start() comes first"
-        usage = ForcedUsage(self._engine.follow(call.request_id), call.mark_forced)
+        usage = ForcedUsage(self._engine.follow(call.request_id, call.trace, timeline), call.mark_forced)
         try:
-            answer = await self._serve(call)
+            answer = await self._serve(call, is_traced=timeline is not None)
         except EngineDeadError as error:
             raise EngineDead("the engine process has ended") from error
         except ValidationError as error:
@@ -120,11 +122,11 @@ class Engine:
     def _load(self, config: VllmConfig) -> KeyedEngine:
         return KeyedEngine(config, executor_class(config), log_stats=True, usage_context=USAGE, log_requests=False)
 
-    async def _serve(self, call: Call) -> Any:
+    async def _serve(self, call: Call, is_traced: bool) -> Any:
         body = dict(call.body)
-        if call.constraint is not None:
-            ours = {KEY_ARGUMENT: call.constraint.key, CALL_ARGUMENT: call.request_id}
-            body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), **ours}
+        if call.constraint is not None or is_traced:
+            key = {KEY_ARGUMENT: call.constraint.key} if call.constraint is not None else {}
+            body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), **key, CALL_ARGUMENT: call.request_id}
         body["request_id"] = call.request_id
         if call.endpoint is Endpoint.CHAT:
             return await self._state.openai_serving_chat.create_chat_completion(ChatCompletionRequest.model_validate(body))

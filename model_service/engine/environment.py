@@ -27,6 +27,10 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
         # The second model runner keeps its requests' tokens on the device, where forced ones cannot be put in from outside; and it asks for
         # no masks but whole rows.
         wanted["VLLM_USE_V2_MODEL_RUNNER"] = "0"
+    if settings.otlp_endpoint is not None:
+        # What has no caller who is traced is none of ours: vLLM would trace its own start, and the warm-up.
+        traced = {"OTEL_TRACES_SAMPLER": "parentbased_always_off", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"}
+        wanted.update(traced, OTEL_SERVICE_NAME="maskcast")
     if settings.on_gpu:
         # Ray's workers ask for a whole GPU otherwise, and wait for it in a bundle that has a part of one.
         wanted["VLLM_RAY_PER_WORKER_GPUS"] = f"{settings.gpus_per_worker:g}"

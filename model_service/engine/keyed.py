@@ -18,17 +18,22 @@ from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 from vllm.v1.engine.async_llm import AsyncLLM
 
 from model_service.engine.output_watch import ForcedTotals, OutputWatch
+from model_service.engine.trace_watch import TraceWatch
 from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.prefill_load import PrefillLoad
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT
+from model_service.timeline import Timeline
 
 
 @dataclass
 class Followed:
-    """A call of which the engine keeps account; its prompts come in the order of their choices."""
+    """A call of which the engine keeps account; its prompts come in the order of their choices. `trace`: the span that it belongs to; its
+    `timeline` is None where nobody traces it."""
 
     account: ForcedAccount = field(default_factory=ForcedAccount)
     choices: int = 0
+    trace: str = ""
+    timeline: Timeline | None = None
 
 
 class KeyedEngine(AsyncLLM):
@@ -36,6 +41,7 @@ class KeyedEngine(AsyncLLM):
         super().__init__(*args, **options)
         self._load = PrefillLoad()
         self._watch = OutputWatch(self.output_processor, self._load)
+        self._times = TraceWatch(self.output_processor)
         self._calls: dict[str, Followed] = {}
 
     @property
@@ -52,9 +58,12 @@ class KeyedEngine(AsyncLLM):
         tokens: int = self.vllm_config.scheduler_config.max_num_batched_tokens
         return tokens
 
-    def follow(self, call_id: str) -> ForcedAccount:
-        """Keep account of a call that is about to come, until it is forgotten."""
-        return self._calls.setdefault(call_id, Followed()).account
+    def follow(self, call_id: str, trace: str = "", timeline: Timeline | None = None) -> ForcedAccount:
+        """Keep account of a call that is about to come, until it is forgotten; with a timeline, also of when what was done."""
+        followed = self._calls.setdefault(call_id, Followed(trace=trace, timeline=timeline))
+        if timeline is not None:
+            timeline.forced = followed.account
+        return followed.account
 
     def forget(self, call_id: str) -> None:
         self._calls.pop(call_id, None)
@@ -68,20 +77,24 @@ class KeyedEngine(AsyncLLM):
         first = call.choices if call else 0
         if call:
             call.choices += sampling_params.n
+            if call.timeline is not None:
+                options["trace_headers"] = {"traceparent": call.trace}
         outputs = super().generate(prompt, sampling_params, request_id, **options)
-        return self._followed(outputs, request_id, call.account if call else None, first, (_length(prompt), key))
+        return self._followed(outputs, request_id, call, first, (_length(prompt), key))
 
     async def _followed(
         self,
         outputs: AsyncGenerator[RequestOutput, None],
         request_id: str,
-        account: ForcedAccount | None,
+        call: Followed | None,
         first_choice: int,
         prefill: tuple[int, str | None],
     ) -> AsyncGenerator[RequestOutput, None]:
         self._load.accepted(request_id, *prefill)
-        if account is not None:
-            self._watch.watch(request_id, account, first_choice)
+        if call is not None:
+            self._watch.watch(request_id, call.account, first_choice)
+            if call.timeline is not None:
+                self._times.watch(request_id, call.timeline)
         try:
             async with aclosing(outputs):
                 async for output in outputs:
@@ -89,6 +102,7 @@ class KeyedEngine(AsyncLLM):
         finally:
             self._load.answered(request_id)
             self._watch.forget(request_id)
+            self._times.forget(request_id)
 
 
 def _length(prompt: Any) -> int:

@@ -7,11 +7,14 @@ import asyncio
 import httpx
 import pytest
 
+from load_tests.traces.collector import Collector
+from tests.e2e.asked_trace import Asked
 from tests.e2e.faults.striking import MESSAGES, strike_under_load
 from tests.e2e.service import MODEL, Service, wait_for
 
 pytestmark = pytest.mark.timeout(600)
-INGRESS = "ServeReplica:maskcast:Ingress"
+INGRESS_NAME = "Ingress"
+INGRESS = f"ServeReplica:maskcast:{INGRESS_NAME}"
 REPLICA = "ServeReplica:maskcast:ModelReplica"
 
 
@@ -21,6 +24,20 @@ def test_streamed_pieces_are_the_whole_answer(apart: Service) -> None:
     text = "".join(piece.choices[0].delta.content or "" for piece in pieces)
     assert len(text) == 24
     assert text == apart.client().chat.completions.create(**request).choices[0].message.content  # type: ignore[call-overload]
+
+
+def test_a_trace_tells_of_the_way_through_all_processes(apart: Service, collector: Collector) -> None:
+    asked = Asked(collector)
+    response = apart.chat("Say.", structured_outputs={"regex": "apart-[a-f]{8}"}, stream=True, headers=asked.headers)
+    assert response.text.endswith("data: [DONE]\n\n")
+    tree = asked.tree("decode", "llm_request", "POST /v1/chat/completions")
+    assert tree.path("llm_request") == ["POST /v1/chat/completions", "call", "answer", "llm_request"]
+    components = {span.name: span.component for span in tree.spans}
+    wanted = {"call": INGRESS_NAME, "route": INGRESS_NAME, "compile": "GrammarCompiler", "answer": "ModelReplica", "llm_request": "vllm"}
+    assert {name: components[name] for name in wanted} == wanted
+    route, answer = tree.told("route"), tree.told("answer")
+    assert route["replica"] == route["home"] == answer["replica"]
+    assert route["passed_over"] == 0
 
 
 async def test_a_client_that_leaves_frees_its_sequence(apart: Service) -> None:
