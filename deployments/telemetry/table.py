@@ -5,7 +5,7 @@ No label takes its values from requests: keys of grammars, prompts and texts wou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -126,6 +126,6 @@ def _spans(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _markdown(heading: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _markdown(heading: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = (heading, ("---",) * len(heading), *rows)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

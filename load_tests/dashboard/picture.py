@@ -31,6 +31,7 @@ def draw(ask: Ask, start: float, path: Path) -> None:
             _panel(place, panel, ask, start)
         for place in axes[len(panels) :]:
             place.axis("off")
+    figure.supxlabel("seconds", fontsize=8, color=_INK)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=80)
 

@@ -20,8 +20,8 @@ from load_tests.errors import BenchFailed
 HOST = "127.0.0.1"
 SCRAPE_S = 5
 START_S = 30.0
-STEP_S = 5
-"""Between two points of a series."""
+STEP_S = 10
+"""Between two points of a series: as often as processes tell their agents."""
 
 
 @dataclass(frozen=True, slots=True)

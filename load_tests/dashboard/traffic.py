@@ -6,12 +6,15 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import httpx
 
 NEW_EVERY = 6
 """Every so many requests bring a schema that nobody has seen."""
+LONG = "a" * 20_000
+"""What is longer than the door itself looks at: the compile pool refuses it."""
 PLACES = ("Lyon", "Porto", "Ghent", "Turku", "Graz", "Cork")
 
 
@@ -37,22 +40,24 @@ async def drive(url: str, keys: Mapping[str, str], phases: Sequence[Phase]) -> N
 async def _client(url: str, key: str, tenant: str, until: float, chance: random.Random) -> None:
     async with httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=120) as http:
         while asyncio.get_running_loop().time() < until:
-            await http.post("/v1/chat/completions", json=_body(tenant, chance))
+            answer = await http.post("/v1/chat/completions", json=_body(tenant, chance))
+            if answer.status_code == HTTPStatus.SERVICE_UNAVAILABLE:
+                await asyncio.sleep(float(answer.headers["retry-after"]))
 
 
 def _body(tenant: str, chance: random.Random) -> dict[str, Any]:
     place, number = chance.choice(PLACES), chance.randrange(10_000)
     question = f"Extract city, visitors as JSON.\n\nOf {tenant}: {place} had {number} visitors."
     kind = chance.choices(("record", "stream", "choice", "plain", "refused", "checked"), (5, 4, 2, 2, 1, 1))[0]
-    fields = {
+    kinds: dict[str, dict[str, Any]] = {
         "record": {"structured_outputs": {"json": _schema(number)}},
         "stream": {"structured_outputs": {"json": _schema(number)}, "stream": True},
         "choice": {"structured_outputs": {"choice": list(PLACES)}},
         "plain": {"max_tokens": 24},
-        "refused": {"structured_outputs": {"regex": f"({place}"}},
+        "refused": {"structured_outputs": {"regex": "(" + LONG}},
         "checked": {"structured_outputs": {"json": _doubled()}, "unenforceable": "check", "temperature": 1},
-    }[kind]
-    return {"messages": [{"role": "user", "content": question}], "max_tokens": 96, "temperature": 0, **fields}
+    }
+    return {"messages": [{"role": "user", "content": question}], "max_tokens": 96, "temperature": 0, **kinds[kind]}
 
 
 def _schema(number: int) -> dict[str, Any]:
