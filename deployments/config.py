@@ -225,7 +225,7 @@ class HttpSettings(_Section):
 
 
 class TelemetrySettings(_Section):
-    """Traces of requests."""
+    """Traces of requests, and log lines."""
 
     otlp_endpoint: str | None = Field(
         None,
@@ -233,6 +233,7 @@ class TelemetrySettings(_Section):
         description="where spans go, by OTLP over HTTP, with its path: http://collector:4318/v1/traces; None: there are none",
     )
     sample_ratio: float = Field(0.1, ge=0, le=1, description="of the requests whose callers do not decide whether they are traced")
+    logs: Literal["text", "json"] = Field("text", description="'json': an object a line, with one for each request over HTTP")
 
 
 class Settings(_Section):

@@ -18,6 +18,7 @@ from deployments.grammars.pool import CompilePool
 from deployments.grammars.traced import TracedPool
 from deployments.names import INGRESS
 from deployments.node_listener import listen_on_node_only
+from deployments.telemetry.logs import log_json
 from deployments.tracing.opening import close_tracing, open_tracing
 
 
@@ -58,6 +59,8 @@ class IngressDeployment(ByHandle):
         self, settings: Settings, application: str, compilers: DeploymentHandle[Any], models: DeploymentHandle[Any]
     ) -> None:
         listen_on_node_only()
+        if settings.telemetry.logs == "json":
+            log_json(INGRESS)
         self._tracing = open_tracing(settings, INGRESS)
         pool = CompilePool(compilers) if self._tracing is None else TracedPool(compilers, self._tracing)
         self._receiver = AnswerReceiver(get_runtime_context().get_node_id(), get_node_ip_address())

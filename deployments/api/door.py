@@ -31,6 +31,7 @@ from deployments.api.http.ingress import HttpIngress, engine_error
 from deployments.api.http.routes import http_application
 from deployments.api.http.server import HttpServer
 from deployments.api.http.traced import TracedHttp
+from deployments.api.logged import LoggedConstraints
 from deployments.api.protocol import RequestReader
 from deployments.api.traced import TracedCalls, TracedConstraints, TracedEngines
 from deployments.builders import engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
@@ -41,9 +42,10 @@ from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registration import settings_grammars
 from deployments.grammars.registry import GrammarRegistry
 from deployments.names import COMPILER, MODEL
+from deployments.telemetry.logs import LoggedRequests
 from deployments.telemetry.metrics import CheckMetrics, GrammarMetrics, RequestMetrics
 from deployments.telemetry.page import MetricsPage
-from deployments.tracing.tracing import Tracing
+from deployments.tracing.tracing import Tracing, current_trace_id
 from grammar_service.artifacts.cache.link import LinkCounters
 from grammar_service.heap import settle_heap
 from grammar_service.registry import GrammarEntry, GrammarNames
@@ -68,6 +70,8 @@ class Door:
         grammars = PreparedGrammars(pool, limits(settings), fingerprint)
         self._registry = open_grammar_registry(settings, pool, grammars)
         constraints: Constraints = Constraining(grammars, self._registry)
+        if is_logged := settings.telemetry.logs == "json":
+            constraints = LoggedConstraints(constraints)
         if tracing is not None:
             constraints, engines = TracedConstraints(constraints, tracing), TracedEngines(engines, tracing)
         checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
@@ -82,7 +86,7 @@ class Door:
             self._registry,
             health_reader(settings, application),
             MetricsPage(everything=settings.http.metrics == "all"),
-            RequestMetrics(),
+            LoggedRequests(current_trace_id) if is_logged else RequestMetrics(),
             served_name=settings.model.served_name,
             api_keys=api_keys(settings),
             gate=self._gate,

@@ -33,7 +33,7 @@ class TracedConstraints:
         """See `Constraints`."""
         self._tracing.current().set(request_id=request.request_id, tenant=tenant, stream=request.stream, sequences=request.sequences)
         if (asked := request.requested) is None:
-            return None
+            return await self._constraints.ready(request, tenant)
         kind = "named" if isinstance(asked, NamedGrammar) else str(asked.spec.kind)
         with self._tracing.span("constraint", form=asked.field, kind=kind, tier="ingress") as span:
             grammar = await self._constraints.ready(request, tenant)

@@ -7,6 +7,7 @@ from deployments.config import Settings
 from deployments.grammars.traced import Compiler, TracedCompiler
 from deployments.names import COMPILER
 from deployments.node_listener import listen_on_node_only
+from deployments.telemetry.logs import log_json
 from deployments.telemetry.metrics import GrammarMetrics
 from deployments.tracing.opening import close_tracing, open_tracing
 from grammar_service.compiler.service import GrammarCompiler
@@ -21,6 +22,8 @@ class CompilerDeployment:
     """One compile replica."""
 
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Ray Serve awaits constructors
+        if settings.telemetry.logs == "json":
+            log_json(COMPILER)
         listen_on_node_only()
         grammar = settings.grammar
         self._compiler = GrammarCompiler(

@@ -19,6 +19,7 @@ from deployments.own_ray_address import tell_children
 from deployments.replicas.broadcasting import NodeMasks
 from deployments.replicas.traced import TracedReplica
 from deployments.telemetry.handed_on import VLLM, HandedOn
+from deployments.telemetry.logs import log_json
 from deployments.telemetry.metrics import EngineMetrics, GrammarMetrics, JumpMetrics
 from deployments.tracing.opening import close_tracing, open_tracing
 from grammar_service.compiler.source import GrammarSource
@@ -31,6 +32,8 @@ class ModelDeployment:
     """One model replica; ready when its engine has answered its warm-up."""
 
     async def __init__(self, settings: Settings, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]  # Ray Serve awaits it
+        if settings.telemetry.logs == "json":
+            log_json(MODEL)
         listen_on_node_only()
         tell_children()
         pool = CompilePool(compilers)

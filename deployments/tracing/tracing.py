@@ -103,6 +103,12 @@ class Tracing:
         self._provider.shutdown()
 
 
+def current_trace_id() -> str:
+    """Of the request that is current, in hexadecimal; empty where it is not recorded."""
+    span = trace.get_current_span()
+    return f"{span.get_span_context().trace_id:032x}" if span.is_recording() else ""
+
+
 def code_of(error: BaseException) -> str:
     """What is told of an error: its code, or its kind, since messages may quote a request."""
     return str(getattr(error, "code", "") or type(error).__name__)

@@ -56,7 +56,8 @@ def service(collector: Collector) -> Iterator[Service]:
 @pytest.fixture(scope="module")
 def apart(collector: Collector) -> Iterator[Service]:
     """Two ingresses of their own, in front of one model replica."""
-    with running({"http": {"num_replicas": 2}, "model": {"max_num_seqs": 32}, "telemetry": traced(collector)}) as service:
+    telemetry = {**traced(collector), "logs": "json"}
+    with running({"http": {"num_replicas": 2}, "model": {"max_num_seqs": 32}, "telemetry": telemetry}) as service:
         yield service
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -38,6 +42,21 @@ def test_a_trace_tells_of_the_way_through_all_processes(apart: Service, collecto
     route, answer = tree.told("route"), tree.told("answer")
     assert route["replica"] == route["home"] == answer["replica"]
     assert route["passed_over"] == 0
+
+
+def test_each_request_has_a_log_line_with_its_id_and_its_trace(apart: Service, collector: Collector) -> None:
+    asked = Asked(collector)
+    answer = apart.chat("Say.", max_tokens=2, headers=asked.headers).json()
+
+    def told() -> list[dict[str, Any]]:
+        folder = Path(os.environ["TMPDIR"])  # of the service that runs
+        files = folder.glob("ray/session_latest/logs/worker-*.err")
+        lines = (json.loads(line) for file in files for line in file.read_text().splitlines() if line.startswith("{"))
+        return [line for line in lines if line.get("trace_id") == asked.trace]
+
+    (line,) = wait_for(told, 20, "the request's line")
+    assert (line["logger"], line["component"], line["status"], line["endpoint"]) == ("maskcast.requests", INGRESS_NAME, 200, "chat")
+    assert line["request_id"] in answer["id"]
 
 
 async def test_a_client_that_leaves_frees_its_sequence(apart: Service) -> None:
