@@ -69,7 +69,8 @@ class TracedReplica:
         zero_ns = monotonic_epoch_ns()
         for phase in phases:
             began_ns = zero_ns + int(phase.began_s * 1e9)
-            part = self._tracing.span(phase.name, parent=span.traceparent, began_ns=began_ns, **phase.told)
+            part = self._tracing.span(phase.name, parent=span.traceparent, began_ns=began_ns)
+            part.set(**phase.told)
             part.end(zero_ns + int(phase.ended_s * 1e9))
 
 

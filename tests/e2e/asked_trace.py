@@ -54,11 +54,8 @@ class Asked:
 
     def tree(self, *names: str) -> Tree:
         """What there is of the trace when spans with these names have come: processes send theirs once a second."""
-        return wait_for(lambda: self._tree(frozenset(names)), 30, f"the spans {', '.join(names)}; there are {self._names()}")
+        wait_for(lambda: {*names} <= self._names(), 30, f"the spans {', '.join(names)}")
+        return Tree(self.collector.trace(self.trace))
 
-    def _names(self) -> list[str]:
-        return [span.name for span in self.collector.trace(self.trace)]
-
-    def _tree(self, names: frozenset[str]) -> Tree | None:
-        spans = self.collector.trace(self.trace)
-        return Tree(spans) if names <= {span.name for span in spans} else None
+    def _names(self) -> set[str]:
+        return {span.name for span in self.collector.trace(self.trace)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -37,7 +37,7 @@ class Service:
     def post(self, path: str, body: Any, **options: Any) -> httpx.Response:
         return httpx.post(f"{self.url}{path}", json=body, timeout=120, **options)
 
-    def chat(self, question: str, headers: Mapping[str, str] | None = None, **fields: Any) -> httpx.Response:
+    def chat(self, question: str, headers: Any = None, **fields: Any) -> httpx.Response:
         messages = [{"role": "user", "content": question}]
         body = {"model": MODEL, "messages": messages, "max_tokens": 128, **fields}
         return self.post("/v1/chat/completions", body, headers=headers)
