@@ -120,7 +120,8 @@ class Engine:
         return Head(HTTPStatus.OK, stream=False), _whole(usage.whole(answer.model_dump_json()))
 
     def _load(self, config: VllmConfig) -> KeyedEngine:
-        return KeyedEngine(config, executor_class(config), log_stats=True, usage_context=USAGE, log_requests=False)
+        own = {"traces_all": self._settings.otlp_endpoint is None}  # of an endpoint in `engine_args`, only vLLM knows
+        return KeyedEngine(config, executor_class(config), log_stats=True, usage_context=USAGE, log_requests=False, **own)
 
     async def _serve(self, call: Call, is_traced: bool) -> Any:
         body = dict(call.body)

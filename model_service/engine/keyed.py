@@ -37,11 +37,13 @@ class Followed:
 
 
 class KeyedEngine(AsyncLLM):
-    def __init__(self, *args: Any, **options: Any) -> None:
+    """`traces_all`: whether vLLM, where it is to trace, makes spans of calls that have no `trace` as well."""
+
+    def __init__(self, *args: Any, traces_all: bool = True, **options: Any) -> None:
         super().__init__(*args, **options)
         self._load = PrefillLoad()
         self._watch = OutputWatch(self.output_processor, self._load)
-        self._times = TraceWatch(self.output_processor)
+        self._times = TraceWatch(self.output_processor, traces_all)
         self._calls: dict[str, Followed] = {}
 
     @property
