@@ -37,6 +37,7 @@ bench: setup  ## every benchmark there is; refreshes the tables in docs/benchmar
 	@$(BIN)/maskcast simulate --json load_tests/results/simulation.json --plot load_tests/results/simulation.png
 	@$(BIN)/python -m load_tests.routing --json load_tests/results/routing.json
 	@$(BIN)/python -m load_tests.routing.faults --json load_tests/results/routing_faults.json
+	@$(BIN)/python -m load_tests.traces.cost --json load_tests/results/traces.json
 	@$(BIN)/python -m load_tests.masks.path --steps 5 --json load_tests/results/mask_path.json
 	@$(BIN)/python -m load_tests.masks.engines --json load_tests/results/mask_engines.json
 	@$(BIN)/python -m load_tests.reporting.tables

@@ -33,8 +33,6 @@ LEAN = {
     "RAY_SERVE_USE_GRPC_BY_DEFAULT": "1",
     "RAY_SERVE_FREEZE_GC_ON_STARTUP": "1",
 }
-QUIET = {"enable_access_log": False}
-"""Ray Serve writes a line for each call of each of them; `/metrics` counts the requests."""
 HEALTH_PERIOD_S = 2.0
 HEALTH_TIMEOUT_S = 30.0
 CLOSING_S = 10.0
@@ -116,7 +114,7 @@ def _model_deployment(settings: Settings, replica: type[ModelDeployment], max_on
         health_check_period_s=HEALTH_PERIOD_S,
         health_check_timeout_s=HEALTH_TIMEOUT_S,
         graceful_shutdown_timeout_s=_end_s(settings),
-        logging_config=QUIET,
+        logging_config=_logging(settings),
     )
     return deployment(replica)
 
@@ -149,9 +147,14 @@ def _ingress(settings: Settings, compilers: DeploymentHandle[Any], models: Deplo
         ray_actor_options={"num_cpus": 0, "runtime_env": {"env_vars": LEAN}, **_on(http.nodes)},
         max_ongoing_requests=http.max_ongoing_requests,
         graceful_shutdown_timeout_s=_end_s(settings),
-        logging_config=QUIET,
+        logging_config=_logging(settings),
     )
     return deployment(IngressDeployment).bind(settings, APPLICATION, compilers, models)
+
+
+def _logging(settings: Settings) -> dict[str, Any]:
+    """What Ray Serve writes: no line for each call, as it would; `/metrics` counts the requests."""
+    return {"enable_access_log": False, "encoding": settings.telemetry.logs.upper()}
 
 
 def _handle(application: serve.Application) -> DeploymentHandle[Any]:

@@ -255,6 +255,18 @@ class HttpSettings(_Section):
     )
 
 
+class TelemetrySettings(_Section):
+    """Traces of requests, and log lines."""
+
+    otlp_endpoint: str | None = Field(
+        None,
+        pattern="^https?://[^/]+/",
+        description="where spans go, by OTLP over HTTP, with its path: http://collector:4318/v1/traces; None: there are none",
+    )
+    sample_ratio: float = Field(0.1, ge=0, le=1, description="of the requests whose callers do not decide whether they are traced")
+    logs: Literal["text", "json"] = Field("text", description="'json': an object a line, with one for each request over HTTP")
+
+
 class Settings(_Section):
     """Everything an operator can set; every default works on a laptop without a GPU."""
 
@@ -265,6 +277,7 @@ class Settings(_Section):
     redis: RedisSettings = RedisSettings()
     http: HttpSettings = HttpSettings()
     tenants: TenantSettings = TenantSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     grammars: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="named grammars: each has the fields of `structured_outputs`; clients send its name as grammar_id"
     )

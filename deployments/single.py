@@ -16,6 +16,7 @@ from deployments.api.engine_calls import OwnEngine
 from deployments.builders import engine_seats
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
+from deployments.grammars.traced import TracedPool
 from deployments.replicas.modelling import ModelDeployment
 
 
@@ -25,9 +26,9 @@ class SingleDeployment(ModelDeployment, ByHandle):
     async def __init__(self, settings: Settings, application: str, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]
         # Ray Serve awaits constructors.
         await super().__init__(settings, compilers)
-        pool = CompilePool(compilers)
-        engine = OwnEngine(self._replica, engine_seats(settings), settings.model.max_queued_requests)
-        self._door = Door(settings, application, pool, await pool.fingerprint(), engine)
+        pool = CompilePool(compilers) if self._tracing is None else TracedPool(compilers, self._tracing)
+        engine = OwnEngine(self._answering, engine_seats(settings), settings.model.max_queued_requests)
+        self._door = Door(settings, application, pool, await pool.fingerprint(), engine, self._tracing)
 
     async def __del__(self) -> None:
         if hasattr(self, "_door"):

@@ -45,7 +45,7 @@ class CompileRequest:
     """Make the artifact of `key` ready. `deadline_s` None means the pool's own deadline; a longer one is cut to it. A pinned one
     stays in the memory of the replica that makes it. `tenant` is who waits for its turn. `stopgap` is what may be answered instead
     while the artifact is not there yet. `library_source` is what the backend's library is to be given for the spec, None where that
-    is still to be worked out."""
+    is still to be worked out. `trace`: the span that asks, as a `traceparent` (W3C Trace Context); empty: nobody traces it."""
 
     spec: GrammarSpec
     key: str
@@ -55,6 +55,7 @@ class CompileRequest:
     tenant: str = ""
     stopgap: Stopgap | None = None
     library_source: str | None = None
+    trace: str = ""
 
     def on_stopgap(self) -> CompileRequest | None:
         """The request for the stopgap itself."""
@@ -79,15 +80,16 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An artifact that the pool holds: the key and backend of a `Compiled`, and its bytes where they are few (SMALL_BYTES)."""
+    """An artifact that the pool holds: the key, backend and source of a `Compiled`, and its bytes where they are few (SMALL_BYTES)."""
 
     key: str
     backend: str
     artifact: bytes | None = None
+    source: Source = "compiled"
 
     @classmethod
     def of(cls, compiled: Compiled) -> Prepared:
-        return cls(compiled.key, compiled.backend, compiled.blob if len(compiled.blob) <= SMALL_BYTES else None)
+        return cls(compiled.key, compiled.backend, compiled.blob if len(compiled.blob) <= SMALL_BYTES else None, compiled.source)
 
 
 @dataclass(frozen=True, slots=True)

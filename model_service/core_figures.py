@@ -18,7 +18,8 @@ from model_service.shared_memory import MemoryAddress, OwnMemory, mapped
 class CoreFigures:
     """Since the engine started: `steps` that computed anything and the microseconds they took, of which `mask_us` went into masks; the
     steps that had masks, their rows, and the different ones among those of each step (0 where nobody wanted them counted); how often
-    a grammar was loaded, from its tables or by compiling its recipe. `grammars_resident` are held now."""
+    a grammar was loaded, from its tables or by compiling its recipe. `grammars_resident` are held now. `late_frames` of a mask
+    broadcaster did not come in time."""
 
     steps: int = 0
     step_us: int = 0
@@ -28,6 +29,7 @@ class CoreFigures:
     distinct_mask_rows: int = 0
     grammars_loaded: int = 0
     grammars_resident: int = 0
+    late_frames: int = 0
 
     def step_ms(self, earlier: CoreFigures) -> float:
         """Mean time of a step since then; 0: there was none."""

@@ -30,10 +30,12 @@ class Endpoint(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request for the engine: an OpenAI body without its constraint fields, and the constraint. `mark_forced` asks for the spans
-    of text that the grammar forced. The rest is for the router: the tokens that the prompt is estimated to have and the grammar to force,
-    a name for what the prompt begins with (or nothing), the replica that has failed to answer this call before, how many sequences the
-    engine is to compute for it, whose call it is and what he weighs beside others, and who tells what it costs (`turns.progress`).
-    `lookahead`: how it is decoded, None: token by token."""
+    of text that the grammar forced; `lookahead`: how it is decoded, None: token by token. `trace`: the span that it
+    belongs to, as a `traceparent` (W3C Trace Context); empty: nobody traces it.
+
+    The rest is for the router: the tokens that the prompt is estimated to have and the grammar to force, a name for what the prompt begins
+    with (or nothing), the replica that has failed to answer this call before, how many sequences the engine is to compute for it, whose
+    call it is and what he weighs beside others, and who is told of it (`turns.progress`)."""
 
     endpoint: Endpoint
     request_id: str
@@ -49,6 +51,7 @@ class Call:
     weight: float = 1.0
     progress: object = None
     lookahead: Lookahead | None = None
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

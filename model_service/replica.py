@@ -16,11 +16,13 @@ from grammar_service.compiler.source import GrammarSource
 from grammar_service.errors import GrammarError, MaskcastError, PoolBusy, PoolUnavailable
 from grammar_service.messages import ReadyGrammar, Refusal
 from model_service.artifact_channel import ArtifactServer, PayloadView
+from model_service.core_figures import CoreFigures
 from model_service.engine.environment import prepare_environment
 from model_service.engine_keeper import EngineKeeper
 from model_service.errors import EngineDead
 from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head, ReplicaStatus
 from model_service.settings import EngineSettings
+from model_service.timeline import Timeline
 from model_service.warm_up import SPEC, bodies
 
 if TYPE_CHECKING:
@@ -71,24 +73,30 @@ class ModelReplica:
         load, step = engine.outstanding_prefill_tokens, engine.step_tokens
         return ReplicaStatus(self._name, engine.running, grammar, jumps, load, step, engine.core, restarts, engine.lookaheads)
 
-    async def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
+    @property
+    def core(self) -> CoreFigures:
+        """What the core of the engine that runs now has counted; where none does, nothing."""
+        engine = self._keeper.current
+        return engine.core if engine is not None else CoreFigures()
+
+    async def respond(self, call: Call, timeline: Timeline | None = None) -> AsyncGenerator[Head | Failure | str, None]:
         """A head and the body, or a failure in place of the head. Every call is answered; one that an engine has failed to answer before
-        waits for this one, should that be on its way."""
+        waits for this one, should that be on its way. `timeline` is for a call that is traced."""
         try:
             engine = await self._keeper.engine(self._settings.restart_wait_s if call.avoid else 0)
         except EngineDead as error:
             yield Failure(ENGINE_DEAD, str(error), replica=self._name, computing=False)
             return
-        async with aclosing(self._answer(engine, call)) as items:
+        async with aclosing(self._answer(engine, call, timeline)) as items:
             async for item in items:
                 yield item
 
-    async def _answer(self, engine: Engine, call: Call) -> AsyncGenerator[Head | Failure | str, None]:
+    async def _answer(self, engine: Engine, call: Call, timeline: Timeline | None = None) -> AsyncGenerator[Head | Failure | str, None]:
         try:
             with ExitStack() as held:
                 if call.constraint is not None:
                     held.enter_context(self._artifacts.offered(call.constraint.key, await self._payload(call.constraint)))
-                head, pieces = await engine.respond(call)
+                head, pieces = await engine.respond(call, timeline)
                 yield head
                 async with aclosing(pieces):
                     async for piece in pieces:

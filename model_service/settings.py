@@ -58,7 +58,8 @@ class EngineSettings:
     `lookahead`: whether requests may look ahead, and `draft` with which model beside the engine's own; `reward_deadline_s`: how long the
     rewards of one step of theirs may take.
     `restart_wait_s`: how long a call that an engine has failed waits for the next one.
-    `gpus_per_worker`: 0 on a CPU. `is_alone`: no other engine computes on this machine's CPUs."""
+    `gpus_per_worker`: 0 on a CPU. `is_alone`: no other engine computes on this machine's CPUs. `otlp_endpoint`: where vLLM
+    sends its spans of calls that are traced, by OTLP over HTTP; None: it makes none."""
 
     model: str
     served_name: str
@@ -80,6 +81,7 @@ class EngineSettings:
     mask_deadline_ms: float = 20.0
     restart_wait_s: float = 30.0
     is_alone: bool = True
+    otlp_endpoint: str | None = None
     engine_args: dict[str, Any] = field(default_factory=dict)
 
     @property

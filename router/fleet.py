@@ -35,6 +35,13 @@ class Fleet:
         nothing but itself and the key, so that one that joins or leaves moves its own keys only."""
         return ~_mixed(self._hashes ^ np.uint64(hash64(key)))
 
+    def passed_over(self, key: str | None, replica: str) -> tuple[str, int]:
+        """The first replica in the ranks of a key, and how many come before this one; for none, or one that is gone, nothing and none."""
+        if key is None or replica not in self.positions:
+            return "", 0
+        scores = self.scores(key)
+        return self.ids[int(scores.argmin())], int((scores < scores[self.positions[replica]]).sum())
+
 
 def hash64(text: str) -> int:
     """64 bits of BLAKE2b: the same in every process, unlike `hash`."""

@@ -10,7 +10,7 @@ import logging
 import random
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +25,7 @@ from router.fleet import Fleet
 from router.parameters import Parameters
 from router.rare_log import RareLog
 from router.reading import read_call, read_report
+from router.turns.progress import Routed
 from router.waiting_room import WaitingRoom
 
 logger = logging.getLogger(__name__)
@@ -39,12 +40,14 @@ thousands."""
 
 @dataclass(slots=True)
 class _Ticket:
-    """A request between its arrival and its sending; `release` is where its group goes, until that has been tried."""
+    """A request between its arrival and its sending; `release` is where its group goes, until that has been tried. `routed` hears where it
+    is sent."""
 
     pending: PendingRequest
     request: Dispatched
     avoid: str
     release: str | None = None
+    routed: Callable[[Routed], None] | None = None
 
 
 class SchemaRouter(RequestRouter):
@@ -126,6 +129,7 @@ class SchemaRouter(RequestRouter):
         """Before Ray Serve's queue, and not in `choose_replicas`: it runs no more tasks than two for each replica there, and those that
         wait for their group would hold up all others."""
         ticket = self._tickets[id(pending_request.metadata)] = self._ticket(pending_request)
+        began = time.monotonic() if ticket.routed is not None else 0.0
         try:
             if not ticket.avoid and not is_retry and self._known:
                 with self._guarded():
@@ -138,6 +142,10 @@ class SchemaRouter(RequestRouter):
         finally:
             del self._tickets[id(pending_request.metadata)]
         self._sent[replica.replica_id, pending_request.metadata.internal_request_id].append(ticket.request.name)
+        if ticket.routed is not None:
+            with self._guarded():
+                name = replica.replica_id.unique_id
+                ticket.routed(Routed(name, time.monotonic() - began, *self.dispatcher.fleet.passed_over(ticket.request.key, name)))
         return replica
 
     def _fulfill_next_pending_request(self, replica: RunningReplica, request_metadata: RequestMetadata | None = None) -> None:
@@ -155,14 +163,15 @@ class SchemaRouter(RequestRouter):
         return super()._get_pending_request_matching_internal_request_id(request_metadata)
 
     def _ticket(self, pending: PendingRequest) -> _Ticket:
-        request, avoid = Dispatched(next(self._names), pending.metadata.session_id or None), ""
+        request, avoid, routed = Dispatched(next(self._names), pending.metadata.session_id or None), "", None
         with self._guarded():
             facts = read_call(pending.args)
             request = Dispatched(request.name, request.key, facts.tokens, facts.prefix, facts.sequences, facts.tenant, facts.weight)
             avoid = facts.avoid
             if facts.progress is not None:
                 facts.progress.listen(partial(self.dispatcher.shares.charge, facts.tenant))
-        return _Ticket(pending, request, avoid)
+                routed = facts.progress.routed
+        return _Ticket(pending, request, avoid, routed=routed)
 
     def _ranked(self, candidates: list[RunningReplica], pending: PendingRequest) -> list[list[RunningReplica]]:
         ticket = self._tickets.get(id(pending.metadata)) or self._ticket(pending)

@@ -15,7 +15,11 @@ from deployments.api.door import Door
 from deployments.api.engine_calls import EngineCalls
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
+from deployments.grammars.traced import TracedPool
+from deployments.names import INGRESS
 from deployments.node_listener import listen_on_node_only
+from deployments.telemetry.logs import log_json
+from deployments.tracing.opening import close_tracing, open_tracing
 
 
 class ByHandle:
@@ -23,13 +27,13 @@ class ByHandle:
 
     _door: Door
 
-    async def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def generate(self, endpoint: str, body: Mapping[str, Any], traceparent: str = "") -> dict[str, Any]:
         """See `Door.generate`."""
-        return await self._door.generate(endpoint, body)
+        return await self._door.generate(endpoint, body, traceparent)
 
-    async def generate_stream(self, endpoint: str, body: Mapping[str, Any]) -> AsyncGenerator[str, None]:
+    async def generate_stream(self, endpoint: str, body: Mapping[str, Any], traceparent: str = "") -> AsyncGenerator[str, None]:
         """See `Door.generate_stream`."""
-        async with aclosing(self._door.generate_stream(endpoint, body)) as pieces:
+        async with aclosing(self._door.generate_stream(endpoint, body, traceparent)) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -55,13 +59,18 @@ class IngressDeployment(ByHandle):
         self, settings: Settings, application: str, compilers: DeploymentHandle[Any], models: DeploymentHandle[Any]
     ) -> None:
         listen_on_node_only()
-        pool = CompilePool(compilers)
+        if settings.telemetry.logs == "json":
+            log_json(INGRESS)
+        self._tracing = open_tracing(settings, INGRESS)
+        pool = CompilePool(compilers) if self._tracing is None else TracedPool(compilers, self._tracing)
         self._receiver = AnswerReceiver(get_runtime_context().get_node_id(), get_node_ip_address())
         await self._receiver.start()
-        self._door = Door(settings, application, pool, await pool.fingerprint(), EngineCalls(models, self._receiver))
+        engines = EngineCalls(models, self._receiver)
+        self._door = Door(settings, application, pool, await pool.fingerprint(), engines, self._tracing)
 
     async def __del__(self) -> None:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
         if hasattr(self, "_door"):
             await self._door.close()
             await self._receiver.close()
+        await close_tracing(getattr(self, "_tracing", None))

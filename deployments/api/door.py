@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from starlette.types import ASGIApp
+
 from deployments.access.api_keys import ApiKeys
 from deployments.access.gate import Gate
 from deployments.access.ledger import Ledger
@@ -21,13 +23,17 @@ from deployments.api.bounds.connection import ConnectionBounds
 from deployments.api.bounds.doorway import DoorRules, Doorway
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
+from deployments.api.constraining import Constraining, Constraints
 from deployments.api.engine_calls import Engines
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.ingress import HttpIngress, engine_error
 from deployments.api.http.routes import http_application
 from deployments.api.http.server import HttpServer
+from deployments.api.http.traced import TracedHttp
+from deployments.api.logged import LoggedConstraints
 from deployments.api.protocol import RequestReader
+from deployments.api.traced import TracedCalls, TracedConstraints, TracedEngines
 from deployments.builders import engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
@@ -36,8 +42,10 @@ from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registration import settings_grammars
 from deployments.grammars.registry import GrammarRegistry
 from deployments.names import COMPILER, MODEL
+from deployments.telemetry.logs import LoggedRequests
 from deployments.telemetry.metrics import CheckMetrics, GrammarMetrics, RequestMetrics
 from deployments.telemetry.page import MetricsPage
+from deployments.tracing.tracing import Tracing, current_trace_id
 from grammar_service.artifacts.cache.link import LinkCounters
 from grammar_service.heap import settle_heap
 from grammar_service.registry import GrammarEntry, GrammarNames
@@ -46,16 +54,31 @@ from router.turns.shares import seats_for_one
 
 
 class Door:
-    """Listens for HTTP from its making on; `engines` are asked for answers."""
+    """Listens for HTTP from its making on; `engines` are asked for answers. `tracing` None: no request is traced, and nothing stands in its
+    way for that."""
 
-    def __init__(self, settings: Settings, application: str, pool: CompilePool, fingerprint: str, engines: Engines) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        application: str,
+        pool: CompilePool,
+        fingerprint: str,
+        engines: Engines,
+        tracing: Tracing | None = None,
+    ) -> None:
         """Raises OSError: the address is not this machine's, or taken by another program; SettingsError: the key file is wrong."""
         grammars = PreparedGrammars(pool, limits(settings), fingerprint)
         self._registry = open_grammar_registry(settings, pool, grammars)
+        constraints: Constraints = Constraining(grammars, self._registry)
+        if is_logged := settings.telemetry.logs == "json":
+            constraints = LoggedConstraints(constraints)
+        if tracing is not None:
+            constraints, engines = TracedConstraints(constraints, tracing), TracedEngines(engines, tracing)
         checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
         facts = CallFacts(settings.model.max_model_len)
         prefixes = tenant_prefixes(settings)
-        self._gateway = Gateway(request_reader(settings), grammars, self._registry, engines, facts, checker, prefixes)
+        self._gateway = Gateway(request_reader(settings), constraints, engines, facts, checker, prefixes)
+        self._calls = TracedCalls(tracing) if tracing is not None else None
         longest, most = settings.model.max_model_len, settings.limits.max_tokens
         self._gate = Gate(open_ledger(settings), lambda body: facts.prompt(body).tokens, longest, most)
         http = HttpIngress(
@@ -63,7 +86,7 @@ class Door:
             self._registry,
             health_reader(settings, application),
             MetricsPage(everything=settings.http.metrics == "all"),
-            RequestMetrics(),
+            LoggedRequests(current_trace_id) if is_logged else RequestMetrics(),
             served_names=settings.model.served_names,
             api_keys=api_keys(settings),
             gate=self._gate,
@@ -74,14 +97,11 @@ class Door:
         settle_heap()
         rules = DoorRules.of(settings)
         bounds = ConnectionBounds(settings.limits.read_timeout_s, rules.max_header_bytes)
-        self._server = HttpServer(
-            Doorway(http_application(http, lambda: self._server.is_leaving), rules),
-            settings.http.host,
-            settings.http.port,
-            bounds,
-            settings.http.drain_s,
-            settings.http.leave_s,
-        )
+        answering: ASGIApp = Doorway(http_application(http, lambda: self._server.is_leaving), rules)
+        if tracing is not None:
+            answering = TracedHttp(answering, tracing)
+        listening = settings.http
+        self._server = HttpServer(answering, listening.host, listening.port, bounds, listening.drain_s, listening.leave_s)
         self._server.start()
         self._ahead = asyncio.create_task(self._registry.compile_ahead())
 
@@ -93,9 +113,10 @@ class Door:
         await asyncio.gather(self._ahead, return_exceptions=True)
         await self._registry.close()
 
-    async def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The response object of a request that does not stream. Raises ApiError."""
-        async with aclosing(self._gateway.answer(Endpoint(endpoint), {**body, "stream": False})) as items:
+    async def generate(self, endpoint: str, body: Mapping[str, Any], traceparent: str = "") -> dict[str, Any]:
+        """The response object of a request that does not stream. `traceparent`: the caller's span, where requests are traced. Raises
+        ApiError."""
+        async with aclosing(self._asked(Endpoint(endpoint), {**body, "stream": False}, traceparent)) as items:
             head = await anext(items)
             content = "".join([str(piece) async for piece in items])
         answer: dict[str, Any] = json.loads(content)
@@ -103,14 +124,18 @@ class Door:
             raise engine_error(head.status, answer)
         return answer
 
-    async def generate_stream(self, endpoint: str, body: Mapping[str, Any]) -> AsyncGenerator[str, None]:
-        """The event stream of a request, in pieces of whole events. Raises ApiError."""
-        async with aclosing(self._gateway.answer(Endpoint(endpoint), {**body, "stream": True})) as items:
+    async def generate_stream(self, endpoint: str, body: Mapping[str, Any], traceparent: str = "") -> AsyncGenerator[str, None]:
+        """The event stream of a request, in pieces of whole events; `traceparent` as in `generate`. Raises ApiError."""
+        async with aclosing(self._asked(Endpoint(endpoint), {**body, "stream": True}, traceparent)) as items:
             head = await anext(items)
             async for piece in items:
                 if isinstance(head, Head) and head.status >= HTTPStatus.BAD_REQUEST:
                     raise engine_error(head.status, json.loads(str(piece)))
                 yield str(piece)
+
+    def _asked(self, endpoint: Endpoint, body: Mapping[str, Any], traceparent: str) -> AsyncGenerator[Head | str, None]:
+        items = self._gateway.answer(endpoint, body)
+        return items if self._calls is None else self._calls.answered(items, endpoint, traceparent)
 
     async def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Name a grammar; the body is that of `POST /v1/grammars`. Raises ApiError."""

@@ -4,6 +4,7 @@ faults and its end; the answer has its own way."""
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
@@ -17,8 +18,7 @@ from deployments.answers.receiver import AnswerReceiver, IncomingAnswer
 from deployments.api.bounds.room import Room, RoomFull
 from deployments.errors import AnswerLost
 from model_service.messages import Call, Failure, Head
-from model_service.replica import ModelReplica
-from router.turns.progress import Progress
+from router.turns.progress import Progress, Routed
 from router.turns.seat_line import Guest
 
 LAST_FRAME_S = 5.0
@@ -36,22 +36,31 @@ class Engines(Protocol):
         """
 
 
+class Replica(Protocol):
+    """A `ModelReplica`, or what stands in front of one."""
+
+    def respond(self, call: Call) -> AsyncGenerator[Head | Failure | str, None]: ...
+
+
 class OwnEngine:
     """The replica of this process; its engine has so many seats for sequences, and so many calls may wait. What has no seat would wait in
     the engine in front of everybody who comes later, and so waits here, where tenants take turns."""
 
-    def __init__(self, replica: ModelReplica, seats: int, most_waiting: int) -> None:
+    def __init__(self, replica: Replica, seats: int, most_waiting: int) -> None:
         self._replica = replica
         self._room = Room(seats, most_waiting)
         self._most_waiting = most_waiting
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
         guest, cost = Guest(call.tenant, call.weight, call.prompt_tokens, call.sequences), CallCost(call.prompt_tokens)
+        began = time.monotonic()
         try:
             await self._room.enter(guest)
         except RoomFull:
             # As Ray Serve would.
             raise BackPressureError(num_queued_requests=self._room.waiting, max_queued_requests=self._most_waiting) from None
+        if isinstance(call.progress, Progress) and call.progress.routed is not None:
+            call.progress.routed(Routed("", time.monotonic() - began))
         try:
             async with aclosing(self._replica.respond(call)) as items:
                 async for item in items:
@@ -72,7 +81,8 @@ class EngineCalls:
         self._calls: set[asyncio.Task[None]] = set()
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
-        progress, cost = Progress(), CallCost(call.prompt_tokens + call.forced_tokens)
+        progress = call.progress if isinstance(call.progress, Progress) else Progress()
+        cost = CallCost(call.prompt_tokens + call.forced_tokens)
         call = replace(call, progress=progress)
         with self._receiver.expect() as answer:
             response = cast(DeploymentResponse[Any], self._models.options(session_id=key).remote(call, answer.reply_to))

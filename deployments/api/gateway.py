@@ -19,14 +19,13 @@ from deployments.access.prefixes import SALT, TenantPrefixes
 from deployments.api.bounds.fatal_calls import FatalCalls
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
+from deployments.api.constraining import Constraints
 from deployments.api.engine_calls import Engines
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
-from deployments.constraints.forms import NamedGrammar, Requested
+from deployments.constraints.forms import Requested
 from deployments.errors import AnswerLost, ApiError, translated, unavailable
-from deployments.grammars.prepared import PreparedGrammars
-from deployments.grammars.registry import GrammarRegistry
-from grammar_service.errors import GrammarError, MaskcastError, UnsupportedGrammar
+from grammar_service.errors import MaskcastError
 from grammar_service.messages import ReadyGrammar, Refusal
 from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head
 
@@ -36,21 +35,19 @@ LARGE_BODY = 64 << 10
 
 
 class Gateway:
-    """`engines` are asked for answers; `facts` tells their router what a call will take."""
+    """`constraints` makes grammars ready, `engines` are asked for answers; `facts` tells their router what a call will take."""
 
     def __init__(
         self,
         reader: RequestReader,
-        grammars: PreparedGrammars,
-        registry: GrammarRegistry,
+        constraints: Constraints,
         engines: Engines,
         facts: CallFacts,
         checker: AnswerChecker,
         prefixes: TenantPrefixes,
     ) -> None:
         self._reader = reader
-        self._grammars = grammars
-        self._registry = registry
+        self._constraints = constraints
         self._facts = facts
         self._checker = checker
         self._engines = engines
@@ -69,7 +66,7 @@ class Gateway:
         """
         request = await self._read(endpoint, body, size)
         self._fatal.check(request)
-        grammar = await self._ready(request, tenant)
+        grammar = await self._constraints.ready(request, tenant)
         left_out = grammar.left_out if grammar else ()
         warned = WarnedAnswer(chain(request.warnings, grammar.warnings if grammar else ()), unchecked=bool(left_out) and request.stream)
         made = partial(self._call, grammar=grammar, tenant=tenant, weight=weight)
@@ -121,19 +118,6 @@ class Gateway:
             weight=weight,
             lookahead=request.lookahead,
         )
-
-    async def _ready(self, request: ParsedRequest, tenant: str) -> ReadyGrammar | None:
-        if (requested := request.requested) is None:
-            return None
-        try:
-            if isinstance(requested, NamedGrammar):
-                return await self._grammars.ready(await self._registry.spec(requested, tenant), tenant, pinned=True)
-            return await self._grammars.ready(requested.spec, tenant, requested.deadline_s, relax=request.check and request.can_be_checked)
-        except UnsupportedGrammar as error:
-            advice = "" if not request.check or request.can_be_checked else "; 'check' is not for tools, tags and grammars with a name"
-            raise translated(UnsupportedGrammar(error.message + advice, error.pointer), requested.field) from None
-        except GrammarError as error:
-            raise translated(error, requested.field) from None
 
     async def _attempt(self, call: Call, request: ParsedRequest) -> AsyncGenerator[Head | str, None]:
         started = False

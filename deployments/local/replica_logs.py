@@ -7,6 +7,8 @@ from pathlib import Path
 from deployments.names import APPLICATION
 
 TAIL_LINES = 30
+ERRORS = (" ERROR ", '"level": "ERROR"')
+"""As loggers mark them, in text and in JSON."""
 
 
 def last_lines(logs: Path, deployment: str) -> list[str]:
@@ -21,7 +23,7 @@ def _errors(logs: Path, deployment: str) -> list[str]:
     actor = f":actor_name:ServeReplica:{APPLICATION}:{deployment}"
     for file in sorted(logs.glob("worker-*.*"), key=_modified, reverse=True):
         lines = _lines(file)
-        if actor in lines and (errors := [line for line in lines if " ERROR " in line]):
+        if actor in lines and (errors := [line for line in lines if any(mark in line for mark in ERRORS)]):
             return errors[-TAIL_LINES:]
     return []
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from deployments.builders import model_path, open_cache, sandbox_settings, secret
 from deployments.config import Settings
+from deployments.grammars.traced import Compiler, TracedCompiler
+from deployments.names import COMPILER
 from deployments.node_listener import listen_on_node_only
+from deployments.telemetry.logs import log_json
 from deployments.telemetry.metrics import GrammarMetrics
+from deployments.tracing.opening import close_tracing, open_tracing
 from grammar_service.compiler.service import GrammarCompiler
 from grammar_service.heap import settle_heap
 from grammar_service.messages import AnswerCheck, Compiled, CompileRequest, Prepared, Refusal, Verdicts
@@ -18,6 +22,8 @@ class CompilerDeployment:
     """One compile replica."""
 
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Ray Serve awaits constructors
+        if settings.telemetry.logs == "json":
+            log_json(COMPILER)
         listen_on_node_only()
         grammar = settings.grammar
         self._compiler = GrammarCompiler(
@@ -29,6 +35,8 @@ class CompilerDeployment:
             head_start_s=settings.redis.head_start_ms / 1000,
         )
         await self._compiler.start()
+        self._tracing = open_tracing(settings, COMPILER)
+        self._answering: Compiler = self._compiler if self._tracing is None else TracedCompiler(self._compiler, self._tracing)
         settle_heap()
         self._metrics = GrammarMetrics("compiler")
 
@@ -48,7 +56,7 @@ class CompilerDeployment:
         return await self._compiler.judge(check)
 
     async def compile(self, request: CompileRequest) -> Compiled | Refusal:
-        answer = await self._compiler.compile(request)
+        answer = await self._answering.compile(request)
         await self._count()
         return answer
 
@@ -67,3 +75,4 @@ class CompilerDeployment:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
         if hasattr(self, "_compiler"):
             await self._compiler.close()
+        await close_tracing(getattr(self, "_tracing", None))

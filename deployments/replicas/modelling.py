@@ -13,11 +13,15 @@ from deployments.answers.sender import AnswerSender
 from deployments.builders import engine_settings, limits, open_cache, secret
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
+from deployments.names import MODEL
 from deployments.node_listener import listen_on_node_only
 from deployments.own_ray_address import tell_children
 from deployments.replicas.broadcasting import NodeMasks
+from deployments.replicas.traced import TracedReplica
 from deployments.telemetry.handed_on import VLLM, HandedOn
+from deployments.telemetry.logs import log_json
 from deployments.telemetry.metrics import EngineMetrics, GrammarMetrics, JumpMetrics, LookaheadMetrics
+from deployments.tracing.opening import close_tracing, open_tracing
 from grammar_service.compiler.source import GrammarSource
 from model_service.core_figures import CoreFigures
 from model_service.messages import Call, ReplicaStatus
@@ -28,6 +32,8 @@ class ModelDeployment:
     """One model replica; ready when its engine has answered its warm-up."""
 
     async def __init__(self, settings: Settings, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]  # Ray Serve awaits it
+        if settings.telemetry.logs == "json":
+            log_json(MODEL)
         listen_on_node_only()
         tell_children()
         pool = CompilePool(compilers)
@@ -57,10 +63,13 @@ class ModelDeployment:
         self._vllm = HandedOn(VLLM, {"ReplicaId": name})
         self._told = CoreFigures()
         await self._replica.start()
+        # After the engine, whose processes are none of ours to send for.
+        self._tracing = open_tracing(settings, MODEL)
+        self._answering = self._replica if self._tracing is None else TracedReplica(self._replica, name, self._tracing)
 
     async def respond(self, call: Call, reply_to: ReplyTo) -> None:
         """Returns when the caller has all of the answer, which goes its own way."""
-        await self._answers.send(reply_to, self._replica.respond(call))
+        await self._answers.send(reply_to, self._answering.respond(call))
 
     async def status(self) -> ReplicaStatus:
         return await self._replica.status()
@@ -95,3 +104,4 @@ class ModelDeployment:
         if hasattr(self, "_replica"):
             await self._replica.close()
             await self._answers.close()
+        await close_tracing(getattr(self, "_tracing", None))

@@ -1,4 +1,4 @@
-"""The metrics of the service: every name that is ours is given here.
+"""The metrics of the service, as far as it counts itself: what `table` lists, and nothing else.
 
 Every process reports to the Ray agent of its node (Ray 2.60: `ray.util.metrics`), vLLM's engines included.
 """
@@ -10,17 +10,28 @@ from typing import ClassVar, Literal
 
 from ray.util.metrics import Counter, Gauge, Histogram
 
+from deployments.telemetry.table import METRICS, PREFIX
 from model_service.messages import Endpoint, ReplicaStatus
 
 SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 
+def _counter(name: str) -> Counter:
+    """Of the table, by its name without our prefix. Raises KeyError: it has none of that name."""
+    row = METRICS[PREFIX + name]
+    return Counter(row.name, row.meaning, row.labels)
+
+
+def _gauge(name: str) -> Gauge:
+    row = METRICS[PREFIX + name]
+    return Gauge(row.name, row.meaning, row.labels)
+
+
 class RequestMetrics:
     def __init__(self) -> None:
-        self._requests = Counter(
-            "maskcast_requests", "Requests answered, by endpoint, status and tenant.", ("endpoint", "status", "tenant")
-        )
-        self._seconds = Histogram("maskcast_request_seconds", "Seconds from the request to its last byte.", SECONDS, ("endpoint",))
+        row = METRICS[f"{PREFIX}request_seconds"]
+        self._requests = _counter("requests")
+        self._seconds = Histogram(row.name, row.meaning, SECONDS, row.labels)
 
     def finished(self, endpoint: Endpoint, status: int, seconds: float, tenant: str) -> None:
         """`tenant` is the name of a key, empty where none was right or none is needed."""
@@ -32,7 +43,7 @@ class CheckMetrics:
     """Counts what happens to answers that are checked when they are finished."""
 
     def __init__(self) -> None:
-        self._counter = Counter("maskcast_answer_checks", "Answers that were checked, asked for again, and given up.", ("event",))
+        self._counter = _counter("answer_checks")
 
     def count(self, event: Literal["checked", "retried", "failed"], number: int) -> None:
         if number:
@@ -56,7 +67,7 @@ class GrammarMetrics:
 
     def __init__(self, component: str) -> None:
         self._component = component
-        self._counter = Counter("maskcast_grammar_events", "Grammar cache and compile events.", ("component", "event"))
+        self._counter = _counter("grammar_events")
         self._growth = _Growth()
 
     def update(self, counters: Mapping[str, int]) -> None:
@@ -69,11 +80,7 @@ class JumpMetrics:
 
     def __init__(self, deployment: str) -> None:
         self._labels = {"deployment": deployment}
-        self._counters = {
-            "forced_tokens": Counter("maskcast_forced_tokens", "Output tokens that a grammar forced.", ("deployment",)),
-            "forced_segments": Counter("maskcast_forced_segments", "Runs of forced tokens, each computed in one forward.", ("deployment",)),
-            "steps_saved": Counter("maskcast_steps_saved", "Forwards that requests did not need, by their forced tokens.", ("deployment",)),
-        }
+        self._counters = {name: _counter(name) for name in ("forced_tokens", "forced_segments", "steps_saved")}
         self._growth = _Growth()
 
     def update(self, counters: Mapping[str, int]) -> None:
@@ -98,24 +105,15 @@ class LookaheadMetrics:
 class EngineMetrics:
     """Publishes what one replica's engine core counts of its steps, and what it holds."""
 
-    _COUNTED: ClassVar[dict[str, str]] = {
-        "steps": "Steps that the engine has computed.",
-        "step_us": "Microseconds that they took.",
-        "mask_us": "Microseconds of these that went into masks.",
-        "masked_steps": "Steps in which a grammar masked anything.",
-        "mask_rows": "Mask rows of these steps.",
-        "distinct_mask_rows": "Different mask rows of each of these steps, added up; 0 unless model.count_mask_rows is set.",
-        "grammars_loaded": "Grammars that the engine had to load, from their tables or by compiling their recipe.",
-    }
-    _RESTARTS = "Engines that ended, and another one took their place."
+    _COUNTED: ClassVar[tuple[str, ...]] = (
+        *("steps", "step_us", "mask_us", "masked_steps", "mask_rows", "distinct_mask_rows"),
+        "grammars_loaded",
+    )
 
     def __init__(self, deployment: str, replica: str) -> None:
         self._labels = {"deployment": deployment, "replica": replica}
-        names = tuple(self._labels)
-        told = {**self._COUNTED, "restarts": self._RESTARTS}
-        self._counters = {name: Counter(f"maskcast_engine_{name}", text, names) for name, text in told.items()}
-        self._resident = Gauge("maskcast_engine_grammars_resident", "Grammars that the engine holds.", names)
-        self._running = Gauge("maskcast_engine_running", "Requests that the engine has accepted and not yet finished.", names)
+        self._counters = {name: _counter(f"engine_{name}") for name in (*self._COUNTED, "restarts")}
+        self._resident, self._running = _gauge("engine_grammars_resident"), _gauge("engine_running")
         self._growth = _Growth()
 
     def update(self, status: ReplicaStatus) -> None:
@@ -131,17 +129,8 @@ class MaskMetrics:
 
     def __init__(self, application: str) -> None:
         self._labels = {"application": application}
-        self._counters = {
-            name: Counter(f"maskcast_mask_{name}", text, ("application",))
-            for name, text in {
-                "frames": "Steps whose masks were published.",
-                "rows": "Masks in them.",
-                "late": "Frames that engines did not get in time, and filled themselves.",
-                "frame_bytes": "Bytes of the frames.",
-                "naive_bytes": "Bytes that the same masks would have had as rows.",
-                "refused": "Engines that were sent away for what they said.",
-            }.items()
-        }
+        names = ("frames", "rows", "late", "frame_bytes", "naive_bytes", "refused")
+        self._counters = {name: _counter(f"mask_{name}") for name in names}
         self._growth = _Growth()
 
     def update(self, counters: Mapping[str, int]) -> None:

@@ -27,6 +27,8 @@ KEPT_S = 5.0
 """The agents hear of news every ten seconds, and a page takes tenths of a second of a processor."""
 PROCESS = "process"
 """The label that tells processes apart where they are not named."""
+SCOPE = "otel_scope_"
+"""Labels that the agents' exporter gives to all samples, and that tell nothing (OpenTelemetry's mapping to Prometheus)."""
 
 
 class MetricsPage:
@@ -77,8 +79,8 @@ def merged(pages: Iterable[str], *, everything: bool) -> list[Metric]:
 def _unplaced(sample: Sample) -> Sample:
     """With one label in place of Ray's, which are written like `WorkerId` and name addresses and processes. Processes stay apart: summed,
     counters would fall when one of them ends."""
-    ours = {name: value for name, value in sample.labels.items() if name.islower()}
-    rays = sorted((name, value) for name, value in sample.labels.items() if name not in ours)
+    ours = {name: value for name, value in sample.labels.items() if name.islower() and not name.startswith(SCOPE)}
+    rays = sorted((name, value) for name, value in sample.labels.items() if not name.islower())
     digest = hashlib.blake2b(repr(rays).encode(), digest_size=6).hexdigest()
     return sample._replace(labels={**ours, PROCESS: digest})
 

@@ -59,6 +59,7 @@ def _values(settings: EngineSettings) -> dict[str, Any]:
         "enable_prompt_tokens_details": True,
         "structured_outputs_config": {"backend": "xgrammar"},
         "allowed_media_domains": [NO_DOMAIN],
+        "otlp_traces_endpoint": settings.otlp_endpoint,
     }
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
     if settings.lookahead:

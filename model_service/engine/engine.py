@@ -38,6 +38,7 @@ from model_service.lookahead.request import Lookahead
 from model_service.lookahead.rewards import Sources, built
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Call, Endpoint, Head
 from model_service.settings import EngineSettings
+from model_service.timeline import Timeline
 
 
 class Engine:
@@ -113,8 +114,9 @@ class Engine:
             engine.shutdown()
         self._page.close()
 
-    async def respond(self, call: Call) -> tuple[Head, AsyncGenerator[str, None]]:
-        """A head, and one JSON body or the pieces of an event stream; closing the pieces early frees the sequence.
+    async def respond(self, call: Call, timeline: Timeline | None = None) -> tuple[Head, AsyncGenerator[str, None]]:
+        """A head, and one JSON body or the pieces of an event stream; closing the pieces early frees the sequence. The `timeline` of a call
+        that is traced is complete with its last piece.
 
         Raises:
             EngineDead: the engine ended before it answered; later than that, the stream tells.
@@ -126,10 +128,10 @@ class Engine:
         except InvalidLookahead as error:
             field = ".".join(filter(None, ("lookahead", error.field)))
             return Head(HTTPStatus.BAD_REQUEST, stream=False), _whole(create_error_response(error.message, param=field).model_dump_json())
-        account = self._engine.follow(call.request_id, asked)
+        account = self._engine.follow(call.request_id, asked, call.trace, timeline)
         usage = ForcedUsage(account, call.mark_forced, lambda: {} if asked is None else {"lookahead": figures.told()})
         try:
-            answer = await self._serve(call)
+            answer = await self._serve(call, is_traced=timeline is not None)
         except EngineDeadError as error:
             raise self._dead() from error
         except ValidationError as error:
@@ -175,14 +177,14 @@ class Engine:
         return Asked(lookahead, built(lookahead.reward, Sources(_no_grammar, (), {})), figures)
 
     def _load(self, config: VllmConfig) -> KeyedEngine:
-        return KeyedEngine(config, executor_class(config), log_stats=True, usage_context=USAGE, log_requests=False)
+        own = {"traces_all": self._settings.otlp_endpoint is None}  # of an endpoint in `engine_args`, only vLLM knows
+        return KeyedEngine(config, executor_class(config), log_stats=True, usage_context=USAGE, log_requests=False, **own)
 
-    async def _serve(self, call: Call) -> Any:
+    async def _serve(self, call: Call, is_traced: bool) -> Any:
         body = dict(call.body)
-        if call.constraint is not None or call.lookahead is not None:
+        if call.constraint is not None or call.lookahead is not None or is_traced:
             key = {} if call.constraint is None else {KEY_ARGUMENT: call.constraint.key}
-            ours = {**key, CALL_ARGUMENT: call.request_id}
-            body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), **ours}
+            body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), **key, CALL_ARGUMENT: call.request_id}
         body["request_id"] = call.request_id
         if call.endpoint is Endpoint.CHAT:
             return await self._state.openai_serving_chat.create_chat_completion(ChatCompletionRequest.model_validate(body))

@@ -24,9 +24,13 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
     }
     if settings.mask_socket is not None or settings.lookahead or not settings.on_gpu:
-        # The second model runner takes no masks from a broadcaster, and computes no rows for what it has not drafted itself; and its kernels
-        # are Triton's, which on a CPU is mostly not there.
+        # The second model runner takes no masks from a broadcaster, and computes no rows for what it has not drafted itself. Its kernels are
+        # Triton's, which on a CPU is mostly not there.
         wanted["VLLM_USE_V2_MODEL_RUNNER"] = "0"
+    if settings.otlp_endpoint is not None:
+        # What has no caller who is traced is none of ours: vLLM would trace its own start, and the warm-up.
+        traced = {"OTEL_TRACES_SAMPLER": "parentbased_always_off", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"}
+        wanted.update(traced, OTEL_SERVICE_NAME="maskcast")
     if settings.on_gpu:
         # Ray's workers ask for a whole GPU otherwise, and wait for it in a bundle that has a part of one.
         wanted["VLLM_RAY_PER_WORKER_GPUS"] = f"{settings.gpus_per_worker:g}"

@@ -22,25 +22,33 @@ from model_service.engine.core_options import core_options
 from model_service.engine.lookahead.children import Children
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.output_watch import ForcedTotals, OutputWatch
+from model_service.engine.trace_watch import TraceWatch
 from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.prefill_load import PrefillLoad
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT
+from model_service.timeline import Timeline
 
 
 @dataclass
 class Followed:
-    """A call of which the engine keeps account; its prompts come in the order of their choices. `asked` None: it does not look ahead."""
+    """A call of which the engine keeps account; its prompts come in the order of their choices. `asked` None: it does not look ahead.
+    `trace`: the span that it belongs to; its `timeline` is None where nobody traces it."""
 
     account: ForcedAccount = field(default_factory=ForcedAccount)
     choices: int = 0
     asked: Asked | None = None
+    trace: str = ""
+    timeline: Timeline | None = None
 
 
 class KeyedEngine(AsyncLLM):
-    def __init__(self, *args: Any, **options: Any) -> None:
+    """`traces_all`: whether vLLM, where it is to trace, makes spans of calls that have no `trace` as well."""
+
+    def __init__(self, *args: Any, traces_all: bool = True, **options: Any) -> None:
         super().__init__(*args, **options)
         self._load = PrefillLoad()
         self._watch = OutputWatch(self.output_processor, self._load)
+        self._times = TraceWatch(self.output_processor, traces_all)
         self._calls: dict[str, Followed] = {}
         self.children = Children(self) if core_options(self.vllm_config).lookahead else None
         self.lookaheads: Lookaheads | None = None
@@ -60,9 +68,13 @@ class KeyedEngine(AsyncLLM):
         tokens: int = self.vllm_config.scheduler_config.max_num_batched_tokens
         return tokens
 
-    def follow(self, call_id: str, asked: Asked | None = None) -> ForcedAccount:
-        """Keep account of a call that is about to come, until it is forgotten. `asked`: it looks ahead so."""
-        return self._calls.setdefault(call_id, Followed(asked=asked)).account
+    def follow(self, call_id: str, asked: Asked | None = None, trace: str = "", timeline: Timeline | None = None) -> ForcedAccount:
+        """Keep account of a call that is about to come, until it is forgotten; with a timeline, also of when what was done. `asked`: it
+        looks ahead so."""
+        followed = self._calls.setdefault(call_id, Followed(asked=asked, trace=trace, timeline=timeline))
+        if timeline is not None:
+            timeline.forced = followed.account
+        return followed.account
 
     def forget(self, call_id: str) -> None:
         self._calls.pop(call_id, None)
@@ -78,6 +90,8 @@ class KeyedEngine(AsyncLLM):
             call.choices += sampling_params.n
             if call.asked is not None and sampling_params.n != 1:
                 raise VLLMValidationError("look-ahead makes one answer", parameter="n")
+            if call.timeline is not None:
+                options["trace_headers"] = {"traceparent": call.trace}
         outputs = super().generate(prompt, sampling_params, request_id, **options)
         return self._followed(outputs, request_id, call, first, (_length(prompt), key))
 
@@ -94,6 +108,8 @@ class KeyedEngine(AsyncLLM):
             self._watch.watch(request_id, call.account, first_choice)
             if call.asked is not None:
                 self._asked[request_id] = call.asked
+            if call.timeline is not None:
+                self._times.watch(request_id, call.timeline)
         try:
             async with aclosing(outputs):
                 async for output in outputs:
@@ -102,6 +118,7 @@ class KeyedEngine(AsyncLLM):
             self._asked.pop(request_id, None)
             self._load.answered(request_id)
             self._watch.forget(request_id)
+            self._times.forget(request_id)
 
     async def _add_request(self, request: EngineCoreRequest, prompt: str | None, parent_req: Any, index: int, queue: Any) -> None:
         asked = self._asked.get(request.external_req_id or "") if self._asked else None

@@ -18,12 +18,14 @@ class ForcedAccount:
 
     def __init__(self) -> None:
         self.tokens = 0
+        self.segments = 0
         self._choices: dict[int, _Choice] = {}
 
     def add(self, choice: int, tokens: int, start: int, end: int) -> None:
         """`tokens` forced tokens that became the text from `start` to `end`: none where a special token was forced, and less than before
         where they ended a stop string that began ahead of them."""
         self.tokens += tokens
+        self.segments += 1
         if end < start:
             self.cut(choice, end)
             return

@@ -63,6 +63,8 @@ class MaskClient:
         self._published = _NONE_YET
         self._late = 0
         self._late_in_a_row = 0
+        self.late_frames = 0
+        """Of all that were asked for, those that did not come, or not in time."""
 
     def begin(self, request_id: str, key: str, stops: tuple[int, ...] | None, tokens: Callable[[], Sequence[int]]) -> None:
         """`tokens()`: all that the grammar has taken so far, none of which is to be told to `accept` again; called by `ask`, for each
@@ -110,6 +112,7 @@ class MaskClient:
         published = self._published
         if not self._holds(asked) or published.number != asked.sequence or not published.size_bytes:
             self._late += 1
+            self.late_frames += 1
             return None
         return FrameRef(asked.address, asked.sequence, published.size_bytes)
 

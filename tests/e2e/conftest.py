@@ -12,6 +12,7 @@ from deployments.config import parse_settings
 from deployments.local.local import LocalCluster
 from deployments.local.ports import free_port
 from deployments.local.progress import Progress
+from load_tests.traces.collector import Collector, collecting
 from tests.e2e.service import Service
 
 SMALL_QUEUES = {"max_ongoing_requests": 32, "max_queued_requests": 32}  # so that a test can fill them
@@ -26,7 +27,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def service() -> Iterator[Service]:
+def collector() -> Iterator[Collector]:
+    """Where services send the spans of requests whose caller wants them traced."""
+    with collecting() as collector:
+        yield collector
+
+
+def traced(collector: Collector) -> dict[str, Any]:
+    return {"otlp_endpoint": collector.url, "sample_ratio": 0}
+
+
+@pytest.fixture(scope="session")
+def service(collector: Collector) -> Iterator[Service]:
     """One running service for the whole session: the embedded model, two compile replicas, a Redis of its own."""
     with running(
         {
@@ -35,15 +47,17 @@ def service() -> Iterator[Service]:
             # Counted in tests, so that a busy machine must not turn a hit into a miss.
             "redis": {"timeout_ms": 1000, "head_start_ms": 1000},
             "grammars": {"from-settings": {"choice": ["left", "right"]}},
+            "telemetry": traced(collector),
         }
     ) as service:
         yield service
 
 
 @pytest.fixture(scope="module")
-def apart() -> Iterator[Service]:
+def apart(collector: Collector) -> Iterator[Service]:
     """Two ingresses of their own, in front of one model replica."""
-    with running({"http": {"num_replicas": 2}, "model": {"max_num_seqs": 32}}) as service:
+    telemetry = {**traced(collector), "logs": "json"}
+    with running({"http": {"num_replicas": 2}, "model": {"max_num_seqs": 32}, "telemetry": telemetry}) as service:
         yield service
 
 

@@ -37,9 +37,10 @@ class Service:
     def post(self, path: str, body: Any, **options: Any) -> httpx.Response:
         return httpx.post(f"{self.url}{path}", json=body, timeout=120, **options)
 
-    def chat(self, question: str, **fields: Any) -> httpx.Response:
+    def chat(self, question: str, headers: Any = None, **fields: Any) -> httpx.Response:
         messages = [{"role": "user", "content": question}]
-        return self.post("/v1/chat/completions", {"model": MODEL, "messages": messages, "max_tokens": 128, **fields})
+        body = {"model": MODEL, "messages": messages, "max_tokens": 128, **fields}
+        return self.post("/v1/chat/completions", body, headers=headers)
 
     def text(self, question: str, **fields: Any) -> str:
         """The answer's text, which must be complete."""

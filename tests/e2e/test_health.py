@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-import httpx
+import asyncio
 
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from deployments.telemetry.dashboard import FILE
+from deployments.telemetry.page import MetricsPage
+from tests.documents import ROOT
 from tests.e2e.service import Service, wait_for
+from tests.promql import names
 
 
 def test_the_process_is_up_and_the_service_ready(service: Service) -> None:
@@ -31,6 +38,19 @@ def test_metrics_tell_of_requests_grammars_and_the_engine(service: Service) -> N
     wait_for(lambda: all(name in page() for name in wanted), 60, "the metrics")
     assert not [label for label in ("NodeAddress", "WorkerId", "vllm", "127.0.0.1") if label in page()]
     wait_for(lambda: service.events("compiler").get("compiled", 0) >= 1, 60, "the compile to be counted")
+
+
+def test_what_the_dashboard_and_the_alerts_ask_of_vllm_is_there(service: Service) -> None:
+    assert service.chat("Say.", max_tokens=8, stream=True).text.endswith("data: [DONE]\n\n")
+    rules = (ROOT / "k8s" / "base" / "alerts.yaml").read_text(encoding="utf-8")
+    wanted = {name for text in (FILE.read_text(encoding="utf-8"), rules) for name in names(text) if name.startswith("vllm_")}
+    page = MetricsPage(everything=True)
+
+    def found() -> set[str]:
+        families = text_string_to_metric_families(asyncio.run(page.read()).decode())
+        return {sample.name for family in families for sample in family.samples}
+
+    wait_for(lambda: wanted <= found(), 60, f"all of {wanted}")
 
 
 def test_what_is_compiled_behind_an_answer_is_counted_without_another_request(service: Service) -> None:

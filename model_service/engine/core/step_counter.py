@@ -9,6 +9,7 @@ from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
 from model_service.core_figures import CoreFigures, FiguresWriter
 from model_service.engine.workers.mask_output import StepMasks
 from model_service.loaded_grammars import LoadedGrammars
+from model_service.masks.client import MaskClient
 
 
 class StepCounter:
@@ -22,6 +23,7 @@ class StepCounter:
         self._under_way = 0
         self._began_ns = 0
         self._steps = self._step_ns = self._mask_ns = self._masked = self._rows = self._distinct = 0
+        self._client: MaskClient | None = None
 
     def begin_step(self, output: SchedulerOutput, began_ns: int) -> None:
         if output.total_num_scheduled_tokens:
@@ -34,7 +36,7 @@ class StepCounter:
         if masks is None:
             return
         if isinstance(masks, StepMasks):
-            rows = masks.rows
+            rows, self._client = masks.rows, masks.client
         else:
             rows = len(masks.grammar_bitmask)
             self._distinct += len({row.tobytes() for row in masks.grammar_bitmask}) if self._counts_rows else 0
@@ -52,4 +54,5 @@ class StepCounter:
     def _figures(self) -> CoreFigures:
         times = self._step_ns // 1000, self._mask_ns // 1000
         grammars = self._grammars.loaded, len(self._grammars)
-        return CoreFigures(self._steps, *times, self._masked, self._rows, self._distinct, *grammars)
+        late = self._client.late_frames if self._client is not None else 0
+        return CoreFigures(self._steps, *times, self._masked, self._rows, self._distinct, *grammars, late)

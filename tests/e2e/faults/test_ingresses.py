@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from load_tests.traces.collector import Collector
+from tests.e2e.asked_trace import Asked
 from tests.e2e.faults.striking import MESSAGES, strike_under_load
 from tests.e2e.service import MODEL, Service, wait_for
 
 pytestmark = pytest.mark.timeout(600)
-INGRESS = "ServeReplica:maskcast:Ingress"
+INGRESS_NAME = "Ingress"
+INGRESS = f"ServeReplica:maskcast:{INGRESS_NAME}"
 REPLICA = "ServeReplica:maskcast:ModelReplica"
 
 
@@ -21,6 +28,35 @@ def test_streamed_pieces_are_the_whole_answer(apart: Service) -> None:
     text = "".join(piece.choices[0].delta.content or "" for piece in pieces)
     assert len(text) == 24
     assert text == apart.client().chat.completions.create(**request).choices[0].message.content  # type: ignore[call-overload]
+
+
+def test_a_trace_tells_of_the_way_through_all_processes(apart: Service, collector: Collector) -> None:
+    asked = Asked(collector)
+    response = apart.chat("Say.", structured_outputs={"regex": "apart-[a-f]{8}"}, stream=True, headers=asked.headers)
+    assert response.text.endswith("data: [DONE]\n\n")
+    tree = asked.tree("decode", "llm_request", "POST /v1/chat/completions")
+    assert tree.path("llm_request") == ["POST /v1/chat/completions", "call", "answer", "llm_request"]
+    components = {span.name: span.component for span in tree.spans}
+    wanted = {"call": INGRESS_NAME, "route": INGRESS_NAME, "compile": "GrammarCompiler", "answer": "ModelReplica", "llm_request": "vllm"}
+    assert {name: components[name] for name in wanted} == wanted
+    route, answer = tree.told("route"), tree.told("answer")
+    assert route["replica"] == route["home"] == answer["replica"]
+    assert route["passed_over"] == 0
+
+
+def test_each_request_has_a_log_line_with_its_id_and_its_trace(apart: Service, collector: Collector) -> None:
+    asked = Asked(collector)
+    answer = apart.chat("Say.", max_tokens=2, headers=asked.headers).json()
+
+    def told() -> list[dict[str, Any]]:
+        folder = Path(os.environ["TMPDIR"])  # of the service that runs
+        files = folder.glob("ray/session_latest/logs/worker-*.err")
+        lines = (json.loads(line) for file in files for line in file.read_text().splitlines() if line.startswith("{"))
+        return [line for line in lines if line.get("trace_id") == asked.trace]
+
+    (line,) = wait_for(told, 20, "the request's line")
+    assert (line["logger"], line["component"], line["status"], line["endpoint"]) == ("maskcast.requests", INGRESS_NAME, 200, "chat")
+    assert line["request_id"] in answer["id"]
 
 
 async def test_a_client_that_leaves_frees_its_sequence(apart: Service) -> None:

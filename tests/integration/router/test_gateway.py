@@ -19,34 +19,30 @@ from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
 from deployments.access.api_keys import ApiKeys
-from deployments.access.gate import Gate
 from deployments.access.key_file import digest_of, new_key
-from deployments.access.ledger import Ledger
 from deployments.access.prefixes import TenantPrefixes
 from deployments.answers.receiver import AnswerReceiver
-from deployments.api.bounds.doorway import DoorRules, Doorway
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
+from deployments.api.constraining import Constraining, Constraints
 from deployments.api.door import open_grammar_registry, request_reader
-from deployments.api.engine_calls import EngineCalls
+from deployments.api.engine_calls import EngineCalls, Engines
 from deployments.api.gateway import Gateway
-from deployments.api.health import HealthReader
-from deployments.api.http.ingress import HttpIngress
-from deployments.api.http.routes import http_application
+from deployments.api.traced import TracedConstraints, TracedEngines
 from deployments.app import SCHEMA, compile_pool
-from deployments.config import LimitSettings, Settings, parse_settings
+from deployments.config import Settings, parse_settings
 from deployments.errors import ApiError
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registry import GrammarRegistry
-from deployments.telemetry.metrics import RequestMetrics
-from deployments.telemetry.page import MetricsPage
 from grammar_service.limits import Limits
 from model_service.messages import ENGINE_DEAD, Endpoint, Head
 from router.turns.shares import FORCED, PROMPT, SAMPLED
 from tests.e2e.service import wait_for
 from tests.integration.router.fleet import CHECK_S, delete, router_of
+from tests.integration.router.light_door import door_of
 from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGINE_ENDS, NO_ENGINE_YET, Fates, LightModel
+from tests.recorded_spans import RecordedSpans, own, parent, told
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300), pytest.mark.usefixtures("ray_serve")]
 REPLICAS = 3
@@ -95,24 +91,31 @@ def registry(settings: Settings, compilers: DeploymentHandle[Any], grammars: Pre
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def gateway(
-    fates: Any,
-    models: DeploymentHandle[Any],
-    settings: Settings,
-    compilers: DeploymentHandle[Any],
-    grammars: PreparedGrammars,
-    registry: GrammarRegistry,
-) -> Any:
-    """A new one, in front of as many replicas as there should be."""
+async def engines(fates: Any, models: DeploymentHandle[Any]) -> AsyncIterator[EngineCalls]:
+    """As many replicas as there should be, all of which answer."""
     await fates.forget.remote()
     known = router_of(models).dispatcher
     await asyncio.to_thread(wait_for, lambda: len(known.fleet) == REPLICAS, 60, "replicas in place of those that were struck")
-    checker = AnswerChecker(CompilePool(compilers).judge, lambda event, number: None, 0, 2.0)
     receiver = AnswerReceiver(ray.get_runtime_context().get_node_id(), "127.0.0.1")
     await receiver.start()
-    prefixes = TenantPrefixes(b"secret", shared=False)
-    yield Gateway(request_reader(settings), grammars, registry, EngineCalls(models, receiver), CallFacts(2048), checker, prefixes)
+    yield EngineCalls(models, receiver)
     await receiver.close()
+
+
+@pytest.fixture
+def constraints(grammars: PreparedGrammars, registry: GrammarRegistry) -> Constraining:
+    return Constraining(grammars, registry)
+
+
+@pytest.fixture
+def gateway(settings: Settings, compilers: DeploymentHandle[Any], constraints: Constraining, engines: EngineCalls) -> Gateway:
+    """A new one, in front of them."""
+    return gateway_of(settings, compilers, constraints, engines)
+
+
+def gateway_of(settings: Settings, compilers: DeploymentHandle[Any], constraints: Constraints, engines: Engines) -> Gateway:
+    checker = AnswerChecker(CompilePool(compilers).judge, lambda event, number: None, 0, 2.0)
+    return Gateway(request_reader(settings), constraints, engines, CallFacts(2048), checker, TenantPrefixes(b"secret", shared=False))
 
 
 @pytest.fixture
@@ -129,25 +132,6 @@ def keyed_door(gateway: Gateway, registry: GrammarRegistry, settings: Settings, 
     other = {"name": "other", "sha256": digest_of(OTHER), "limits": {"tokens_per_minute": 1000}}
     file.write_text(yaml.safe_dump([small, other, {"name": "root", "sha256": digest_of(ROOT), "scopes": ["admin"]}]))
     return door_of(gateway, registry, settings, ApiKeys([], file))
-
-
-def door_of(gateway: Gateway, registry: GrammarRegistry, settings: Settings, keys: ApiKeys) -> httpx.AsyncClient:
-    limits = LimitSettings(read_timeout_s=0.2, request_timeout_s=2.0, max_body_values=1000)
-    http = HttpIngress(
-        gateway,
-        registry,
-        HealthReader("none", {}, None),
-        MetricsPage(),
-        RequestMetrics(),
-        served_names=settings.model.served_names,
-        api_keys=keys,
-        gate=Gate(Ledger(None, 1), lambda _: 100, 2048),
-        max_body_bytes=100_000,
-        limits=limits,
-        max_ongoing=8,
-    )
-    transport = httpx.ASGITransport(Doorway(http_application(http), DoorRules.of(settings)))
-    return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers={"Content-Type": "application/json"}, timeout=30)
 
 
 def asked(gateway: Gateway, number: int | None, tenant: str = "", **fields: Any) -> AsyncGenerator[Head | str, None]:
@@ -260,6 +244,27 @@ async def test_a_call_whose_replica_ends_before_the_first_byte_is_answered_by_an
     replicas = [(await answer(gateway, number))["replica"] for _ in range(8)]
     (struck,) = await fates.struck.remote()
     assert struck not in replicas
+
+
+async def test_a_trace_tells_of_both_replicas_where_a_call_has_changed_to_another(
+    settings: Settings, compilers: DeploymentHandle[Any], constraints: Constraining, engines: EngineCalls, fates: Any
+) -> None:
+    recorded = RecordedSpans()
+    tracing = recorded.tracing
+    gateway = gateway_of(settings, compilers, TracedConstraints(constraints, tracing), TracedEngines(engines, tracing))
+    await fates.strike.remote(ENGINE_ENDS)
+    with tracing.span("request"):
+        answered = await answer(gateway, 1)
+    first, second = recorded.named("call")
+    assert [told(call)["again"] for call in (first, second)] == [False, True]
+    assert (first.status.description, second.status.description) == (ENGINE_DEAD, None)
+    assert parent(first) == parent(second) == parent(recorded.one("constraint")) == own(recorded.one("request"))
+    routes = {parent(route): told(route) for route in recorded.named("route")}
+    (struck,) = await fates.struck.remote()
+    assert (routes[own(first)]["replica"], routes[own(second)]["replica"]) == (struck, answered["replica"])
+    # All others of its grammar go home; this one was sent past it.
+    assert (routes[own(first)]["home"], routes[own(first)]["passed_over"]) == (struck, 0)
+    assert (routes[own(second)]["home"], routes[own(second)]["passed_over"]) == (struck, 1)
 
 
 @pytest.mark.parametrize("fate", [ENGINE_ENDS, ENDS_AT_ONCE])

@@ -102,20 +102,16 @@ def test_every_command_of_ours_is_in_the_guide() -> None:
         assert f"`{command}" in guide
 
 
-@pytest.mark.parametrize("kind", ["code", "metric"])
-def test_what_operators_see_is_named_as_in_the_code(kind: str) -> None:
+def test_codes_of_errors_are_named_as_in_the_code() -> None:
     code = "\n".join(pages("deployments/**/*.py", "grammar_service/errors.py", "model_service/messages.py").values())
-    for name in operators_names(kind):
-        # The names of an engine's and of the broadcaster's figures are put together where they are published.
-        leaf = re.sub("^maskcast_(engine|mask)_", "", name)
-        assert f'"{name}"' in code or f'"{leaf}"' in code or f"maskcast_engine_{leaf}" in code, name
+    for name in listed_codes():
+        assert f'"{name}"' in code, name
 
 
-def operators_names(kind: str) -> Iterator[str]:
-    column, form = (1, r"[a-z_]+") if kind == "code" else (0, r"maskcast_[a-z_]+")
+def listed_codes() -> Iterator[str]:
     for cells in rows(PAGES["docs/guide/operations.md"]):
-        if len(cells) > column and (kind == "metric" or cells[0].isdigit()):
-            yield from (span for span in code_spans(cells[column]) if re.fullmatch(form, span))
+        if len(cells) > 1 and cells[0].isdigit():
+            yield from (span for span in code_spans(cells[1]) if re.fullmatch(r"[a-z_]+", span))
 
 
 @pytest.mark.parametrize("page", LIMITS)

@@ -12,7 +12,7 @@ from tests.manifests import OVERLAYS, Object, built, groups, of_kind
 from tests.unit.k8s.crd import closed, definition, faults, with_defaults
 
 KUBERNETES = "1.34"
-CUSTOM = {"RayService", "ServiceMonitor"}
+CUSTOM = {"RayService", "ServiceMonitor", "PrometheusRule"}
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

@@ -76,3 +76,11 @@ def test_without_replicas_there_are_no_scores() -> None:
 @given(st.text(alphabet=st.characters()))
 def test_any_text_is_a_key(key: str) -> None:
     assert len(Fleet("ab").scores(key + "\ud800")) == 2
+
+
+def test_the_ranks_say_who_was_passed_over() -> None:
+    fleet = Fleet(f"r{number}" for number in range(9))
+    for key in KEYS:
+        order = [fleet.ids[position] for position in np.argsort(fleet.scores(key))]
+        assert [fleet.passed_over(key, replica) for replica in order] == [(order[0], rank) for rank in range(9)]
+    assert fleet.passed_over(None, "r1") == fleet.passed_over(KEYS[0], "gone") == ("", 0)

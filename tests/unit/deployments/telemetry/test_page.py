@@ -6,7 +6,7 @@ from deployments.telemetry.page import merged
 
 PAGE = """# HELP ray_maskcast_requests_total Requests.
 # TYPE ray_maskcast_requests_total counter
-ray_maskcast_requests_total{status="200",NodeAddress="%s",WorkerId="4f2a"} %d
+ray_maskcast_requests_total{status="200",NodeAddress="%s",WorkerId="4f2a",otel_scope_name="ray"} %d
 # HELP ray_node_cpu CPU.
 # TYPE ray_node_cpu gauge
 ray_node_cpu 3
@@ -36,4 +36,9 @@ def test_processes_are_told_apart_and_not_named() -> None:
 def test_everything_that_is_about_serving_keeps_its_labels() -> None:
     families = {family.name: family for family in merged(PAGES, everything=True)}
     assert set(families) == {"maskcast_requests", "vllm_running"}
-    assert families["maskcast_requests"].samples[0].labels == {"status": "200", "NodeAddress": "10.0.0.1", "WorkerId": "4f2a"}
+    assert families["maskcast_requests"].samples[0].labels == {
+        "status": "200",
+        "NodeAddress": "10.0.0.1",
+        "WorkerId": "4f2a",
+        "otel_scope_name": "ray",
+    }

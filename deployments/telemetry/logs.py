@@ -1,0 +1,79 @@
+"""Log lines that machines read: a JSON object each, those about a request with its id, its trace and its tenant's name."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from deployments.telemetry.metrics import RequestMetrics
+from model_service.messages import Endpoint
+
+REQUESTS = "maskcast.requests"
+"""The logger of the line that each request ends with."""
+FIELDS = "fields"
+"""What a record has besides its message."""
+_request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+
+class JsonLines(logging.Formatter):
+    """`component` is the process's part in the service."""
+
+    def __init__(self, component: str) -> None:
+        super().__init__()
+        self._component = component
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "component": self._component,
+            "process": os.getpid(),
+            "message": record.getMessage(),
+            **getattr(record, FIELDS, {}),
+        }
+        if request_id := _request_id.get():
+            line.setdefault("request_id", request_id)
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def log_json(component: str, stream: TextIO | None = None) -> None:
+    """From now on whatever this process logs, and has no handler of its own, goes to `stream` (stderr if None) as JSON."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLines(component))
+    logging.getLogger().handlers = [handler]
+    logging.getLogger(REQUESTS).setLevel(logging.INFO)
+
+
+def about_request(request_id: str) -> None:
+    """Lines of this task, from now on, are about that request."""
+    _request_id.set(request_id)
+
+
+class LoggedRequests(RequestMetrics):
+    """A line for each request as well. `trace_id` gives the trace of the request that is current; empty: it is not traced."""
+
+    def __init__(self, trace_id: Callable[[], str]) -> None:
+        super().__init__()
+        self._trace_id = trace_id
+        self._log = logging.getLogger(REQUESTS)
+
+    def finished(self, endpoint: Endpoint, status: int, seconds: float, tenant: str) -> None:
+        """See `RequestMetrics`."""
+        super().finished(endpoint, status, seconds, tenant)
+        told = {
+            "endpoint": str(endpoint),
+            "status": int(status),
+            "seconds": round(seconds, 4),
+            "tenant": tenant,
+            "trace_id": self._trace_id(),
+        }
+        self._log.info("request", extra={FIELDS: {name: value for name, value in told.items() if value != ""}})

@@ -1,0 +1,1 @@
+"""The dashboard's panels, drawn from a run of the service that Prometheus has scraped."""

@@ -1,0 +1,1 @@
+"""Traces of requests, as a collector gets them from a running service."""

@@ -1,0 +1,37 @@
+"""An ingress without a server, that has little patience."""
+
+from __future__ import annotations
+
+import httpx
+
+from deployments.access.api_keys import ApiKeys
+from deployments.access.gate import Gate
+from deployments.access.ledger import Ledger
+from deployments.api.bounds.doorway import DoorRules, Doorway
+from deployments.api.gateway import Gateway
+from deployments.api.health import HealthReader
+from deployments.api.http.ingress import HttpIngress
+from deployments.api.http.routes import http_application
+from deployments.config import LimitSettings, Settings
+from deployments.grammars.registry import GrammarRegistry
+from deployments.telemetry.metrics import RequestMetrics
+from deployments.telemetry.page import MetricsPage
+
+
+def door_of(gateway: Gateway, registry: GrammarRegistry, settings: Settings, keys: ApiKeys) -> httpx.AsyncClient:
+    limits = LimitSettings(read_timeout_s=0.2, request_timeout_s=2.0, max_body_values=1000)
+    http = HttpIngress(
+        gateway,
+        registry,
+        HealthReader("none", {}, None),
+        MetricsPage(),
+        RequestMetrics(),
+        served_names=settings.model.served_names,
+        api_keys=keys,
+        gate=Gate(Ledger(None, 1), lambda _: 100, 2048),
+        max_body_bytes=100_000,
+        limits=limits,
+        max_ongoing=8,
+    )
+    transport = httpx.ASGITransport(Doorway(http_application(http), DoorRules.of(settings)))
+    return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers={"Content-Type": "application/json"}, timeout=30)

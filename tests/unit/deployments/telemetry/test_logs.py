@@ -1,0 +1,75 @@
+"""Log lines as JSON: what they hold, and what tells requests apart in them."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from deployments.telemetry.logs import LoggedRequests, about_request, log_json
+from model_service.messages import Endpoint
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """What this process logs, until the test has ended."""
+    root, stream = logging.getLogger(), io.StringIO()
+    before = root.handlers
+    log_json("Ingress", stream)
+    yield stream
+    root.handlers = before
+
+
+def lines(written: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in written.getvalue().splitlines()]
+
+
+def test_a_line_is_one_object_whatever_the_message(written: io.StringIO) -> None:
+    logging.getLogger("deployments.access").warning('the "file"\nis %s', "gone")
+    (line,) = lines(written)
+    assert (line["level"], line["logger"], line["component"]) == ("WARNING", "deployments.access", "Ingress")
+    assert line["message"] == 'the "file"\nis gone'
+    assert "request_id" not in line
+
+
+def test_an_exception_is_part_of_its_line(written: io.StringIO) -> None:
+    try:
+        raise ValueError("no")
+    except ValueError:
+        logging.getLogger("deployments").exception("it failed")
+    (line,) = lines(written)
+    assert line["exception"].endswith("ValueError: no")
+
+
+async def test_requests_side_by_side_have_lines_of_their_own(written: io.StringIO) -> None:
+    requests = LoggedRequests(lambda: "")
+
+    async def answer(request_id: str) -> None:
+        about_request(request_id)
+        await asyncio.sleep(0)
+        logging.getLogger("deployments").warning("in between")
+        requests.finished(Endpoint.CHAT, 200, 0.25, "billing")
+
+    async with asyncio.TaskGroup() as group:
+        for name in ("a", "b"):
+            group.create_task(answer(name))
+    assert [(line["message"], line["request_id"]) for line in lines(written)] == [
+        ("in between", "a"),
+        ("request", "a"),
+        ("in between", "b"),
+        ("request", "b"),
+    ]
+
+
+def test_the_line_of_a_request_tells_its_tenant_and_trace_and_nothing_that_is_not_there(written: io.StringIO) -> None:
+    LoggedRequests(lambda: "4bf9").finished(Endpoint.COMPLETION, 429, 0.00123456, "billing")
+    LoggedRequests(lambda: "").finished(Endpoint.COMPLETION, 401, 0.0, "")
+    refused, unknown = ({key: line[key] for key in line if key not in ("time", "process")} for line in lines(written))
+    told = {"level": "INFO", "logger": "maskcast.requests", "component": "Ingress", "message": "request", "endpoint": "completion"}
+    assert refused == {**told, "status": 429, "seconds": 0.0012, "tenant": "billing", "trace_id": "4bf9"}
+    assert unknown == {**told, "status": 401, "seconds": 0.0}
