@@ -4,51 +4,20 @@ by the environment, and a key that is not known is refused."""
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
+from deployments.config_values import SHORTEST_SECRET, ApiKey, Format, NodeLabels, Whitespace, long_enough
 from deployments.errors import SettingsError
 from deployments.secret_file import filled, plain, without, write
 from model_service.settings import adapter_names, by_name, worker_count
 
 ENVIRONMENT_PREFIX = "MASKCAST_"
 EMBEDDED = "embedded"
-
-SHORTEST_API_KEY = 16
-SHORTEST_SECRET = 32
-"""Characters. Who guesses is only slowed down by the network, or by nothing where he has what a secret has signed."""
-Format = Literal["enforce", "annotate"]
-Whitespace = Literal["flexible", "standard", "compact", "indent:2", "indent:4"]
-LABEL_NAME = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
-LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
-
-
-def _long_enough(least: int) -> AfterValidator:
-    def check(value: SecretStr) -> SecretStr:
-        if len(value.get_secret_value().strip()) < least:
-            raise ValueError(f"a secret needs at least {least} characters, blanks at its ends not counted")
-        return value
-
-    return AfterValidator(check)
-
-
-def _labels(labels: dict[str, str]) -> dict[str, str]:
-    """As Ray and Kubernetes write them; Ray would take other words for operators of its own."""
-    for name, value in labels.items():
-        if not LABEL_NAME.fullmatch(name) or not LABEL_VALUE.fullmatch(value):
-            raise ValueError(f"{name}: {value} is no label of a node, as Kubernetes writes them")
-    return labels
-
-
-NodeLabels = Annotated[dict[str, str], AfterValidator(_labels)]
-"""Of Ray nodes (`ray start --labels`). Where several are named, a node needs them all."""
-ApiKey = Annotated[SecretStr, _long_enough(SHORTEST_API_KEY)]
-"""Of settings that are printed, only asterisks are seen."""
 
 
 class _Section(BaseModel):
@@ -281,7 +250,7 @@ class Settings(_Section):
     grammars: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="named grammars: each has the fields of `structured_outputs`; clients send its name as grammar_id"
     )
-    artifact_secret: Annotated[SecretStr, _long_enough(SHORTEST_SECRET)] = Field(
+    artifact_secret: Annotated[SecretStr, long_enough(SHORTEST_SECRET)] = Field(
         SecretStr(""), description="key that authenticates cached artifacts (HMAC), of 32 characters at least"
     )
     other_artifact_secret: SecretStr | None = Field(

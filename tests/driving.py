@@ -12,7 +12,7 @@ from grammar_service.backends import CompiledGrammar, Matcher, backend_named, se
 from grammar_service.backends.trial import accepted_prefix
 from grammar_service.spec import STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from tests.tiny_tokenizer import STOP_ID, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import STOP_ID, tiny_tokenizer
 
 _TOKENIZER = tiny_tokenizer()
 

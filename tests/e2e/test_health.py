@@ -9,9 +9,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from deployments.telemetry.dashboard import FILE
 from deployments.telemetry.page import MetricsPage
-from tests.documents import ROOT
 from tests.e2e.service import Service, wait_for
-from tests.promql import names
+from tests.published.documents import ROOT
+from tests.published.promql import names
 
 
 def test_the_process_is_up_and_the_service_ready(service: Service) -> None:

@@ -10,8 +10,8 @@ import sys
 import pytest
 import ray
 
-from tests.documents import ROOT, examples, pages
 from tests.e2e.service import Service
+from tests.published.documents import ROOT, examples, pages
 
 EXAMPLES = examples(pages("README.md", "docs/guide/*.md"))
 

@@ -9,7 +9,7 @@ from deployments.config import Settings
 from deployments.local.environment import defaults, environment
 from deployments.local.own_ray import own_serve
 from tests.integration.grammar_service.redis_process import RedisProcess, redis_process
-from tests.tiny_tokenizer import save_tiny_model
+from tests.tokenizers.tiny_tokenizer import save_tiny_model
 
 HERE = Path(__file__).parent
 

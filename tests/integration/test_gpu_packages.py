@@ -9,7 +9,7 @@ import sys
 import pytest
 from packaging.utils import canonicalize_name
 
-from tests.manifests import ROOT, program
+from tests.published.manifests import ROOT, program
 
 LOCK = ROOT / "requirements-gpu.lock"
 UNREACHED = re.compile(r"network|connect|dns|error sending|timed out|certificate|vllm was not found|no version of vllm", re.IGNORECASE)

@@ -18,7 +18,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.masks.client import MaskClient
 from tests.offered_grammars import offered, payload_of
-from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 from tests.waiting import until
 from tests.walking_engine import WalkingEngine, hello
 

@@ -26,7 +26,7 @@ from grammar_service.resolve import Resolution, resolve
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
-from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 pytestmark = pytest.mark.asyncio
 ROOM = Room(10)

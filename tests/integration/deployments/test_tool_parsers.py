@@ -21,7 +21,7 @@ from deployments.constraints.tools import auto_tag, parse_tools
 from grammar_service.backends import CompiledGrammar, Matcher
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed, grammar_of
-from tests.tiny_tokenizer import STOP_ID, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import STOP_ID, tiny_tokenizer
 
 # What ends all calls stands before what begins another one.
 MARKS = (

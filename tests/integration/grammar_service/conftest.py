@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 
 @pytest.fixture(autouse=True, scope="module")

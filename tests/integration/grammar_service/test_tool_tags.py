@@ -14,7 +14,7 @@ from grammar_service.limits import Limits
 from grammar_service.resolve import resolve
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import accepts, grammar_of
-from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 CITY = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 8}, "days": {"type": "integer"}}, "required": ["city"]}
 ANSWER = {"type": "object", "properties": {"done": {"type": "boolean"}}, "required": ["done"]}

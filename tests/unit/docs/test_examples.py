@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from deployments.config import parse_settings
-from tests.documents import blocks, examples, pages
+from tests.published.documents import blocks, examples, pages
 
 GUIDE = pages("README.md", "docs/guide/*.md")
 REQUEST = re.compile(r"-d '(.*?)'", re.DOTALL)

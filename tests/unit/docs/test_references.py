@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from deployments.commands.cli import app
-from tests.documents import ROOT, all_pages, blocks, code_spans, pages, rows
+from tests.published.documents import ROOT, all_pages, blocks, code_spans, pages, rows
 
 ROOMS = (
     *("deployments", "grammar_service", "model_service", "router", "load_tests", "tests"),

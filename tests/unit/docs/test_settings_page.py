@@ -10,7 +10,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from deployments.config import Settings
-from tests.documents import code_spans, pages, rows
+from tests.published.documents import code_spans, pages, rows
 
 
 def settings(section: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:

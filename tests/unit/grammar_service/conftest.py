@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 
 @pytest.fixture(scope="session")

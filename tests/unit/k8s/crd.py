@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tests.manifests import ROOT
+from tests.published.manifests import ROOT
 
 FOLDER = Path(os.environ.get("KUBERAY_CRDS", ROOT.parent / "shared" / "data" / "kuberay"))
 """KubeRay's definitions, `ray-operator/config/crd/bases` of its repository."""

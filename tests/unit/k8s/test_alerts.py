@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from deployments.telemetry.table import EVENTS, METRICS, samples
-from tests.documents import code_spans, pages, rows
-from tests.manifests import ROOT
-from tests.promql import grouped, matched, names
+from tests.published.documents import code_spans, pages, rows
+from tests.published.manifests import ROOT
+from tests.published.promql import grouped, matched, names
 
 GUIDE = "docs/guide/operations.md"
 FOREIGN = {"ReplicaId", "le", "job"}

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.manifests import K8S, OVERLAYS, ROOT, groups, program
+from tests.published.manifests import K8S, OVERLAYS, ROOT, groups, program
 
 RECIPE = K8S / "image" / "Dockerfile"
 TEXT = RECIPE.read_text(encoding="utf-8")

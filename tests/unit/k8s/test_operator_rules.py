@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.manifests import OVERLAYS, ROOT, amount, built, cluster, container, groups, of_kind, service
+from tests.published.manifests import OVERLAYS, ROOT, amount, built, cluster, container, groups, of_kind, service
 
 RAY = next(line.removeprefix("ray==") for line in Path(ROOT / "requirements.lock").read_text().splitlines() if line.startswith("ray=="))
 

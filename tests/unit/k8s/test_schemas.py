@@ -8,7 +8,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
-from tests.manifests import OVERLAYS, Object, built, groups, of_kind
+from tests.published.manifests import OVERLAYS, Object, built, groups, of_kind
 from tests.unit.k8s.crd import closed, definition, faults, with_defaults
 
 KUBERNETES = "1.34"

@@ -13,7 +13,19 @@ from deployments.config import Settings
 from deployments.local.environment import defaults
 from deployments.local.preflight import OBJECT_STORE_MIB, REPLICA_SHARED_MIB
 from deployments.names import APPLICATION, INGRESS
-from tests.manifests import OVERLAYS, Object, amount, cluster, container, environment, groups, serve_config, service, settings, workers
+from tests.published.manifests import (
+    OVERLAYS,
+    Object,
+    amount,
+    cluster,
+    container,
+    environment,
+    groups,
+    serve_config,
+    service,
+    settings,
+    workers,
+)
 
 ON_CPU = ("cpu-dev",)
 ACROSS_NODES = ("gpu-multi-node",)

@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.manifests import ROOT
+from tests.published.manifests import ROOT
 
 LOCKS = {"cpu": "requirements.lock", "gpu": "requirements-gpu.lock"}
 OF_A_DEVICE = {"triton", "apache-tvm-ffi"}

@@ -18,7 +18,7 @@ from model_service.engine.core.deferred_grammar import DeferredGrammar
 from model_service.engine.core.mask_asking import MaskAsking
 from model_service.masks.client import MaskClient
 from model_service.masks.messages import VERSION, Hello
-from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 TOKENIZER = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
 HELD, ENDS_IN_DRAFTS, REASONS = "held", "ends in drafts", "reasons"

@@ -12,7 +12,7 @@ from deployments.constraints.tools import Tool, required_schema
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import accepts, grammar_of
-from tests.tiny_tokenizer import tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import tiny_tokenizer
 
 INTEGER = {"type": "integer"}
 LIST = {"type": "object", "properties": {"next": {"$recursiveRef": "#"}, "x": INTEGER}, "required": ["x"], "additionalProperties": False}

@@ -10,7 +10,7 @@ import pytest
 
 from deployments.telemetry.dashboard import FILE, Query, dashboard, panels, written
 from deployments.telemetry.table import EVENTS, METRICS, samples
-from tests.promql import grouped, matched, names
+from tests.published.promql import grouped, matched, names
 
 QUERIES = [query for panel in panels() for query in panel.queries]
 OF_SAMPLE = {sample: metric for metric in METRICS.values() for sample in metric.samples}

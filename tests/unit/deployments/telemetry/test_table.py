@@ -12,7 +12,7 @@ from grammar_service.artifacts.cache.redis import RedisCounters
 from grammar_service.artifacts.cache.tiered import TierCounters
 from grammar_service.compiler.counters import CompilerCounters
 from grammar_service.registry.store import RegistryCounters
-from tests.documents import ROOT, pages
+from tests.published.documents import ROOT, pages
 
 PAGE = "docs/guide/metrics.md"
 MAKERS = {"deployments/telemetry/metrics.py", "deployments/telemetry/handed_on.py"}

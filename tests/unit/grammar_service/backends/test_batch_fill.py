@@ -15,7 +15,7 @@ from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.spec import FLEXIBLE, STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed, grammar_of, schema_spec
-from tests.tiny_tokenizer import OTHER_STOP_ID, STOP_ID, VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import OTHER_STOP_ID, STOP_ID, VOCAB_SIZE, tiny_tokenizer
 
 WIDTH = (VOCAB_SIZE + 31) // 32
 _OBJECT = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "boolean"}}, "required": ["b"]}

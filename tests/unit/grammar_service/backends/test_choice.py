@@ -28,7 +28,7 @@ def test_exactly_the_choices_are_accepted_whatever_their_characters(backend: str
     )
 )
 def test_any_text_can_be_a_choice(choices: list[str]) -> None:
-    from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+    from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
     tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
     grammar = grammar_of(GrammarSpec(GrammarKind.CHOICE, json.dumps(choices)), tokenizer)

@@ -11,7 +11,7 @@ from grammar_service.backends.trial import accepted_prefix
 from grammar_service.spec import FLEXIBLE, MAX_WHITESPACE, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import accepts, allowed, grammar_of, ids_of, schema_spec
-from tests.tiny_tokenizer import STOP_ID, VOCAB_SIZE
+from tests.tokenizers.tiny_tokenizer import STOP_ID, VOCAB_SIZE
 
 SCHEMA = {
     "type": "object",

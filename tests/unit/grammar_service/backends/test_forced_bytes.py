@@ -9,7 +9,7 @@ from grammar_service.backends.bounded_whitespace import BoundedWhitespace
 from grammar_service.spec import COMPACT, FLEXIBLE, MAX_WHITESPACE, STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed, grammar_of, ids_of, schema_spec
-from tests.tiny_tokenizer import OTHER_STOP_ID, STOP_ID, VOCAB_SIZE
+from tests.tokenizers.tiny_tokenizer import OTHER_STOP_ID, STOP_ID, VOCAB_SIZE
 
 BACKENDS = ["xgrammar", "llguidance"]
 NAMED = '{"properties": {"name": {"type": "string"}}, "required": ["name"]}'

@@ -20,7 +20,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.guards.random_schemas import random_schema
 from load_tests.guards.walks import Walker
 from tests.driving import allowed, grammar_of, schema_spec
-from tests.quoting_tokenizer import quoting_tokenizer
+from tests.tokenizers.quoting_tokenizer import quoting_tokenizer
 
 BACKENDS = ["xgrammar", "llguidance"]
 LAYOUTS = [("xgrammar", STANDARD), ("xgrammar", FLEXIBLE), ("llguidance", COMPACT), ("llguidance", STANDARD), ("llguidance", FLEXIBLE)]

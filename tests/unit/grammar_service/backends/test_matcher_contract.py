@@ -15,7 +15,7 @@ from grammar_service.errors import ArtifactError
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import accepts, allowed, grammar_of, ids_of, schema_spec
-from tests.tiny_tokenizer import OTHER_STOP_ID, STOP_ID, USER_ID, VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import OTHER_STOP_ID, STOP_ID, USER_ID, VOCAB_SIZE, tiny_tokenizer
 
 BACKENDS = ["xgrammar", "llguidance"]
 A, B, AB = ids_of("a")[0], ids_of("b")[0], ids_of("ab")[0]

@@ -14,7 +14,7 @@ from grammar_service.errors import UnsupportedGrammar
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.canonical.probes import Probes
 from load_tests.canonical.trained_tokenizers import PATTERNS, trained_tokenizer
-from tests.tiny_tokenizer import tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import tiny_tokenizer
 
 TEXTS = [
     "It's what they'll do: 12, 3.5 and\n\n  more   of it.\r\n\tnaïve café — 東京 🎉 don't\u00a0stop  ",

@@ -17,8 +17,8 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import grammar_of, schema_spec
 from tests.random_languages import random_language
 from tests.segment_walk import follow, walk_of, wander
-from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
-from tests.trained_tokenizers import contractions, digits_in_threes, sentences, unsplit, words
+from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.trained_tokenizers import contractions, digits_in_threes, sentences, unsplit, words
 
 Made = tuple[GrammarTokenizer, Segmenter]
 TOKENIZERS: dict[str, Callable[[], GrammarTokenizer]] = {

@@ -14,8 +14,8 @@ from grammar_service.spec import COMPACT, STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import grammar_of, schema_spec
 from tests.segment_walk import Walk, walk_of
-from tests.tiny_tokenizer import OTHER_STOP_ID, STOP_ID, USER_ID
-from tests.trained_tokenizers import contractions, digits_in_threes, sentences, words
+from tests.tokenizers.tiny_tokenizer import OTHER_STOP_ID, STOP_ID, USER_ID
+from tests.tokenizers.trained_tokenizers import contractions, digits_in_threes, sentences, words
 
 Start = Callable[..., Walk]
 

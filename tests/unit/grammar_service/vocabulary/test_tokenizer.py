@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from tests.tiny_tokenizer import STOP_ID, VOCAB_SIZE, save_tiny_model, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import STOP_ID, VOCAB_SIZE, save_tiny_model, tiny_tokenizer
 
 
 def test_loading_from_a_folder_is_the_same_as_from_memory(tmp_path: Path, tokenizer: GrammarTokenizer) -> None:

@@ -23,7 +23,7 @@ from model_service.wire import packed
 from tests.driving import ids_of, schema_spec
 from tests.integration.model_service.running_broadcaster import running_broadcaster
 from tests.offered_grammars import offered, payload_of
-from tests.tiny_tokenizer import OTHER_STOP_ID, VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import OTHER_STOP_ID, VOCAB_SIZE, tiny_tokenizer
 from tests.waiting import PATIENCE_S, until
 from tests.walking_engine import WalkingEngine, hello
 

@@ -12,7 +12,7 @@ from model_service.masks.messages import Begun, FromEngine, Step
 from model_service.masks.request_ledger import RequestLedger
 from model_service.wire import Inbox, packed
 from tests.driving import grammar_of, ids_of
-from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 AB, ONE, BRACE = ids_of("ab")[0], ids_of("1")[0], ids_of("{")[0]
 

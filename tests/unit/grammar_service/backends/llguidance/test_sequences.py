@@ -19,7 +19,7 @@ from grammar_service.spec import COMPACT, FLEXIBLE, STANDARD
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.guards.walks import Walker, repeats
 from tests.driving import accepts, grammar_of, schema_spec
-from tests.quoting_tokenizer import quoting_tokenizer
+from tests.tokenizers.quoting_tokenizer import quoting_tokenizer
 
 SEPARATORS = {STANDARD: (", ", ": "), COMPACT: (",", ":"), FLEXIBLE: (" ,", " : ")}
 ONE: dict[str, Any] = {"type": "array", "contains": {"const": 1}}

@@ -23,7 +23,7 @@ from grammar_service.packing import pack, unpack
 from grammar_service.spec import FLEXIBLE, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed, schema_spec
-from tests.tiny_tokenizer import VOCAB_SIZE
+from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE
 
 INTEGER = {"type": "integer"}
 NODE = {"type": "object", "properties": {"v": INTEGER, "n": {"type": "array", "items": {"$ref": "#/$defs/n"}}}}

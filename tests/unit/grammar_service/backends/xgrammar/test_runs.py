@@ -18,7 +18,7 @@ from grammar_service.backends.xgrammar.runs import forces_little, most_forced
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed, grammar_of, ids_of, schema_spec
-from tests.tiny_tokenizer import VOCAB_SIZE
+from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE
 
 SCHEMAS = sorted(Path(__file__).parents[5].glob("load_tests/corpus/schemas/business-*.json"))
 ENDLESS = 'root ::= "y" | a\na ::= "x" a'

@@ -19,7 +19,7 @@ from model_service.masks.client import MaskClient
 from model_service.masks.ring.ring import FrameRef, RingReader
 from model_service.shared_memory import MemoryAddress
 from tests.offered_grammars import offered, payload_of
-from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 from tests.walking_engine import WalkingEngine, hello
 
 TOKENIZER = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)

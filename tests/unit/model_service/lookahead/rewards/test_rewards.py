@@ -15,7 +15,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.errors import InvalidLookahead
 from model_service.lookahead.rewards import Reward, Sources, built, parsed
 from model_service.lookahead.rewards.grammar import GrammarShare, byte_tokens
-from tests.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 TOKENIZER = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
 BYTES = byte_tokens(TOKENIZER.vocabulary)

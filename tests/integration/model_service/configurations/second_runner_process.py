@@ -1,6 +1,6 @@
 """Forced tokens in vLLM's second model runner, by its own kernels. A process of its own, since these are to be interpreted:
-`python -m tests.integration.model_service.second_runner_process SEED…` plays random requests, and ends well if each forward was given the
-tokens that stand at its places in the end."""
+`python -m tests.integration.model_service.configurations.second_runner_process SEED…` plays random requests, and ends well if each forward
+was given the tokens that stand at its places in the end."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ray.serve.schema import ServeDeploySchema
 
 from deployments.config import Settings, parse_settings
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 K8S = ROOT / "k8s"
 OVERLAYS = ("cpu-dev", "gpu-single-node", "gpu-multi-node", "high-availability")
 UNITS = {"": 1, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.documents import ROOT
+from tests.integration.model_service.configurations.second_runner_engine import answers
 from tests.integration.model_service.running_engine import RunningEngine
-from tests.integration.model_service.second_runner_engine import answers
+from tests.published.documents import ROOT
 
 SEEDS = range(12)
 INTERPRETED = Path(__file__).parent / "interpreted"
