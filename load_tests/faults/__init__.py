@@ -1,1 +1,1 @@
-"""Processes of a cluster die under load: `python -m load_tests.faults`. Its nodes are all on this machine."""
+"""Clusters of several nodes, all on this machine, and what clients notice of their changes."""

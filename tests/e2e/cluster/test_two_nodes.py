@@ -1,8 +1,7 @@
-"""The application of the overlay cpu-dev on two nodes: it is there, changes, loses a node in order, and loses one without warning."""
+"""The application of the overlay cpu-dev on two nodes: it is there, loses a node in order, and changes."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,12 +12,12 @@ from deployments.config import Settings
 from deployments.local.environment import defaults
 from deployments.local.processes import SHARED_MEMORY
 from deployments.local.redis_server import RedisServer
-from load_tests.faults.clients import CUT, FAILED, UNANSWERED, WHOLE, Clients
+from load_tests.faults.clients import WHOLE, Clients
 from load_tests.faults.deployed import Deployed
 from load_tests.faults.ray_nodes import RayNodes
 from load_tests.faults.waiting import wait_for
 from load_tests.reporting.running_service import ONE_THREAD
-from tests.published.manifests import amount, container, environment, serve_config, workers
+from tests.manifests import amount, container, environment, serve_config, workers
 
 pytestmark = pytest.mark.timeout(600)
 OVERLAY, ROLE = "cpu-dev", "front"
@@ -91,18 +90,3 @@ def test_changed_settings_reach_it_in_place_and_no_stream_is_dropped(two_nodes: 
     for _ in range(8):  # at either ingress
         refused = two_nodes.ask(n=3, max_tokens=1)
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "over_limit")
-
-
-def test_a_lost_node_costs_the_streams_that_it_held_and_nothing_else(two_nodes: Deployed) -> None:
-    clients, node = 3, two_nodes.other
-    with Clients(two_nodes, clients) as streams:
-        begun = time.monotonic()
-        two_nodes.nodes.kill(node)
-        wait_for(lambda: two_nodes.nodes.has_ended(node), 60, "the node to end")
-        wait_for(lambda: two_nodes.ready()["status"] == "degraded", 60, "the loss to be noticed")
-        wait_for(lambda: streams.back_s(begun), 120, "streams by the node that is left")
-    lost = {end: number for end, number in streams.ends.items() if end != WHOLE}
-    assert set(lost) <= {FAILED, CUT, UNANSWERED}
-    assert sum(lost.values()) <= clients, lost
-    for _ in range(10):
-        assert two_nodes.ask(max_tokens=4).status_code == 200
