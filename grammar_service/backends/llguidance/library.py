@@ -14,12 +14,15 @@ from grammar_service.backends.llguidance.load_cost import bounded_load
 from grammar_service.backends.llguidance.matcher import LlguidanceGrammar, LlguidancePayload
 from grammar_service.backends.llguidance.source import LibrarySource, read_source
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
-from grammar_service.errors import ArtifactError, GrammarError, InvalidGrammar, UnsupportedGrammar
+from grammar_service.errors import ArtifactError, GrammarError, GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
 from grammar_service.guards.plan import Plan
 from grammar_service.regexes.plain import plain_full_match
 from grammar_service.regexes.rendering import literal
 from grammar_service.spec import FLEXIBLE, JSON_KINDS, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+
+LIMITS = ("too many expressions", "too many states", "fuel exhausted")
+"""Of the library's own (llguidance 1.7): where a machine is fast they are reached before ours."""
 
 
 class LlguidanceLibrary:
@@ -84,6 +87,8 @@ def _translated(message: str, spec: GrammarSpec) -> GrammarError:
     line = _first_line(message)
     if spec.kind in JSON_KINDS and "nsatisfiable" not in line:
         return UnsupportedGrammar(f"the schema cannot be enforced: {line}")
+    if any(limit in line for limit in LIMITS):
+        return GrammarTooLarge(f"loading the grammar takes too much of an engine: {line}")
     return InvalidGrammar(f"the grammar does not compile: {line}")
 
 
