@@ -17,7 +17,7 @@ from load_tests.faults.deployed import Deployed
 from load_tests.faults.ray_nodes import RayNodes
 from load_tests.faults.waiting import wait_for
 from load_tests.reporting.running_service import ONE_THREAD
-from tests.manifests import amount, container, environment, serve_config, workers
+from tests.published.manifests import amount, container, environment, serve_config, workers
 
 pytestmark = pytest.mark.timeout(600)
 OVERLAY, ROLE = "cpu-dev", "front"
