@@ -94,7 +94,7 @@ class LookaheadMetrics:
 
     def __init__(self, deployment: str) -> None:
         self._deployment = deployment
-        self._counter = Counter("maskcast_lookahead", "Answers that looked ahead, and what they came to.", ("deployment", "counted"))
+        self._counter = _counter("lookahead")
         self._growth = _Growth()
 
     def update(self, counters: Mapping[str, int]) -> None:

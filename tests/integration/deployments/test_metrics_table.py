@@ -9,7 +9,15 @@ import pytest
 from prometheus_client.core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
-from deployments.telemetry.metrics import CheckMetrics, EngineMetrics, GrammarMetrics, JumpMetrics, MaskMetrics, RequestMetrics
+from deployments.telemetry.metrics import (
+    CheckMetrics,
+    EngineMetrics,
+    GrammarMetrics,
+    JumpMetrics,
+    LookaheadMetrics,
+    MaskMetrics,
+    RequestMetrics,
+)
 from deployments.telemetry.page import PROCESS, MetricsPage
 from deployments.telemetry.table import METRICS
 from model_service.core_figures import CoreFigures
@@ -28,6 +36,7 @@ def count_everything() -> None:
     CheckMetrics().count("retried", 1)
     GrammarMetrics(MARK).update({"compiled": 2})
     JumpMetrics(MARK).update({"forced_tokens": 3, "forced_segments": 2, "steps_saved": 3})
+    LookaheadMetrics(MARK).update({"answers": 1})
     core = replace(CoreFigures(), **{field.name: 1 for field in fields(CoreFigures)})
     EngineMetrics(MARK, "replica").update(ReplicaStatus("replica", 1, {}, core=core, restarts=1))
     MaskMetrics(MARK).update({field.name: 1 for field in fields(MaskTotals)})

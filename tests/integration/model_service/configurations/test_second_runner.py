@@ -19,7 +19,7 @@ INTERPRETED = Path(__file__).parent / "interpreted"
 def printed(module: str, *arguments: str, **environment: str) -> str:
     """By a module that is run with the interpreter, in the end."""
     path = os.pathsep.join([str(INTERPRETED), str(ROOT)])
-    command = [sys.executable, "-m", f"tests.integration.model_service.{module}", *arguments]
+    command = [sys.executable, "-m", f"tests.integration.model_service.configurations.{module}", *arguments]
     given = {**os.environ, "PYTHONPATH": path, "TRITON_INTERPRET": "1", **environment}
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=given, timeout=280, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
