@@ -32,5 +32,5 @@ def drafting() -> Iterator[tuple[RunningEngine, RunningBroadcaster]]:
     """With drafts, and masks from the broadcaster, which it has found."""
     name = f"maskcast-drafts-test-{uuid4().hex}"
     with running_broadcaster(name) as broadcaster, running_engine(mask_socket=name, engine_args={"speculative_config": NGRAMS}) as engine:
-        await_masks(engine, broadcaster)
+        await_masks(engine)
         yield engine, broadcaster

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from grammar_service.spec import GrammarKind, GrammarSpec
-from tests.integration.model_service.running_broadcaster import RunningBroadcaster
 from tests.integration.model_service.running_engine import RunningEngine
 
 Ask = tuple[str, GrammarSpec | None, dict[str, Any]]
@@ -39,8 +38,13 @@ def requests(copies: int = 4) -> list[Ask]:
     return [(question, spec, {"max_tokens": MOST_TOKENS}) for question in questions for spec in specs]
 
 
-def await_masks(engine: RunningEngine, broadcaster: RunningBroadcaster) -> None:
-    """Ask until the engine has found the broadcaster."""
+def await_masks(engine: RunningEngine) -> None:
+    """Ask until the engine's workers take masks from frames: what a broadcaster has filled meanwhile may have come too late for it."""
     question, spec, _ = requests(1)[0]
-    while not broadcaster.totals()["rows"]:
+    before = _mapped(engine)
+    while _mapped(engine) == before:
         engine.ask(question, spec)
+
+
+def _mapped(engine: RunningEngine) -> int:
+    return engine.mask_counts()[0]["mapped"]
