@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from itertools import chain
 from typing import Any
 from uuid import uuid4
 
@@ -25,6 +26,8 @@ MARK_FORCED = "mark_forced"
 """The request field that asks for the spans of forced text."""
 UNENFORCEABLE = "unenforceable"
 """The request field that says what to do with assertions that no backend enforces."""
+IGNORE_EOS = "ignore_eos"
+NO_EFFECT = "no_effect"
 # Each would loosen or bypass the constraint, or reach into the engine: the last two are arguments of its readers of images.
 REFUSED = ("kv_transfer_params", "ec_transfer_params", "mm_processor_kwargs", "media_io_kwargs")
 REFUSED_BY_ENDPOINT = {
@@ -81,8 +84,10 @@ class RequestReader:
             if copied.get(name) is not None:
                 raise bad_request(f"'{name}' is not supported.", name, "unsupported_parameter")
         requested = take_constraint(copied, self.defaults, self.tool_parser)
+        dropped: list[ConstraintWarning] = []
         if requested is not None:
             _check_compatible(copied)
+            dropped.extend(_drop_ignore_eos(copied))
         extra = copied.get("vllm_xargs")
         for name in extra if isinstance(extra, dict) else ():
             if name in REFUSED or str(name).startswith(OUR_ARGUMENTS):
@@ -90,7 +95,7 @@ class RequestReader:
         mark_forced = _take_flag(copied, MARK_FORCED)
         check = _take_check(copied, self.defaults.check)
         lookahead = take_lookahead(copied)
-        warnings = first(unheard(endpoint, copied))
+        warnings = first(chain(dropped, unheard(endpoint, copied)))
         return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested, sequences, mark_forced, check, warnings, lookahead)
 
     def _check_model(self, body: dict[str, Any]) -> None:
@@ -123,8 +128,15 @@ def _take_check(body: dict[str, Any], default: bool) -> bool:
 
 def _check_compatible(body: dict[str, Any]) -> None:
     # The last two may leave a constraint no token.
-    for name in ("use_beam_search", "ignore_eos", "allowed_token_ids", "bad_words"):
+    for name in ("use_beam_search", "allowed_token_ids", "bad_words"):
         if body.get(name):
             raise bad_request(f"'{name}' cannot be combined with a constraint.", name, "conflicting_constraints")
     if body.get("min_tokens"):
         raise bad_request("'min_tokens' cannot be combined with a constraint.", "min_tokens", "conflicting_constraints")
+
+
+def _drop_ignore_eos(body: dict[str, Any]) -> Iterator[ConstraintWarning]:
+    """Benchmark clients send it with every request, vLLM's own among them; a constraint decides by itself where its answer may end."""
+    if body.get(IGNORE_EOS) is True:
+        del body[IGNORE_EOS]
+        yield ConstraintWarning(NO_EFFECT, f"/{IGNORE_EOS}", f"'{IGNORE_EOS}' has no effect beside a constraint: its end ends the answer.")

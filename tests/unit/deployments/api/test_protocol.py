@@ -35,12 +35,22 @@ def test_the_clients_body_is_not_changed() -> None:
     assert body == {"messages": MESSAGES, "guided_regex": "a"}
 
 
-@pytest.mark.parametrize("field", ["use_beam_search", "ignore_eos", "min_tokens", "allowed_token_ids", "bad_words"])
+@pytest.mark.parametrize("field", ["use_beam_search", "min_tokens", "allowed_token_ids", "bad_words"])
 def test_what_would_loosen_a_constraint_is_refused_with_one(field: str) -> None:
     with pytest.raises(ApiError) as caught:
         READER.read(Endpoint.CHAT, {"messages": MESSAGES, "guided_regex": "a", field: 5})
     assert caught.value.param == field
     READER.read(Endpoint.CHAT, {"messages": MESSAGES, field: 5})
+
+
+def test_ignore_eos_is_dropped_with_a_warning_where_a_constraint_ends_the_answer() -> None:
+    body = {"messages": MESSAGES, "ignore_eos": True}
+    constrained = READER.read(Endpoint.CHAT, {**body, "guided_regex": "a"})
+    assert "ignore_eos" not in constrained.body
+    assert [(one.code, one.pointer) for one in constrained.warnings] == [("no_effect", "/ignore_eos")]
+    free = READER.read(Endpoint.CHAT, body)
+    assert free.body["ignore_eos"] is True
+    assert not free.warnings
 
 
 @pytest.mark.parametrize(
