@@ -15,6 +15,7 @@ from grammar_service.backends import CompiledPayload
 from grammar_service.compiler.background import Resting
 from grammar_service.compiler.counters import CompilerCounters
 from grammar_service.compiler.lookup import HEAD_START_S, Lookup
+from grammar_service.compiler.resolutions import Resolutions
 from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, MaskcastError
 from grammar_service.mac import Secret
 from grammar_service.messages import SMALL_BYTES, AnswerCheck, Compiled, CompileRequest, Refusal, Verdicts
@@ -46,6 +47,7 @@ class GrammarCompiler:
         self._sandbox = Sandbox(tokenizer_path, sandbox)
         self._lookup = Lookup(cache, self._seal, head_start_s)
         self._resting = Resting(time.monotonic)
+        self._resolutions = Resolutions()
         self._counters = CompilerCounters()
 
     @property
@@ -86,11 +88,19 @@ class GrammarCompiler:
     async def resolve(self, spec: GrammarSpec, tenant: str, relax: Relax = Relax.NOTHING) -> Resolution | Refusal:
         """For specs that are too long to be resolved where other requests would wait, and those of which something may be left out
         (`relax`). Raises nothing but cancellation."""
+        known = self._resolutions.get(spec, tenant, relax)
+        if known is not None:
+            return known
         try:
-            return await self._sandbox.resolve(spec, self._deadline_s, tenant, relax)
+            resolution = await self._sandbox.resolve(spec, self._deadline_s, tenant, relax)
         except MaskcastError as error:
             self._counters.count(error)
-            return Refusal.of(error)
+            refusal = Refusal.of(error)
+            if isinstance(error, LASTING):
+                self._resolutions.keep(spec, tenant, relax, refusal)
+            return refusal
+        self._resolutions.keep(spec, tenant, relax, resolution)
+        return resolution
 
     def unpin(self, key: str) -> None:
         """An artifact that was pinned may leave this replica's memory again."""
