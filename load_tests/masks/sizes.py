@@ -86,6 +86,7 @@ def _weighed(seen: SeenRows, numbers: Sequence[int]) -> dict[str, Any]:
         "forced_rows": int((frame.index < FREE).sum()),
         "lists_of_allowed": header.allowed,
         "lists_of_forbidden": header.forbidden,
+        "lists_of_changes": header.changed,
         "packed_rows": header.rows,
         "naive_bytes": header.naive_bytes,
         "frame_bytes": len(data),

@@ -10,7 +10,7 @@ import torch
 
 from model_service.errors import InvalidFrame
 from model_service.masks.frames.cpu_logits import mask_cpu_logits
-from model_service.masks.frames.header import FREE, FrameHeader, forced_code
+from model_service.masks.frames.header import FREE, FrameHeader, forced_code, listed_tokens
 from model_service.masks.frames.logits import Staging, mask_logits
 
 Ints = npt.NDArray[np.int32]
@@ -29,13 +29,19 @@ class Frame:
         return self.words[self.header.index_at]
 
     @property
+    def bases(self) -> Ints:
+        """int32 [changed]: the number of the row that a list of what differs is about."""
+        return self.words[self.header.bases_at]
+
+    @property
     def ends(self) -> Ints:
-        """int32 [lists]: where each list ends in `tokens`."""
+        """int32 [lists * pages]: where each page of each list ends in `tokens`."""
         return self.words[self.header.ends_at]
 
     @property
     def tokens(self) -> Ints:
-        return self.words[self.header.tokens_at]
+        """int32 [T]: of all lists, one after the other."""
+        return listed_tokens(self.header, self.words)
 
     @property
     def rows(self) -> Ints:
@@ -98,12 +104,15 @@ def _check_index(frame: Frame) -> None:
 
 
 def _check_lists(frame: Frame) -> None:
-    ends, tokens, total = frame.ends, frame.tokens, frame.header.tokens
+    ends, total = frame.ends, frame.header.tokens
     if (np.diff(ends, prepend=0) < 0).any() or (int(ends[-1]) if len(ends) else 0) != total:
         raise InvalidFrame("a mask frame's lists are not its tokens")
+    if ((frame.bases < 0) | (frame.bases >= frame.header.rows)).any():
+        raise InvalidFrame("a mask frame's lists are about rows that it does not have")
+    tokens = frame.tokens
     starts = np.zeros(total + 1, dtype=np.bool_)
     starts[0], starts[ends] = True, True
-    if ((tokens < 0) | (tokens >= frame.header.vocab_size)).any() or (~starts[1:total] & (np.diff(tokens) <= 0)).any():
+    if (tokens >= frame.header.vocab_size).any() or (~starts[1:total] & (np.diff(tokens) <= 0)).any():
         raise InvalidFrame("a mask frame's lists are not ascending tokens of its vocabulary")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from model_service.masks.frames.header import FREE, HEADER_WORDS, FrameHeader, forced_code
+from model_service.masks.frames.header import FREE, HEADER_WORDS, PAGE_WORDS, FrameHeader, forced_code
 
 _MASKED = 1 << 25
 """Logits that are masked at a time, a byte each meanwhile: what a device has to spare."""
@@ -48,8 +48,10 @@ def mask_logits(header: FrameHeader, words: npt.NDArray[np.int32], logits: torch
 def warm_up(logits: torch.Tensor, staging: Staging) -> None:
     """Compile the kernel for logits of this kind [1, V], and load torch's, before a step has to wait for them. The logits are spoilt."""
     row = np.zeros((logits.shape[-1] + 31) // 32, dtype=np.int32)
-    header = FrameHeader(logits.shape[-1], logits=1, allowed=1, forbidden=1, tokens=2, rows=1)
-    words = np.concatenate([header.packed_words(), np.array([forced_code(0), 1, 2, 0, 0], dtype=np.int32), row])
+    header = FrameHeader(logits.shape[-1], logits=1, allowed=1, forbidden=1, changed=1, tokens=3, rows=1)
+    ends = [end for end in (1, 2, 3) for _ in range(header.pages)]
+    body = [forced_code(0), 0, *ends, 0, 0]
+    words = np.concatenate([header.packed_words(), np.array(body, dtype=np.int32), row])
     # Twice: while the first frame is under way, the second needs memory of its own.
     for _ in range(2):
         mask_logits(header, words, logits, staging)
@@ -93,13 +95,16 @@ def _table(header: FrameHeader, frame: torch.Tensor) -> torch.Tensor:
 
 def _add_lists(table: torch.Tensor, header: FrameHeader, frame: torch.Tensor) -> None:
     if header.forbidden:
-        table[header.allowed : header.lists] = -1
-    tokens, ends = frame[header.tokens_at], frame[header.ends_at]
-    lists = torch.searchsorted(ends, torch.arange(header.tokens, dtype=torch.int32, device=frame.device), right=True)
-    bits = torch.ones_like(tokens) << (tokens & 31)
+        table[header.allowed : header.allowed + header.forbidden] = -1
+    if header.changed:
+        table[header.lists - header.changed : header.lists] = table.index_select(0, frame[header.bases_at] + header.lists)
+    places, ends = frame[header.tokens_at].view(torch.int16)[: header.tokens].to(torch.int32) & 0xFFFF, frame[header.ends_at]
+    parts = torch.searchsorted(ends, torch.arange(header.tokens, dtype=torch.int32, device=frame.device), right=True)
+    words = parts // header.pages * header.row_words + parts % header.pages * PAGE_WORDS + (places >> 5)
     # A list names a token once: what is added sets clear bits, what is subtracted clears set ones, and nothing is carried.
-    signed = torch.where(lists < header.allowed, bits, -bits)
-    table.view(-1).index_add_(0, lists * header.row_words + (tokens >> 5), signed)
+    bits = torch.ones_like(places) << (places & 31)
+    table, was = table.view(-1), table.view(-1)[words] & bits
+    table.index_add_(0, words, bits - 2 * was)
 
 
 def _fill(logits: torch.Tensor, table: torch.Tensor, entries: torch.Tensor) -> None:

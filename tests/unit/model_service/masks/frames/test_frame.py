@@ -31,8 +31,16 @@ def row_of(tokens: Sequence[int] | npt.NDArray[np.intp], vocab_size: int) -> Int
     return np.packbits(bits, bitorder="little").view(np.int32)
 
 
+TWO_PAGES = 65_536 + 8
+"""A vocabulary."""
+
+
 def _few(chance: np.random.Generator, vocab_size: int) -> npt.NDArray[np.intp]:
     return np.asarray(chance.choice(vocab_size, size=min(vocab_size, int(chance.integers(0, 9))), replace=False))
+
+
+def _one_half(vocab_size: int) -> Ints:
+    return row_of(np.flatnonzero(np.random.default_rng(0).random(vocab_size) < 0.5), vocab_size)
 
 
 MAKERS: dict[str, Callable[[np.random.Generator, int], Ints]] = {
@@ -42,6 +50,8 @@ MAKERS: dict[str, Callable[[np.random.Generator, int], Ints]] = {
     "last": lambda chance, size: row_of([size - 1], size),
     "few allowed": lambda chance, size: row_of(_few(chance, size), size),
     "few forbidden": lambda chance, size: free_row(size) ^ row_of(_few(chance, size), size),
+    "one half": lambda chance, size: _one_half(size),
+    "nearly that": lambda chance, size: _one_half(size) ^ row_of(_few(chance, size), size),
     "half": lambda chance, size: row_of(np.flatnonzero(chance.random(size) < 0.5), size),
 }
 
@@ -124,6 +134,20 @@ def test_the_kernel_masks_logits_as_by_the_rows(interpreted: ModuleType, given: 
     assert torch.equal(padded[:, vocab_size:], rest)
 
 
+@pytest.mark.parametrize("vocab_size", [65_536, TWO_PAGES, 131_072, 150_001])
+def test_lists_reach_over_all_pages(vocab_size: int) -> None:
+    chance = np.random.default_rng(vocab_size)
+    listed = [row_of(chance.choice(vocab_size, size=size, replace=False), vocab_size) for size in (2, 3, 2_000)]
+    pages = [row_of(range(start, start + 3), vocab_size) for start in range(0, vocab_size - 2, 65_534)]
+    rows = np.stack([*listed, *pages, *(row ^ free_row(vocab_size) for row in (*listed, *pages))])
+    frame = decode(encode(rows, vocab_size))
+    assert frame.header.lists == len(rows)
+    assert np.array_equal(expanded(frame), rows)
+    logits = torch.zeros(len(rows), vocab_size)
+    mask_logits(frame.header, frame.words, logits, Staging(len(rows)))
+    assert torch.equal(logits, naively_masked(torch.zeros_like(logits), rows))
+
+
 @given(matrices(), st.integers(0, 20), st.integers(0, 1 << 32))
 @settings(max_examples=100, deadline=None)
 def test_a_frame_serves_logits_in_any_order(given: tuple[Ints, int], wide: int, seed: int) -> None:
@@ -181,37 +205,57 @@ def test_rubbish_is_refused(data: bytes) -> None:
         decode(data)
 
 
-def frame_bytes(header: tuple[int, ...], words: list[int], magic: bytes = b"MCMF", version: int = 1) -> bytes:
-    """`header`: vocabulary, logits, lists of allowed and of forbidden tokens, tokens, rows."""
-    return struct.pack("<4s7I", magic, version, *header) + struct.pack(f"<{len(words)}i", *words)
+def frame_bytes(header: tuple[int, ...], words: list[int], magic: bytes = b"MCMF", version: int = 2) -> bytes:
+    """`header`: vocabulary, logits, lists of allowed, of forbidden tokens and of those that differ, tokens, rows."""
+    return struct.pack("<4s8I", magic, version, *header) + struct.pack(f"<{len(words)}i", *words)
+
+
+def places(first: int, second: int = 0) -> int:
+    """Of two tokens on their pages, as a word."""
+    return first | second << 16
 
 
 def test_the_layout_is_the_one_that_is_written_down() -> None:
     rows = np.stack(
         [free_row(96), row_of([70], 96), row_of([5], 96) ^ free_row(96), row_of(range(40, 64), 96), row_of([3], 96), row_of([], 96)]
     )
-    wanted = frame_bytes((96, 6, 1, 1, 1, 1), [-1, -72, 1, 2, -5, 0, 0, 1, 5, 0, -256, 0])
+    wanted = frame_bytes((96, 6, 1, 1, 0, 1, 1), [-1, -72, 1, 2, -5, 0, 0, 1, 5, 0, -256, 0])
     assert encode(rows, 96) == wanted
+    listed = np.stack([row_of([9, 65535, 65536, 65540], TWO_PAGES), row_of([0, 65543], TWO_PAGES) ^ free_row(TWO_PAGES)])
+    words = [0, 1, 2, 4, 5, 6, places(9, 65535), places(0, 4), places(0, 7)]
+    data = frame_bytes((TWO_PAGES, 2, 1, 1, 0, 6, 0), [word - (1 << 32) if word >> 31 else word for word in words])
+    assert encode(listed, TWO_PAGES) == data
+    assert decode(data).tokens.tolist() == [9, 65535, 65536, 65540, 0, 65543]
+    alike = np.stack([row_of(range(130), 257), row_of([*range(2, 130), 256], 257)])
+    row = free_row(257).copy()
+    row[4:] = [3, 0, 0, 0, 0]
+    assert encode(alike, 257) == frame_bytes((257, 2, 0, 0, 1, 3, 1), [1, 0, 0, 3, places(0, 1), 256, *row.tolist()])
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        frame_bytes((64, 1, 0, 0, 0, 0), [-1], magic=b"MCMX"),
-        frame_bytes((64, 1, 0, 0, 0, 0), [-1], version=2),
-        frame_bytes((0, 1, 0, 0, 0, 0), [-1]),
-        frame_bytes((2**31 - 1, 1, 0, 0, 0, 0), [-1]),
-        frame_bytes((64, 1, 0, 0, 0, 0), [0]),
-        frame_bytes((64, 1, 0, 0, 0, 0), [-66]),
-        frame_bytes((64, 1, 0, 0, 0, 2), [0, 1, 2, 3, 4]),
-        frame_bytes((64, 1, 1, 0, 2, 0), [0, 1, 5, 6]),
-        frame_bytes((64, 1, 1, 0, 2, 0), [0, 2, 5, 64]),
-        frame_bytes((64, 1, 1, 0, 2, 0), [0, 2, -1, 5]),
-        frame_bytes((64, 1, 1, 0, 2, 0), [0, 2, 5, 5]),
-        frame_bytes((64, 1, 0, 0, 1, 0), [-1, 5]),
-        frame_bytes((64, 3, 2, 0, 1, 0), [0, 1, 1, 2, 1, 5]),
-        frame_bytes((64, 3, 3, 0, 2, 0), [0, 1, 2, 1, 0, 2, 5, 6]),
-        frame_bytes((33, 1, 0, 0, 0, 1), [0, 0, 2]),
+        frame_bytes((64, 1, 0, 0, 0, 0, 0), [-1], magic=b"MCMX"),
+        frame_bytes((64, 1, 0, 0, 0, 0, 0), [-1], version=1),
+        frame_bytes((0, 1, 0, 0, 0, 0, 0), [-1]),
+        frame_bytes((2**31 - 1, 1, 0, 0, 0, 0, 0), [-1]),
+        frame_bytes((64, 1, 0, 0, 0, 0, 0), [0]),
+        frame_bytes((64, 1, 0, 0, 0, 0, 0), [-66]),
+        frame_bytes((64, 1, 0, 0, 0, 0, 2), [0, 1, 2, 3, 4]),
+        frame_bytes((64, 1, 1, 0, 0, 2, 0), [0, 1, places(5, 6)]),
+        frame_bytes((64, 1, 1, 0, 0, 2, 0), [0, 2, places(5, 64)]),
+        frame_bytes((64, 1, 1, 0, 0, 2, 0), [0, 2, places(6, 5)]),
+        frame_bytes((64, 1, 1, 0, 0, 2, 0), [0, 2, places(5, 5)]),
+        frame_bytes((64, 1, 0, 0, 0, 1, 0), [-1, 5]),
+        frame_bytes((64, 3, 2, 0, 0, 1, 0), [0, 1, 1, 2, 1, 5]),
+        frame_bytes((64, 3, 3, 0, 0, 2, 0), [0, 1, 2, 1, 0, 2, places(5, 6)]),
+        frame_bytes((TWO_PAGES, 1, 1, 0, 0, 1, 0), [0, 1, 5]),
+        frame_bytes((TWO_PAGES, 1, 1, 0, 0, 2, 0), [0, 2, 1, places(5, 6)]),
+        frame_bytes((TWO_PAGES, 1, 1, 0, 0, 2, 0), [0, 1, 2, places(5, 8)]),
+        frame_bytes((64, 1, 0, 0, 1, 1, 0), [0, 0, 1, 5]),
+        frame_bytes((64, 2, 0, 0, 1, 1, 1), [0, 1, 1, 1, 5, 7, 7]),
+        frame_bytes((64, 2, 0, 0, 1, 1, 1), [0, 1, -1, 1, 5, 7, 7]),
+        frame_bytes((33, 1, 0, 0, 0, 0, 1), [0, 0, 2]),
     ],
 )
 def test_what_would_point_out_of_the_frame_is_refused(data: bytes) -> None:
