@@ -16,7 +16,7 @@ from load_tests.masks.walks import SeenRows, Typist
 from model_service.artifact_channel import Payload
 
 ONE_SCHEMA = "business-booking"
-"""The one whose frames gain least over rows (`mask_bytes`)."""
+"""Without guards: stock vLLM must be able to mask it too."""
 LONGEST_SKIP = 96
 TRIES = 50
 
