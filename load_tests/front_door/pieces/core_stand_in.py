@@ -32,10 +32,11 @@ class CoreStandIn:
     """What `AsyncLLM` asks of its engine core: every running request gets the same token in each step. There are `steps_per_s`, or fewer
     where the process has no time for them."""
 
-    def __init__(self, token: int, steps_per_s: float = STEPS_PER_S) -> None:
+    def __init__(self, token: int, logits_width: int, steps_per_s: float = STEPS_PER_S) -> None:
         self.engine_ranks_managed = [0]
         self.resources = SimpleNamespace(engine_dead=False)
         self._token = token
+        self._logits_width = logits_width
         self._period_s = 1 / steps_per_s
         self._next = time.monotonic()
         self._running: dict[str, Running] = {}
@@ -51,6 +52,12 @@ class CoreStandIn:
     async def abort_requests_async(self, request_ids: Sequence[str]) -> None:
         for request_id in request_ids:
             self._running.pop(request_id, None)
+
+    async def collective_rpc_async(self, method: str, *_: Any) -> list[int]:
+        """Of its one worker, who is asked for the width of its logits when the engine starts."""
+        if method != "logits_width":
+            raise NotImplementedError(method)
+        return [self._logits_width]
 
     async def reset_mm_cache_async(self) -> None:
         """There is none."""
@@ -89,6 +96,7 @@ def stand_in() -> None:
     def make(vllm_config: Any, *_: Any, **__: Any) -> CoreStandIn:
         vllm_config.cache_config.num_gpu_blocks = 1
         tokenizer = AutoTokenizer.from_pretrained(vllm_config.model_config.tokenizer)
-        return CoreStandIn(tokenizer.encode(TEXT, add_special_tokens=False)[-1])
+        token = tokenizer.encode(TEXT, add_special_tokens=False)[-1]
+        return CoreStandIn(token, vllm_config.model_config.get_vocab_size())
 
     EngineCoreClient.make_async_mp_client = staticmethod(make)

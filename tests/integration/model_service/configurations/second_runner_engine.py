@@ -25,4 +25,6 @@ def answers(engine: RunningEngine) -> list[tuple[list[int], int]]:
 
 if __name__ == "__main__":
     with running_engine(max_num_seqs=4) as engine:
-        print(json.dumps(answers(engine)))
+        found = answers(engine)
+    # Last of all: vLLM may log to the same stream while the engine ends.
+    print(json.dumps(found))

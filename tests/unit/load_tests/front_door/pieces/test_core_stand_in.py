@@ -23,7 +23,7 @@ def request(name: str, tokens: int, logprobs: int | None = None) -> EngineCoreRe
 
 
 async def test_each_step_has_a_token_for_every_request_until_its_last() -> None:
-    core = CoreStandIn(token=7, steps_per_s=1000)
+    core = CoreStandIn(token=7, logits_width=96, steps_per_s=1000)
     await core.add_request_async(request("short", 1))
     await core.add_request_async(request("long", 9))
     first, second = (await core.get_output_async()).outputs, (await core.get_output_async()).outputs
@@ -35,7 +35,7 @@ async def test_each_step_has_a_token_for_every_request_until_its_last() -> None:
 
 
 async def test_a_request_that_is_gone_gets_none() -> None:
-    core = CoreStandIn(token=7, steps_per_s=1000)
+    core = CoreStandIn(token=7, logits_width=96, steps_per_s=1000)
     await core.add_request_async(request("gone", 9))
     await core.add_request_async(request("here", 9))
     await core.abort_requests_async(["gone", "never there"])
@@ -43,7 +43,7 @@ async def test_a_request_that_is_gone_gets_none() -> None:
 
 
 async def test_probabilities_are_told_to_who_asks() -> None:
-    core = CoreStandIn(token=7, steps_per_s=1000)
+    core = CoreStandIn(token=7, logits_width=96, steps_per_s=1000)
     await core.add_request_async(request("told", 9, logprobs=1))
     (output,) = (await core.get_output_async()).outputs
     assert output.new_logprobs is not None
