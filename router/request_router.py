@@ -169,7 +169,10 @@ class SchemaRouter(RequestRouter):
             request = Dispatched(request.name, request.key, facts.tokens, facts.prefix, facts.sequences, facts.tenant, facts.weight)
             avoid = facts.avoid
             if facts.progress is not None:
-                facts.progress.listen(partial(self.dispatcher.shares.charge, facts.tenant))
+                charge = partial(self.dispatcher.shares.charge, facts.tenant)
+                facts.progress.listen(charge)
+                if facts.progress.elsewhere is not None:
+                    charge(facts.progress.elsewhere())
                 routed = facts.progress.routed
         return _Ticket(pending, request, avoid, routed=routed)
 

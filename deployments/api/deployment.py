@@ -10,9 +10,11 @@ from ray import get_runtime_context
 from ray.serve.handle import DeploymentHandle
 from ray.util import get_node_ip_address
 
+from deployments.access.use_elsewhere import UseElsewhere
 from deployments.answers.receiver import AnswerReceiver
 from deployments.api.door import Door
 from deployments.api.engine_calls import EngineCalls
+from deployments.builders import open_link
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.traced import TracedPool
@@ -20,6 +22,7 @@ from deployments.names import INGRESS
 from deployments.node_listener import listen_on_node_only
 from deployments.telemetry.logs import log_json
 from deployments.tracing.opening import close_tracing, open_tracing
+from grammar_service.artifacts.cache.link import LinkCounters
 
 
 class ByHandle:
@@ -65,7 +68,8 @@ class IngressDeployment(ByHandle):
         pool = CompilePool(compilers) if self._tracing is None else TracedPool(compilers, self._tracing)
         self._receiver = AnswerReceiver(get_runtime_context().get_node_id(), get_node_ip_address())
         await self._receiver.start()
-        engines = EngineCalls(models, self._receiver)
+        self._elsewhere = open_use_elsewhere(settings)
+        engines = EngineCalls(models, self._receiver, self._elsewhere)
         self._door = Door(settings, application, pool, await pool.fingerprint(), engines, self._tracing)
 
     async def __del__(self) -> None:
@@ -73,4 +77,12 @@ class IngressDeployment(ByHandle):
         if hasattr(self, "_door"):
             await self._door.close()
             await self._receiver.close()
+            if self._elsewhere is not None:
+                await self._elsewhere.close()
         await close_tracing(getattr(self, "_tracing", None))
+
+
+def open_use_elsewhere(settings: Settings) -> UseElsewhere | None:
+    """None where there is no other ingress, or no Redis to hear of it by."""
+    link = open_link(settings, LinkCounters()) if settings.http.num_replicas > 1 else None
+    return None if link is None else UseElsewhere(link, settings.redis.namespace)

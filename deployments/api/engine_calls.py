@@ -5,21 +5,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol, cast
 
 from ray.serve.exceptions import BackPressureError
 from ray.serve.handle import DeploymentHandle, DeploymentResponse
 
 from deployments.access.charges import CallCost
+from deployments.access.use_elsewhere import UseElsewhere
 from deployments.answers.receiver import AnswerReceiver, IncomingAnswer
 from deployments.api.bounds.room import Room, RoomFull
 from deployments.errors import AnswerLost
 from model_service.messages import Call, Failure, Head
 from router.turns.progress import Progress, Routed
 from router.turns.seat_line import Guest
+from router.turns.shares import PROMPT
 
 LAST_FRAME_S = 5.0
 """For what a replica has said before its call ended, and has not come yet."""
@@ -72,17 +75,22 @@ class OwnEngine:
 
 
 class EngineCalls:
-    """`models` is the handle of the model replicas; `receiver` takes their answers in."""
+    """`models` is the handle of the model replicas; `receiver` takes their answers in. `elsewhere` None: no other ingress calls them, or
+    nothing can be heard of it."""
 
-    def __init__(self, models: DeploymentHandle[Any], receiver: AnswerReceiver) -> None:
+    def __init__(self, models: DeploymentHandle[Any], receiver: AnswerReceiver, elsewhere: UseElsewhere | None = None) -> None:
         # By gRPC: handles keep what their maker's environment says, not this process's (Ray Serve 2.60). Calls are plain data.
         self._models = models.options(method_name="respond", _by_reference=False, request_serialization="pickle")
         self._receiver = receiver
+        self._elsewhere = elsewhere
         self._calls: set[asyncio.Task[None]] = set()
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
         progress = call.progress if isinstance(call.progress, Progress) else Progress()
-        cost = CallCost(call.prompt_tokens + call.forced_tokens)
+        prompt_tokens = call.prompt_tokens + call.forced_tokens
+        cost = CallCost(prompt_tokens)
+        tell = self._heard_elsewhere(call.tenant, progress)
+        tell(PROMPT * prompt_tokens)
         call = replace(call, progress=progress)
         with self._receiver.expect() as answer:
             response = cast(DeploymentResponse[Any], self._models.options(session_id=key).remote(call, answer.reply_to))
@@ -92,11 +100,20 @@ class EngineCalls:
             try:
                 async for item in answer:
                     if isinstance(item, str):
-                        progress.cost(cost.piece(item))
+                        more = cost.piece(item)
+                        progress.cost(more)
+                        tell(more)
                     yield item
             finally:
                 if not answer.is_complete:
                     response.cancel()
+
+    def _heard_elsewhere(self, tenant: str, progress: Progress) -> Callable[[float], None]:
+        """What is to hear of the tokens that a call uses; its router will hear what its tenant has used elsewhere."""
+        if self._elsewhere is None or not tenant:
+            return lambda _: None
+        progress.elsewhere = partial(self._elsewhere.take, tenant)
+        return partial(self._elsewhere.used, tenant)
 
 
 async def _follow(response: DeploymentResponse[Any], answer: IncomingAnswer) -> None:

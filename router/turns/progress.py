@@ -18,13 +18,15 @@ class Routed:
 
 
 class Progress:
-    """Of one call. It goes with it, but not to other processes, which are given None in its place. `routed` hears where the call goes."""
+    """Of one call. It goes with it, but not to other processes, which are given None in its place. `routed` hears where the call goes.
+    `elsewhere` takes what the call's tenant has used at other ingresses since that was last taken, in weighted tokens."""
 
-    __slots__ = ("_listener", "routed")
+    __slots__ = ("_listener", "elsewhere", "routed")
 
-    def __init__(self, routed: Callable[[Routed], None] | None = None) -> None:
+    def __init__(self, routed: Callable[[Routed], None] | None = None, elsewhere: Callable[[], float] | None = None) -> None:
         self._listener: Callable[[float], None] | None = None
         self.routed = routed
+        self.elsewhere = elsewhere
 
     def listen(self, listener: Callable[[float], None]) -> None:
         """It hears of each further cost."""
