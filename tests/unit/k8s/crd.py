@@ -14,7 +14,7 @@ import yaml
 
 from tests.published.manifests import ROOT
 
-FOLDER = Path(os.environ.get("KUBERAY_CRDS", ROOT.parent / "shared" / "data" / "kuberay"))
+FOLDER = Path(os.environ.get("MASKCAST_CRDS", ROOT.parent / "shared" / "data" / "kuberay"))
 """KubeRay's definitions, `ray-operator/config/crd/bases` of its repository."""
 
 
@@ -23,7 +23,7 @@ def definition(plural: str, version: str = "v1") -> dict[str, Any]:
     """The schema of a kind of KubeRay; skipped where its definitions are not to be had."""
     file = FOLDER / f"ray.io_{plural}.yaml"
     if not file.exists():
-        pytest.skip(f"KubeRay's definitions are not in {FOLDER}: name their folder in KUBERAY_CRDS")
+        pytest.skip(f"KubeRay's definitions are not in {FOLDER}: name their folder in MASKCAST_CRDS")
     versions = yaml.load(file.read_text(), yaml.CSafeLoader)["spec"]["versions"]
     (schema,) = [each["schema"]["openAPIV3Schema"] for each in versions if each["name"] == version]
     found: dict[str, Any] = closed(schema)
