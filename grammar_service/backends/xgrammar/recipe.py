@@ -10,6 +10,7 @@ import msgspec
 import xgrammar
 
 from grammar_service.backends.choice import choice_grammar, choices_of
+from grammar_service.backends.gbnf import plain_gbnf
 from grammar_service.backends.patterns import with_length_patterns
 from grammar_service.backends.xgrammar.support import allow_list, lone_xgrammar_faults
 from grammar_service.errors import InvalidGrammar
@@ -91,7 +92,7 @@ def _library_text(spec: GrammarSpec) -> str:
         case GrammarKind.CHOICE:
             return choice_grammar(choices_of(spec.text))
         case GrammarKind.EBNF:
-            return spec.text
+            return plain_gbnf(spec.text)
         case GrammarKind.STRUCTURAL_TAG:
             return text_of(to_library_format(spec.text, _ebnf_of(spec.whitespace), spec.closed, spec.formats))
         case GrammarKind.LARK:
