@@ -99,7 +99,9 @@ class RequestReader:
         return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested, sequences, mark_forced, check, warnings, lookahead)
 
     def _check_model(self, body: dict[str, Any]) -> None:
-        model = body.setdefault("model", self.served_name)
+        if body.get("model") in (None, ""):  # as vLLM's own server, and as clients send that know only one model
+            body["model"] = self.served_name
+        model = body["model"]
         names = (self.served_name, *self.adapters)
         if model not in names:
             raise ApiError(

@@ -29,6 +29,7 @@ PLAIN = {
     "guided_regex": "regex",
     "guided_choice": "choice",
     "guided_grammar": "grammar",
+    "structural_tag": "structural_tag",
     # SGLang, llama.cpp
     "json_schema": "json",
     "regex": "regex",
@@ -181,7 +182,7 @@ def _structured_outputs(body: dict[str, Any], whitespace: str) -> list[Requested
         return []
     if not isinstance(value, dict):
         raise bad_request("'structured_outputs' must be an object.", "structured_outputs")
-    if unknown := set(value) - {*FIELDS, *OPTIONS, NAME}:
+    if unknown := set(_given(value, *value)) - {*FIELDS, *OPTIONS, NAME}:
         name = min(unknown)
         raise bad_request(f"'structured_outputs.{name}' is not supported.", f"structured_outputs.{name}", "unsupported_parameter")
     chosen, deadline_s = _whitespace(value, whitespace), _deadline(value)
@@ -237,7 +238,7 @@ def _plain(body: dict[str, Any], whitespace: str) -> list[Requested]:
         for name, plain in PLAIN.items()
         if (value := body.pop(name, None)) is not None
     ]
-    if unknown := next((name for name in body if name.startswith("guided_")), None):
+    if unknown := next((name for name in _given(body, *body) if name.startswith("guided_")), None):
         raise bad_request(f"'{unknown}' is not supported.", unknown, "unsupported_parameter")
     return found
 

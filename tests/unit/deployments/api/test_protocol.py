@@ -17,6 +17,8 @@ MESSAGES = [{"role": "user", "content": "hello"}]
 
 def test_the_model_may_be_left_out_but_not_be_another() -> None:
     assert READER.read(Endpoint.CHAT, {"messages": MESSAGES}).body["model"] == "tiny"
+    assert READER.read(Endpoint.CHAT, {"model": None, "messages": MESSAGES}).body["model"] == "tiny"
+    assert READER.read(Endpoint.CHAT, {"model": "", "messages": MESSAGES}).body["model"] == "tiny"
     with pytest.raises(ApiError) as caught:
         READER.read(Endpoint.CHAT, {"model": "other", "messages": MESSAGES})
     assert (caught.value.status, caught.value.code, caught.value.param) == (404, "model_not_found", "model")

@@ -10,7 +10,7 @@ import pytest
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import LEAST_DEADLINE_S, MOST_DEADLINE_S, NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError
-from grammar_service.spec import GrammarKind
+from grammar_service.spec import GrammarKind, GrammarSpec
 
 SCHEMA = {"type": "object", "properties": {"b": {"type": "integer"}, "a": {"type": "string"}}, "required": ["b", "a"]}
 TOOL = {"type": "function", "function": {"name": "look_up", "parameters": SCHEMA}}
@@ -43,6 +43,7 @@ def take(body: dict[str, Any], tool_parser: str = "hermes") -> Requested | None:
         ({"structured_outputs": {"structural_tag": {"type": "structural_tag"}}}, "structural_tag", '{"type": "structural_tag"}', None),
         ({"guided_json": SCHEMA}, "json_schema", json.dumps(SCHEMA), "guided_json"),
         ({"guided_regex": "a"}, "regex", "a", "guided_regex"),
+        ({"structural_tag": '{"type": "structural_tag"}'}, "structural_tag", '{"type": "structural_tag"}', "structural_tag"),
         # SGLang, llama.cpp
         ({"regex": "a"}, "regex", "a", "regex"),
         ({"ebnf": "root ::= [a]"}, "ebnf", "root ::= [a]", "ebnf"),
@@ -67,6 +68,20 @@ def test_every_form_becomes_one_spec_and_leaves_the_body(body: dict[str, Any], k
     assert (requested.spec.kind, requested.spec.text) == (GrammarKind(kind), text)
     assert field is None or requested.field == field
     assert body == {}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"structured_outputs": {"regex": "a", "json": None, "whitespace_pattern": None, "_backend": None}},
+        {"guided_regex": "a", "guided_whitespace_pattern": None, "guided_json_object": None},
+    ],
+)
+def test_null_asks_for_nothing_whatever_its_name(body: dict[str, Any]) -> None:
+    """Clients write out vLLM's own objects, with all of their members."""
+    requested = take(body)
+    assert requested is not None
+    assert requested.spec == GrammarSpec(GrammarKind.REGEX, "a")
 
 
 def test_no_constraint_is_none() -> None:
