@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from deployments.api.protocol import ParsedRequest
-from deployments.constraints.forms import NamedGrammar
-from deployments.errors import translated
+from deployments.constraints.forms import NamedGrammar, refusal
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registry import GrammarRegistry
 from grammar_service.errors import GrammarError, UnsupportedGrammar
@@ -40,6 +39,6 @@ class Constraining:
             return await self._grammars.ready(requested.spec, tenant, requested.deadline_s, relax=request.check and request.can_be_checked)
         except UnsupportedGrammar as error:
             advice = "" if not request.check or request.can_be_checked else "; 'check' is not for tools, tags and grammars with a name"
-            raise translated(UnsupportedGrammar(error.message + advice, error.pointer), requested.field) from None
+            raise refusal(UnsupportedGrammar(error.message + advice, error.pointer), requested) from None
         except GrammarError as error:
-            raise translated(error, requested.field) from None
+            raise refusal(error, requested) from None

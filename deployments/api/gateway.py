@@ -23,8 +23,8 @@ from deployments.api.constraining import Constraints
 from deployments.api.engine_calls import Engines
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
-from deployments.constraints.forms import Requested
-from deployments.errors import AnswerLost, ApiError, translated, unavailable
+from deployments.constraints.forms import Requested, refusal
+from deployments.errors import AnswerLost, ApiError, unavailable
 from grammar_service.errors import MaskcastError
 from grammar_service.messages import ReadyGrammar, Refusal
 from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head
@@ -146,8 +146,7 @@ class Gateway:
             if not started:
                 raise _ReplicaLost(failure.replica, failure.replica, failure.computing)
             return _error_event(unavailable("The engine ended in the middle of the answer.", ENGINE_DEAD, 5))
-        field = request.requested.field if request.requested else None
-        raise translated(Refusal(failure.code, failure.message, failure.pointer).error(), field)
+        raise refusal(Refusal(failure.code, failure.message, failure.pointer).error(), request.requested)
 
 
 class _ReplicaLost(MaskcastError):

@@ -14,8 +14,10 @@ from typing import Any
 
 from deployments.constraints.defaults import ANNOTATE, ENFORCE, REFUSE, WARN, ConstraintDefaults
 from deployments.constraints.specs import SPECS, text_of
+from deployments.constraints.tool_places import place_in_request
 from deployments.constraints.tools import Tool, auto_tag, chosen_tool, parse_tools, required_schema
-from deployments.errors import ApiError, bad_request
+from deployments.errors import ApiError, bad_request, translated
+from grammar_service.errors import GrammarError, MaskcastError
 from grammar_service.spec import SCHEMA_KINDS, GrammarKind, GrammarSpec, indent_of
 
 FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
@@ -50,11 +52,15 @@ REFUSED = {
 
 @dataclass(frozen=True)
 class Requested:
-    """A constraint, and the field that it came in (for error messages); `deadline_s` bounds its compile, None: as the pool does."""
+    """A constraint, and the field that it came in (for error messages); `deadline_s` bounds its compile, None: as the pool does.
+    `of_tools`: it was made of them, and of the constraint in `field`, if that is another one; or of the arguments of one `tool` alone,
+    by its index."""
 
     spec: GrammarSpec
     field: str
     deadline_s: float | None = None
+    of_tools: bool = False
+    tool: int | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,14 @@ class NamedGrammar:
 
     id: str
     field: str
+
+
+def refusal(error: MaskcastError, requested: Requested | NamedGrammar | None) -> ApiError:
+    """What the client sees of an error of its constraint: the field, and the place in it, are the request's."""
+    seen = translated(error, requested.field if requested else None)
+    if isinstance(requested, Requested) and requested.of_tools and isinstance(error, GrammarError) and error.pointer is not None:
+        seen.param = place_in_request(error.pointer, requested.field, requested.tool)
+    return seen
 
 
 def take_constraint(body: dict[str, Any], defaults: ConstraintDefaults, tool_parser: str) -> Requested | NamedGrammar | None:
@@ -258,13 +272,17 @@ def _with_tools(
             return _auto(tools, requested, tool_parser, single)
     if requested is not None:
         raise _conflict([requested.field, "tool_choice"])
-    schema = required_schema(tools, not single) if choice == "required" else json.dumps(chosen_tool(tools, choice).schema)
-    return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, schema, whitespace), "tools")
+    if choice == "required":
+        return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, required_schema(tools, not single), whitespace), "tools", of_tools=True)
+    tool = chosen_tool(tools, choice)
+    spec = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(tool.schema), whitespace)
+    return Requested(spec, "tools", of_tools=True, tool=tools.index(tool))
 
 
 def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_parser: str, single: bool) -> Requested | None:
     if requested is None:
-        return Requested(auto_tag(tools, None, tool_parser, single), "tools") if any(tool.strict for tool in tools) else None
+        is_strict = any(tool.strict for tool in tools)
+        return Requested(auto_tag(tools, None, tool_parser, single), "tools", of_tools=True) if is_strict else None
     if isinstance(requested, NamedGrammar) or requested.spec.kind not in (GrammarKind.JSON_SCHEMA, GrammarKind.JSON_OBJECT):
         raise bad_request(
             f"'{requested.field}' with tools and tool_choice 'auto' is not supported; set tool_choice to 'none' or leave the tools out.",
@@ -275,4 +293,4 @@ def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_pa
         schema = json.loads(requested.spec.text) if requested.spec.kind is GrammarKind.JSON_SCHEMA else {"type": "object"}
     except ValueError as error:
         raise bad_request(f"'{requested.field}' is not JSON: {error}", requested.field) from None
-    return Requested(auto_tag(tools, schema, tool_parser, single), requested.field)
+    return Requested(auto_tag(tools, schema, tool_parser, single), requested.field, of_tools=True)
