@@ -16,7 +16,7 @@ from model_service.masks.frames.frame import decode
 from model_service.masks.frames.logits import Staging, warm_up
 
 PART = "apply"
-KINDS = 5
+KINDS = 6
 LISTED = 7
 
 
@@ -29,7 +29,8 @@ def measured(plan: Plan, device: Device) -> Iterator[Row]:
 
 
 def masks(count: int, vocabulary: int) -> npt.NDArray[np.int32]:
-    """int32 [count, ceil(V/32)], one after another: anything, a forced token, few allowed ones, few forbidden ones, half of all."""
+    """int32 [count, ceil(V/32)], one after another: anything, a forced token, few allowed ones, few forbidden ones, half of all,
+    and nearly the same half."""
     chance, bits = np.random.default_rng(SEED), np.zeros((count, -(-vocabulary // 32) * 32), dtype=np.uint8)
     for number, row in enumerate(bits):
         listed = chance.integers(0, vocabulary, LISTED)
@@ -43,8 +44,11 @@ def masks(count: int, vocabulary: int) -> npt.NDArray[np.int32]:
             case 3:
                 row[:vocabulary] = 1
                 row[listed] = 0
-            case _:
+            case 4:
                 row[:vocabulary] = chance.integers(0, 2, vocabulary)
+            case _:
+                row[:] = bits[number - 1]
+                row[listed] ^= 1
     return np.packbits(bits, axis=1, bitorder="little").view(np.int32)
 
 

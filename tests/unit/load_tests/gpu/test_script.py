@@ -15,6 +15,11 @@ from typer.testing import CliRunner
 from deployments.reporting.report import BenchReport
 from load_tests.errors import BenchFailed
 from load_tests.gpu.__main__ import PARTS, main
+from load_tests.gpu.frames import masks
+from load_tests.gpu.plan import SMALL
+from model_service.masks.frames.encoding import encode
+from model_service.masks.frames.frame import decode
+from model_service.masks.frames.header import FREE
 from tests.published.documents import ROOT
 
 ABSENT = ("vllm", "ray", "pydantic", "msgspec", "fastapi", "transformers", "llguidance")
@@ -33,6 +38,14 @@ def test_every_part_runs_and_is_right(tmp_path: Path) -> None:
     assert not [row for row in rows if "failed" in row or "skipped" in row]
     assert {row["wrong"] for row in rows if "wrong" in row} == {0}
     assert {row["finite"] for row in rows if "finite" in row} == {True}
+
+
+def test_frames_have_entries_of_every_kind() -> None:
+    frame = decode(encode(masks(SMALL.frame_logits, SMALL.vocabularies[0]), SMALL.vocabularies[0]))
+    entries = frame.header
+    assert min(entries.allowed, entries.forbidden, entries.changed, entries.rows) > 0
+    assert FREE in frame.index
+    assert frame.index.min() < FREE
 
 
 def test_parts_that_run_later_keep_what_is_there(tmp_path: Path) -> None:
