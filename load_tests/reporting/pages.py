@@ -53,7 +53,10 @@ def _index(reports: Mapping[str, BenchReport], titles: Mapping[str, str]) -> str
         for target in report.targets
         if not target.holds
     ]
-    about = "What was measured, each by the command that its page names. `make bench` runs most of them, and writes these pages anew."
+    about = (
+        "What was measured, each by the command that its page names. `make bench` runs most of them, and writes these pages anew. "
+        "[What a GPU shows](gpu.md) has a page of its own."
+    )
     heads = ["benchmark", "promises kept", "on"]
     return "\n".join([NOTE, "# Benchmarks", "", about, "", *table(heads, rows), "", "## Missed", "", *(missed or ["None."]), ""])
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from deployments.reporting.report import BenchReport, Target
 from load_tests.errors import UnknownFigure
+from load_tests.gpu import page as gpu
 from load_tests.reporting.markdown import holds, machine, table
-from load_tests.reporting.pages import pages
+from load_tests.reporting.pages import NOTE, pages
 
 ROOT = Path(__file__).resolve().parents[2]
 ABOUT = Path(__file__).parent / "about"
@@ -110,9 +111,10 @@ def read_results(folder: Path) -> dict[str, BenchReport]:
 
 
 def read_pages(results: Path) -> dict[str, str]:
-    """The pages as they should be, by their file's name."""
+    """The pages as they should be, by their file's name. Results of GPUs stand in a folder of their own, and on one page."""
     abouts = {path.stem: path.read_text(encoding="utf-8") for path in ABOUT.glob("*.md")}
-    return pages(read_results(results), abouts, {path.stem for path in results.glob("*.png")})
+    found = pages(read_results(results), abouts, {path.stem for path in results.glob("*.png")})
+    return {**found, gpu.NAME: f"{NOTE}\n{gpu.page(read_results(results / 'gpu'))}"}
 
 
 def main() -> None:

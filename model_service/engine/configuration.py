@@ -79,9 +79,19 @@ def _check(config: VllmConfig, settings: EngineSettings) -> None:
         raise EngineSettingsError(f"vLLM makes {parallel.world_size} workers of these arguments, where {settings.workers} have been placed")
     if settings.lookahead:
         _check_lookahead(config, settings)
-    if settings.mask_socket is not None and (config.use_v2_model_runner or _our_worker(config) is None):
-        runner = "vLLM's second model runner" if config.use_v2_model_runner else f"the worker {parallel.worker_cls}"
-        raise EngineSettingsError(f"{runner} takes no masks from a broadcaster: set `masks: in_process`")
+    if settings.mask_socket is not None:
+        _check_masks(config)
+
+
+def _check_masks(config: VllmConfig) -> None:
+    reason = None
+    if _our_worker(config) is None:
+        reason = f"the worker {config.parallel_config.worker_cls} takes"
+    elif config.use_v2_model_runner and config.speculative_config is not None and config.speculative_config.enable_adaptive_verification:
+        # Only the device knows then whose a row of logits is.
+        reason = "drafts with `enable_adaptive_verification` take"
+    if reason is not None:
+        raise EngineSettingsError(f"{reason} no masks from a broadcaster: set `masks: in_process`")
 
 
 def _scheduler(config: VllmConfig, settings: EngineSettings) -> str:

@@ -23,9 +23,9 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
         "VLLM_LOGGING_LEVEL": "WARNING",
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
     }
-    if settings.mask_socket is not None or settings.lookahead or not settings.on_gpu:
-        # The second model runner takes no masks from a broadcaster, and computes no rows for what it has not drafted itself. Its kernels
-        # are Triton's, which on a CPU is mostly not there.
+    if settings.lookahead or not settings.on_gpu:
+        # The second model runner computes no rows for what it has not drafted itself. Its kernels are Triton's, which on a CPU is mostly
+        # not there.
         wanted["VLLM_USE_V2_MODEL_RUNNER"] = "0"
     if settings.otlp_endpoint is not None:
         # What has no caller who is traced is none of ours: vLLM would trace its own start, and the warm-up.

@@ -23,11 +23,13 @@ _NO_DRAFTS: Sequence[int] = ()
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """The masks of a step: the broadcaster's, those of them that it has been asked for, and those that only vLLM itself can tell."""
+    """The masks of a step: the broadcaster's, those of them that it has been asked for, and those that only vLLM itself can tell. `known`:
+    as in `MaskParts`."""
 
     rows: list[Row]
     asked: Asked | None
     others: list[str]
+    known: Mapping[str, int]
 
 
 class MaskAsking:
@@ -61,7 +63,9 @@ class MaskAsking:
         for request_id, _ in rows:
             if tokens := grammars[request_id].take_unsent():
                 accept(request_id, tokens)
-        return Needed(rows, self._client.ask(rows), others)
+        drafts = output.scheduled_spec_decode_tokens
+        known = {request_id: len(strip_speculative_padding(tokens)) for request_id, tokens in drafts.items()} if drafts else {}
+        return Needed(rows, self._client.ask(rows), others, known)
 
     def masks(self, output: SchedulerOutput, needed: Needed) -> StepMasks | None:
         """What has been asked for, and the rest, filled; None where nothing is masked."""
@@ -69,7 +73,7 @@ class MaskAsking:
         if needed.asked is None and not rest:
             return None
         fill = partial(self._filled, output)
-        return StepMasks(self._client, fill, needed.asked, fill(rest) if rest else None)
+        return StepMasks(self._client, fill, needed.asked, fill(rest) if rest else None, needed.known)
 
     def _needed(self, output: SchedulerOutput) -> tuple[list[Row], list[str]]:
         rows, others = [], []

@@ -28,7 +28,7 @@ class MaskDelivery:
         parts = [] if step.filled is None else [step.filled]
         if step.asked is not None:
             parts.append(self._awaited(step, step.asked))
-        return MaskParts(tuple(parts))
+        return MaskParts(tuple(parts), step.known)
 
     def _awaited(self, step: StepMasks, asked: Asked) -> MaskPart:
         frame: FrameRef | bytes | None = step.client.wait(asked)

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from model_service.masks.client import Asked, MaskClient
 from model_service.masks.ring.ring import FrameRef
@@ -22,20 +22,23 @@ class MaskPart:
 
 @dataclass(frozen=True, slots=True)
 class MaskParts:
-    """What workers get. No request is in two parts."""
+    """What workers get. No request is in two parts. `known`: of requests with drafts, how many of these the masks are made for; the rest
+    was not known yet, and must not be taken whatever it is."""
 
     parts: tuple[MaskPart, ...]
+    known: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class StepMasks:
     """What the executor gets: what the broadcaster was asked for, and what has been filled here. `fill` fills here whatever does not
-    come."""
+    come. `known` as in `MaskParts`."""
 
     client: MaskClient
     fill: Callable[[Sequence[str]], MaskPart]
     asked: Asked | None
     filled: MaskPart | None
+    known: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:

@@ -12,6 +12,7 @@ from vllm.v1.core.sched.output import GrammarOutput
 from model_service.engine.core_options import core_options
 from model_service.engine.workers.forced_tokens import hook_updates
 from model_service.engine.workers.mask_output import MaskParts
+from model_service.engine.workers.second_masks import FrameOutputs, hook_masks
 from model_service.engine.workers.second_runner import hook_additions
 from model_service.engine.workers.verified_rows import hook_verification
 from model_service.engine.workers.vocabulary_width import first_logits
@@ -28,6 +29,7 @@ class OurWorker:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._masks = WorkerMasks(most_rows(self.vllm_config))
+        self._outputs: FrameOutputs | None = None
         self._width: int | None = None
 
     def init_device(self) -> None:
@@ -50,6 +52,8 @@ class OurWorker:
         return self._width
 
     def compile_or_warm_up_model(self) -> Any:
+        if self.vllm_config.use_v2_model_runner and core_options(self.vllm_config).broadcaster is not None:
+            self._outputs = hook_masks(self.model_runner, self._masks)
         # Ahead of vLLM's: whatever is compiled after it counts as compiled in a step, where it is told or refused (`utils/jit_monitor.py`).
         self._try_logits()
         return super().compile_or_warm_up_model()  # type: ignore[misc]  # the worker's
@@ -64,10 +68,14 @@ class OurWorker:
 
     @torch.inference_mode()
     def sample_tokens(self, grammar_output: GrammarOutput | MaskParts | None) -> Any:
-        if isinstance(grammar_output, MaskParts):
+        if not isinstance(grammar_output, MaskParts):
+            return super().sample_tokens(grammar_output)  # type: ignore[misc]  # the worker's
+        if self._outputs is None:
             self._masks.apply(grammar_output, self.model_runner)
-            grammar_output = None
-        return super().sample_tokens(grammar_output)  # type: ignore[misc]  # the worker's
+            return super().sample_tokens(None)  # type: ignore[misc]
+        sampled = super().sample_tokens(self._outputs.announced(grammar_output))  # type: ignore[misc]
+        self._outputs.over()
+        return sampled
 
 
 def most_rows(config: VllmConfig) -> int:

@@ -1,9 +1,10 @@
-"""A worker's masks from frames (vLLM 0.32: `sample_tokens` in `v1/worker/gpu_model_runner.py`, first model runner): they are applied to the
-logits that the forward has left, before the runner samples from them."""
+"""A worker's masks from frames (vLLM 0.32: `sample_tokens` in `v1/worker/gpu_model_runner.py`). On the first model runner they are applied
+to the logits that the forward has left, before the runner samples from them; the second makes its logits only then (`second_masks.py`)."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from model_service.engine.workers.mask_output import MaskPart, MaskParts
 from model_service.errors import FrameGone, MemoryUnavailable
 from model_service.masks.frames.frame import Frame, decode
 from model_service.masks.frames.logits import Staging, warm_up
-from model_service.masks.frames.places import places
+from model_service.masks.frames.places import Places, first_logits, places
 from model_service.masks.ring.ring import FrameRef, RingReader
 from model_service.shared_memory import MemoryAddress
 
@@ -42,19 +43,22 @@ class WorkerMasks:
         warm_up(logits, self._staging)
 
     def apply(self, masks: MaskParts, runner: Any) -> None:
-        """To the logits of the runner's last forward, if this worker has them.
+        """To the logits of the first runner's last forward, if this worker has them. Raises MaskError, as `put` does."""
+        state = runner.execute_model_state
+        if state is not None:
+            row_of, drafts = runner.input_batch.req_id_to_index, state.scheduler_output.scheduled_spec_decode_tokens
+            self.put(masks, state.logits, row_of, first_logits(row_of, drafts))
+
+    def put(self, masks: MaskParts, logits: torch.Tensor, row_of: Mapping[str, int], starts: Places | None) -> None:
+        """On the logits [n, V], in place; the others are as in `places`.
 
         Raises:
             MaskError: a frame that was published has gone or is broken, which no broadcaster that keeps to its protocol does. This worker
                 must not sample without it, nor from another mask than its peers.
         """
-        state = runner.execute_model_state
-        if state is None:
-            return
-        row_of, drafts = runner.input_batch.req_id_to_index, state.scheduler_output.scheduled_spec_decode_tokens
         for part in masks.parts:
-            found = places(part.request_ids, part.counts, row_of, drafts, len(state.logits))
-            self._frame(part).arranged(found).apply(state.logits, self._staging)
+            found = places(part.request_ids, part.counts, row_of, starts, len(logits))
+            self._frame(part).arranged(found).apply(logits, self._staging)
 
     def _frame(self, part: MaskPart) -> Frame:
         if not isinstance(part.frame, FrameRef):

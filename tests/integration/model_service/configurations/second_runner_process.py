@@ -6,37 +6,14 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-PLACES, ROWS, BUDGET, VOCABULARY = 96, 4, 24, 500
-Given = dict[str, tuple[list[int], list[int]]]
-"""By request: the tokens and the places of a forward."""
-
-
-@dataclass
-class Request:
-    """As a scheduler knows it: all tokens so far, and how many of them have been computed. `length`: where it ends; `given`: what token a
-    forward was given at each place."""
-
-    name: str
-    tokens: list[int]
-    length: int
-    prompt: int
-    is_penalized: bool
-    computed: int = 0
-    is_running: bool = False
-    unsent: Any = None
-    given: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def is_over(self) -> bool:
-        return len(self.tokens) >= self.length
+from tests.integration.model_service.configurations.played_requests import BUDGET, PLACES, ROWS, VOCABULARY, Given, Play, PlayedRequest
 
 
 class Runner:
@@ -55,14 +32,14 @@ class Runner:
         self.penalties = PenaltiesState(None, self.states)
         self.runner = _runner(self.states, self.penalties)
 
-    def step(self, output: Any, sampled: list[int]) -> tuple[Given, list[int]]:
-        """What the forward is given, and how many tokens each request samples, of those in `sampled`."""
+    def step(self, batch: Sequence[PlayedRequest], lengths: Mapping[str, int], sampled: Sequence[int]) -> tuple[Given, list[int]]:
         import torch
         from vllm.v1.worker.gpu import input_batch as kernels
 
+        output = _scheduled(batch, lengths)
         self.runner.add_requests(output)
         self.runner.update_requests(output)
-        states, buffers, lengths = self.states, self.buffers, output.num_scheduled_tokens
+        states, buffers = self.states, self.buffers
         rows = torch.tensor([states.req_id_to_index[name] for name in lengths], dtype=torch.int64)
         starts = torch.tensor([0, *np.cumsum(list(lengths.values()))], dtype=torch.int32)
         ends, one = torch.arange(len(rows) + 1, dtype=torch.int32), torch.ones(len(rows), dtype=torch.int32)
@@ -79,7 +56,14 @@ class Runner:
         kernels.post_update(rows, computed, last, counts, made, count, rejected, starts, tokens, states.total_len.gpu)
         return given, count.tolist()
 
-    def check(self, request: Request) -> None:
+    def ended(self, request: PlayedRequest) -> None:
+        self.states.remove_request(request.name)
+
+    def preempted(self, request: PlayedRequest) -> None:
+        """It comes again with all of its tokens."""
+        self.states.remove_request(request.name)
+
+    def check(self, request: PlayedRequest) -> None:
         """The request's tokens on the device, how many they are, and where there are penalties, counts of its output."""
         row = self.states.req_id_to_index[request.name]
         assert self.states.all_token_ids.gpu[row, : len(request.tokens)].tolist() == request.tokens, request.name
@@ -111,81 +95,7 @@ def _runner(states: Any, penalties: Any) -> Any:
 def _ignore(*_: Any, **__: Any) -> None: ...
 
 
-class Play:
-    """Requests of one seed, scheduled at random."""
-
-    def __init__(self, runner: Runner, seed: int) -> None:
-        self._runner = runner
-        self._chance = random.Random(seed)
-        self.requests = list(self._made(seed))
-        self.forced = 0
-
-    def run(self) -> None:
-        while waiting := [request for request in self.requests if not request.is_over]:
-            self._preempt([request for request in waiting if request.is_running])
-            if lengths := self._chosen(waiting):
-                self._step([request for request in waiting if request.name in lengths], lengths)
-        for request in self.requests:
-            assert request.given == dict(enumerate(request.tokens[: request.computed])), request.name
-
-    def _made(self, seed: int) -> Iterator[Request]:
-        for number in range(ROWS + 2):
-            prompt = self._words(1, 30)
-            length = len(prompt) + self._chance.randint(2, 40)
-            yield Request(f"{seed}-{number}", prompt, length, len(prompt), is_penalized=self._chance.random() < 0.5)
-
-    def _words(self, least: int, most: int) -> list[int]:
-        return [self._chance.randrange(VOCABULARY) for _ in range(self._chance.randint(least, most))]
-
-    def _preempt(self, running: list[Request]) -> None:
-        for request in running:
-            if self._chance.random() < 0.05:
-                # What its worker has not been told comes again with all of its tokens.
-                self._runner.states.remove_request(request.name)
-                request.is_running, request.computed = False, 0
-                request.given.clear()
-
-    def _chosen(self, waiting: list[Request]) -> dict[str, int]:
-        """How many tokens of whom are computed."""
-        seats, budget, lengths = ROWS - sum(request.is_running for request in waiting), BUDGET, {}
-        for request in waiting:
-            most = min(len(request.tokens) - request.computed, budget)
-            if not most or self._chance.random() < 0.3 or not (request.is_running or seats):
-                continue
-            seats -= not request.is_running
-            lengths[request.name] = self._chance.choice([most, self._chance.randint(1, most)])
-            budget -= lengths[request.name]
-        return lengths
-
-    def _step(self, batch: list[Request], lengths: dict[str, int]) -> None:
-        sampled = self._words(len(batch), len(batch))
-        given, counts = self._runner.step(_scheduled(batch, lengths), sampled)
-        for request, token, count in zip(batch, sampled, counts, strict=True):
-            words, places = given[request.name]
-            request.given.update(zip(places, words, strict=True))
-            request.is_running, request.unsent = True, None
-            request.computed += lengths[request.name]
-            assert count == (request.computed == len(request.tokens)), request.name
-            if count:
-                request.tokens.append(token)
-            self._runner.check(request)
-            if count:
-                self._force(request)
-            if request.is_over:
-                self._runner.states.remove_request(request.name)
-                request.is_running = False
-
-    def _force(self, request: Request) -> None:
-        from model_service.jump_forward.forced import ForcedTokens
-
-        if not request.is_over and self._chance.random() < 0.5:
-            forced = self._words(1, 12)
-            request.unsent = ForcedTokens(len(request.tokens) - request.prompt, tuple(forced))
-            request.tokens += forced
-            self.forced += len(forced)
-
-
-def _scheduled(batch: list[Request], lengths: dict[str, int]) -> SimpleNamespace:
+def _scheduled(batch: Sequence[PlayedRequest], lengths: Mapping[str, int]) -> SimpleNamespace:
     """What vLLM's scheduler tells of such a step."""
     from model_service.jump_forward.forced import FORCED
 
@@ -201,7 +111,7 @@ def _scheduled(batch: list[Request], lengths: dict[str, int]) -> SimpleNamespace
     return SimpleNamespace(scheduled_new_reqs=new, scheduled_cached_reqs=cached, num_scheduled_tokens=lengths, **forced, **lacking)
 
 
-def _new(request: Request) -> SimpleNamespace:
+def _new(request: PlayedRequest) -> SimpleNamespace:
     penalty = 0.1 if request.is_penalized else 0.0
     params = SimpleNamespace(max_tokens=PLACES, repetition_penalty=1.0, frequency_penalty=penalty, presence_penalty=penalty)
     tokens = {"prefill_token_ids": list(request.tokens), "prompt_token_ids": request.tokens[: request.prompt], "prompt_len": request.prompt}
@@ -212,7 +122,7 @@ def _new(request: Request) -> SimpleNamespace:
 def main(seeds: list[int]) -> None:
     import vllm.v1.worker.cpu.shm  # noqa: F401  # pinned memory and streams, for a processor
 
-    plays = [Play(Runner(), seed) for seed in seeds]
+    plays = [Play(Runner(), random.Random(seed), f"{seed}-") for seed in seeds]
     for play in plays:
         play.run()
     print(sum(play.forced for play in plays))

@@ -105,13 +105,22 @@ def as_on_a_gpu(config: Any) -> Any:
     return config
 
 
-def test_frames_for_the_second_runner_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_go_to_either_runner_but_not_where_only_the_device_knows_whose_logits_are(monkeypatch: pytest.MonkeyPatch) -> None:
     from model_service.engine.configuration import plug
+    from model_service.engine.core_options import core_options
 
-    config = stock(SETTINGS)
+    config, drafting, other = stock(SETTINGS), stock(replace(SETTINGS, engine_args={"speculative_config": NGRAMS})), stock(SETTINGS)
     monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
-    with pytest.raises(EngineSettingsError, match="in_process"):
-        plug(config, replace(SETTINGS, mask_socket="somewhere"), "none")
+    asked = replace(SETTINGS, mask_socket="somewhere")
+    config = plug(config, asked, "none")
+    assert config.use_v2_model_runner
+    assert core_options(config).broadcaster is not None
+    drafting.speculative_config.enable_adaptive_verification = True
+    with pytest.raises(EngineSettingsError, match=r"enable_adaptive_verification.*in_process"):
+        plug(drafting, asked, "none")
+    other.parallel_config.worker_cls = "their.Worker"
+    with pytest.raises(EngineSettingsError, match=r"their\.Worker takes no masks"):
+        plug(other, asked, "none")
 
 
 def test_arguments_that_are_objects_reach_vllm_as_such() -> None:

@@ -55,7 +55,7 @@ def test_a_result_that_nobody_knows_gets_a_page_too(tmp_path: Path) -> None:
     report("python -m load_tests.new").write(tmp_path / "new_thing.json")
     (tmp_path / "new_thing.png").touch()
     found = read_pages(tmp_path)
-    assert set(found) == {"README.md", "new_thing.md"}
+    assert set(found) == {"README.md", "gpu.md", "new_thing.md"}
     assert "# New thing\n\n![New thing](../../load_tests/results/new_thing.png)\n\n`python -m load_tests.new` on " in found["new_thing.md"]
     assert "| hit\\|miss | 0.25 ms | at most 1 | yes |\n| speed-up | 2 × | at least 3 | **no** |\n" in found["new_thing.md"]
     assert "| [New thing](new_thing.md) | 1 of 2 |" in found["README.md"]

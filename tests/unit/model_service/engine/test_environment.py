@@ -60,12 +60,14 @@ def test_engines_that_share_a_machine_are_not_bound_to_the_same_cpus() -> None:
     assert int(environment["OMP_NUM_THREADS"]) >= 1
 
 
-def test_vllm_chooses_the_model_runner_on_a_gpu_that_takes_no_masks_as_frames() -> None:
+def test_vllm_chooses_the_model_runner_on_a_gpu_that_does_not_look_ahead() -> None:
     chosen: dict[str, str] = {}
     frames: dict[str, str] = {}
+    looking: dict[str, str] = {}
     on_cpu: dict[str, str] = {}
     prepare_environment(EngineSettings("m", "m", gpus_per_worker=1), chosen)
     prepare_environment(EngineSettings("m", "m", gpus_per_worker=1, mask_socket="somewhere"), frames)
+    prepare_environment(EngineSettings("m", "m", gpus_per_worker=1, lookahead=True), looking)
     prepare_environment(EngineSettings("m", "m"), on_cpu)
-    assert "VLLM_USE_V2_MODEL_RUNNER" not in chosen
-    assert frames["VLLM_USE_V2_MODEL_RUNNER"] == on_cpu["VLLM_USE_V2_MODEL_RUNNER"] == "0"
+    assert "VLLM_USE_V2_MODEL_RUNNER" not in {*chosen, *frames}
+    assert looking["VLLM_USE_V2_MODEL_RUNNER"] == on_cpu["VLLM_USE_V2_MODEL_RUNNER"] == "0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_service.masks.frames.places import places
+from model_service.masks.frames.places import first_logits, places
 
 
 @st.composite
@@ -26,4 +26,4 @@ def test_each_mask_goes_to_its_requests_logits(case: tuple[list[str], dict[str, 
     counts = [1 + len(drafts.get(request_id, ())) for request_id in masked]
     rows = {request_id: row for row, request_id in enumerate(batch)}
     expected = [masks.index(row) if row in masks else -1 for row in logits]
-    assert places(masked, counts, rows, drafts, len(logits)).tolist() == expected
+    assert places(masked, counts, rows, first_logits(rows, drafts), len(logits)).tolist() == expected
