@@ -56,6 +56,8 @@ def plug(config: VllmConfig, settings: EngineSettings, channel: str, figures: Me
         EngineSettingsError: something else is plugged in there, or what the settings ask for does not go with the configuration.
     """
     _check(config, settings)
+    if settings.jump_forward == "async":
+        _check_asynchronous(config, settings)
     why_stepped = _why_stepped(config) if settings.jump_forward else None
     if why_stepped is not None:
         _log.warning("nothing is jumped over: %s", why_stepped)
@@ -82,8 +84,6 @@ def _check(config: VllmConfig, settings: EngineSettings) -> None:
         raise EngineSettingsError(f"vLLM makes {parallel.world_size} workers of these arguments, where {settings.workers} have been placed")
     if settings.lookahead:
         _check_lookahead(config, settings)
-    if settings.jump_forward == "async":
-        _check_asynchronous(config, settings)
     if settings.mask_socket is not None and (config.use_v2_model_runner or _our_worker(config) is None):
         runner = "vLLM's second model runner" if config.use_v2_model_runner else f"the worker {parallel.worker_cls}"
         raise EngineSettingsError(f"{runner} takes no masks from a broadcaster: set `masks: in_process`")
@@ -93,17 +93,6 @@ def _scheduler(config: VllmConfig, settings: EngineSettings) -> str:
     if settings.lookahead:
         return LOOKAHEAD_SCHEDULER
     return ASYNC_SCHEDULER if config.scheduler_config.async_scheduling else SCHEDULER
-
-
-def _check_asynchronous(config: VllmConfig, settings: EngineSettings) -> None:
-    reasons = {
-        "`engine_args: {async_scheduling: false}`": by_name(settings.engine_args).get("async_scheduling") is False,
-        "look-ahead, whose steps are synchronous": settings.lookahead,
-        f"the executor {config.parallel_config.distributed_executor_backend}": not Executor.get_class(config).supports_async_scheduling(),
-    }
-    for reason, holds in reasons.items():
-        if holds:
-            raise EngineSettingsError(f"`jump_forward: async` does not go with {reason}: set `jump_forward: auto`")
 
 
 def _check_lookahead(config: VllmConfig, settings: EngineSettings) -> None:
@@ -137,6 +126,17 @@ def _why_stepped(config: VllmConfig) -> str | None:
     if _our_worker(config) is None:
         return f"the worker {config.parallel_config.worker_cls} cannot be told of forced tokens"
     return None
+
+
+def _check_asynchronous(config: VllmConfig, settings: EngineSettings) -> None:
+    reasons = {
+        "`engine_args: {async_scheduling: false}`": by_name(settings.engine_args).get("async_scheduling") is False,
+        "look-ahead, whose steps are synchronous": settings.lookahead,
+        f"the executor {config.parallel_config.distributed_executor_backend}": not Executor.get_class(config).supports_async_scheduling(),
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise EngineSettingsError(f"`jump_forward: async` does not go with {reason}: set `jump_forward: auto`")
 
 
 def _our_worker(config: VllmConfig) -> str | None:

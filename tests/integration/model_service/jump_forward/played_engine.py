@@ -98,7 +98,7 @@ class Worker:
 
         for gone in output.finished_req_ids:
             self.kept.pop(gone, None)
-        forced = getattr(output, FORCED)
+        forced = getattr(output, FORCED, {})
         new = {request.req_id: request for request in output.scheduled_new_reqs}
         for name, told in new.items():
             tokens = list(told.prefill_token_ids if self.second else told.prompt_token_ids)
