@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
-from deployments.config_values import SHORTEST_SECRET, ApiKey, Format, NodeLabels, Whitespace, long_enough
+from deployments.config_values import SHORTEST_SECRET, ApiKey, Format, Jumps, NodeLabels, Whitespace, long_enough
 from deployments.errors import SettingsError
 from deployments.secret_file import filled, plain, without, write
 from model_service.settings import adapter_names, by_name, worker_count
@@ -45,7 +45,11 @@ class ModelSettings(_Section):
     cpu_kv_cache_gib: float = Field(0.5, gt=0, description="KV cache of one worker on a CPU, GiB")
     gpu_memory_utilization: float = Field(0.9, gt=0, le=1)
     tool_call_parser: str = Field("hermes", description="vLLM's name for the model's tool call format")
-    jump_forward: bool = Field(True, description="compute what a grammar forces in one forward, without asking the model")
+    jump_forward: Jumps = Field(
+        "auto",
+        description="compute what a grammar forces in one forward, without asking the model; 'async': a step is scheduled while the one "
+        "ahead of it runs, 'sync': after it, 'auto': as vLLM would; false: ask it for each token",
+    )
     lookahead: bool = Field(False, description="requests may look ahead (`lookahead`)")
     draft: DraftModelSettings | None = Field(None, description="a model that drafts for this one where requests look ahead")
     reward_deadline_s: float = Field(10.0, gt=0, description="the rewards of one step of a look-ahead take at most so long; over it: 504")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, SecretStr
+from pydantic import AfterValidator, BeforeValidator, SecretStr
+
+from model_service.settings import JumpForward
 
 SHORTEST_API_KEY = 16
 SHORTEST_SECRET = 32
 """Characters. Who guesses is only slowed down by the network, or by nothing where he has what a secret has signed."""
 Format = Literal["enforce", "annotate"]
 Whitespace = Literal["flexible", "standard", "compact", "indent:2", "indent:4"]
+JUMPS: dict[object, object] = {True: "auto", "true": "auto", "false": False}
 LABEL_NAME = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
@@ -37,5 +40,7 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
 
 NodeLabels = Annotated[dict[str, str], AfterValidator(_labels)]
 """Of Ray nodes (`ray start --labels`). Where several are named, a node needs them all."""
+Jumps = Annotated[JumpForward, BeforeValidator(lambda value: JUMPS.get(value, value))]
+"""As YAML and the environment write them; `true` is what there was before there were several."""
 ApiKey = Annotated[SecretStr, long_enough(SHORTEST_API_KEY)]
 """Of settings that are printed, only asterisks are seen."""

@@ -6,7 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
+from typing import Any, Literal
+
+JumpForward = Literal["auto", "async", "sync", False]
+"""Whether forced tokens are jumped over, and whether a step is scheduled before the one ahead of it is over: "auto" as the engine would
+without jumps."""
 
 _SHARDS = ("pipeline_parallel_size", "prefill_context_parallel_size")
 """Beside the tensor parallel workers, by vLLM's names (vLLM 0.32: `world_size` in `config/parallel.py`)."""
@@ -72,7 +76,7 @@ class EngineSettings:
     cpu_kv_cache_gib: float = 0.5
     gpu_memory_utilization: float = 0.9
     tool_call_parser: str = "hermes"
-    jump_forward: bool = True
+    jump_forward: JumpForward = "auto"
     lookahead: bool = False
     draft: DraftSettings | None = None
     reward_deadline_s: float = 10.0

@@ -39,7 +39,7 @@ def main(
     """Compare the throughput of engines whose masks come from the broadcaster with that of engines that fill them."""
     command = f"python -m load_tests.masks.engines --batch {batch} --runs {runs}{' --jump' * jump}{' --embedded' * embedded}"
     with _model(embedded) as model:
-        settings = EngineSettings(model, "model", jump_forward=jump, cpu_kv_cache_gib=1.0, mask_deadline_ms=20.0)
+        settings = EngineSettings(model, "model", jump_forward="auto" if jump else False, cpu_kv_cache_gib=1.0, mask_deadline_ms=20.0)
         prepare_environment(settings)
         from load_tests.masks.turns import turns
 

@@ -13,11 +13,12 @@ from pydantic import ValidationError
 from vllm.config import VllmConfig
 from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.usage.usage_lib import UsageContext
+from vllm.v1.executor import Executor
 
 from model_service.engine.core_options import BroadcasterOptions, CoreOptions, carry
 from model_service.engine.verification import MOST_DRAFTS
 from model_service.errors import EngineSettingsError
-from model_service.settings import EngineSettings
+from model_service.settings import EngineSettings, by_name
 from model_service.shared_memory import MemoryAddress
 
 USAGE = UsageContext.OPENAI_API_SERVER
@@ -26,7 +27,7 @@ USAGE = UsageContext.OPENAI_API_SERVER
 # By name: the worker of a CPU takes streams, events and pinned memory out of torch for whatever process imports it.
 SCHEDULER = "model_service.engine.core.scheduler.MaskcastScheduler"
 LOOKAHEAD_SCHEDULER = "model_service.engine.core.lookahead_scheduler.LookaheadScheduler"
-ASYNC_SCHEDULER = "model_service.engine.core.scheduler.MaskcastAsyncScheduler"
+ASYNC_SCHEDULER = "model_service.engine.core.async_scheduler.MaskcastAsyncScheduler"
 CPU_WORKER = "model_service.engine.workers.cpu_worker.MaskcastCPUWorker"
 GPU_WORKER = "model_service.engine.workers.worker.MaskcastWorker"
 OUR_WORKERS = frozenset({CPU_WORKER, GPU_WORKER})
@@ -55,12 +56,16 @@ def plug(config: VllmConfig, settings: EngineSettings, channel: str, figures: Me
         EngineSettingsError: something else is plugged in there, or what the settings ask for does not go with the configuration.
     """
     _check(config, settings)
+    if settings.jump_forward == "async":
+        _check_asynchronous(config, settings)
     why_stepped = _why_stepped(config) if settings.jump_forward else None
     if why_stepped is not None:
         _log.warning("nothing is jumped over: %s", why_stepped)
-    jumps = settings.jump_forward and why_stepped is None
-    if jumps or settings.lookahead:
+    jumps = settings.jump_forward is not False and why_stepped is None
+    if settings.lookahead:
         config.scheduler_config.async_scheduling = False
+    elif jumps and settings.jump_forward != "auto":
+        config.scheduler_config.async_scheduling = settings.jump_forward == "async"
     config.scheduler_config.scheduler_cls = _scheduler(config, settings)
     ours = _our_worker(config)
     if ours is not None:
@@ -131,6 +136,17 @@ def _why_stepped(config: VllmConfig) -> str | None:
     if _our_worker(config) is None:
         return f"the worker {config.parallel_config.worker_cls} cannot be told of forced tokens"
     return None
+
+
+def _check_asynchronous(config: VllmConfig, settings: EngineSettings) -> None:
+    reasons = {
+        "`engine_args: {async_scheduling: false}`": by_name(settings.engine_args).get("async_scheduling") is False,
+        "look-ahead, whose steps are synchronous": settings.lookahead,
+        f"the executor {config.parallel_config.distributed_executor_backend}": not Executor.get_class(config).supports_async_scheduling(),
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise EngineSettingsError(f"`jump_forward: async` does not go with {reason}: set `jump_forward: auto`")
 
 
 def _our_worker(config: VllmConfig) -> str | None:

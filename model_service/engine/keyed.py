@@ -47,7 +47,7 @@ class KeyedEngine(AsyncLLM):
     def __init__(self, *args: Any, traces_all: bool = True, **options: Any) -> None:
         super().__init__(*args, **options)
         self._load = PrefillLoad()
-        self._watch = OutputWatch(self.output_processor, self._load)
+        self._watch = OutputWatch(self.output_processor, self._load, bool(self.vllm_config.scheduler_config.async_scheduling))
         self._times = TraceWatch(self.output_processor, traces_all)
         self._calls: dict[str, Followed] = {}
         self.children = Children(self) if core_options(self.vllm_config).lookahead else None

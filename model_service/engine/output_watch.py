@@ -16,22 +16,26 @@ from model_service.jump_forward.prefill_load import PrefillLoad
 
 @dataclass
 class ForcedTotals:
-    """Of one engine since it started; `segments` is how many runs the tokens came in."""
+    """Of one engine since it started; `segments` is how many runs the tokens came in, `late` how many of these came when a forward of their
+    own requests was under way already."""
 
     tokens: int = 0
     segments: int = 0
+    late: int = 0
 
     @property
     def steps_saved(self) -> int:
-        """Forwards that requests did not need: a segment is computed together with the token that is sampled behind it."""
-        return self.tokens
+        """Forwards that requests did not need: a segment is computed in one, together with the token ahead of it unless it is late."""
+        return self.tokens - self.late
 
 
 class OutputWatch:
-    """Stands between an engine's outputs and its output processor. `watch` tells it whose text to measure."""
+    """Stands between an engine's outputs and its output processor. `watch` tells it whose text to measure. `overlaps`: the engine schedules
+    a step while the one ahead of it is under way."""
 
-    def __init__(self, processor: OutputProcessor, load: PrefillLoad) -> None:
+    def __init__(self, processor: OutputProcessor, load: PrefillLoad, overlaps: bool) -> None:
         self.totals = ForcedTotals()
+        self._overlaps = overlaps
         self._load = load
         self._states = processor.request_states
         self._process = processor.process_outputs
@@ -71,6 +75,8 @@ class OutputWatch:
         tokens = len(output.new_token_ids)  # less than before, where a stop string came among them
         self.totals.tokens += tokens
         self.totals.segments += 1
+        # What is prefilled with a prompt has no token ahead of it, and what ends an answer is not computed.
+        self.totals.late += self._overlaps and output.prefill_stats is None and output.finish_reason is None
         if state.external_req_id in self._watched:
             account, first = self._watched[state.external_req_id]
             account.add(first + state.request_index, tokens, before, _length(state))

@@ -3,8 +3,8 @@
 vLLM's scheduler knows no decoding phase: in every step each request computes what it has and has not computed yet. So a forced
 segment is appended to the output when the token before it is known, and the next step computes all of it in one forward, as it
 would a chunk of a prompt: no draft, no mask, no logits for any of its tokens. Preemption, prefix caching, chunking and the token
-budget are vLLM's own. Only the workers have to be told which tokens they did not sample (`engine/workers/forced_tokens.py`). Scheduling is
-synchronous: otherwise the next forward would start before the segment is known.
+budget are vLLM's own. Only the workers have to be told which tokens they did not sample (`engine/workers/forced_tokens.py`). Where the
+next forward starts before the segment is known, that takes a word more (`engine/core/async_scheduler.py`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.engine import EngineCoreOutputs
@@ -29,8 +28,7 @@ from model_service.engine.workers.mask_output import StepMasks
 
 
 class MaskcastScheduler(Scheduler):
-    """For synchronous scheduling, which forced segments need: vLLM's CPU platform turns asynchronous scheduling off. `masks` is where masks
-    come from; `jumping` None: all tokens are the model's."""
+    """For synchronous scheduling. `masks` is where masks come from; `jumping` None: all tokens are the model's."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -97,14 +95,23 @@ class MaskcastScheduler(Scheduler):
     def _update_request_with_output(self, request: Request, new_token_ids: list[int], is_stale: bool = False) -> tuple[list[int], bool]:
         jumping = self.jumping if self.jumping is not None and self.jumping.applies(request) else None
         tokens, stopped = super()._update_request_with_output(request, new_token_ids, is_stale)
-        if stopped or jumping is None:
+        if stopped or jumping is None or not self._may_append(request):
             return tokens, stopped
         start, forced = request.num_output_tokens, jumping.forced_behind(request, tokens)
         if not forced:
             return tokens, stopped
-        forced, stopped = super()._update_request_with_output(request, forced, is_stale)
+        forced, stopped = self._append(request, forced)
         jumping.appended(request, start, forced, stopped)
         return tokens + forced, stopped
+
+    def _may_append(self, request: Request) -> bool:
+        """Whether tokens that were not sampled may follow what the request has just got."""
+        return True
+
+    def _append(self, request: Request, tokens: list[int]) -> tuple[list[int], bool]:
+        """Such tokens, as far as the request takes them, and whether it has stopped there."""
+        appended: tuple[list[int], bool] = Scheduler._update_request_with_output(self, request, tokens)
+        return appended
 
     def _free_request(self, request: Request, delay_free_blocks: bool = False) -> Any:
         self.masks.ended(request.request_id)
@@ -115,7 +122,3 @@ class MaskcastScheduler(Scheduler):
     def shutdown(self) -> None:
         self.masks.close()
         super().shutdown()
-
-
-class MaskcastAsyncScheduler(MaskcastScheduler, AsyncScheduler):
-    """For asynchronous scheduling, which vLLM keeps only for subclasses of its `AsyncScheduler`."""

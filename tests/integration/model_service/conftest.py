@@ -16,7 +16,7 @@ NGRAMS = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4
 
 @pytest.fixture(scope="package")
 def jumping() -> Iterator[RunningEngine]:
-    with running_engine(jump_forward=True) as engine:
+    with running_engine() as engine:
         yield engine
 
 

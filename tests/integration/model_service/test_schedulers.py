@@ -91,7 +91,7 @@ class Core:
 
         from model_service.engine.arguments import parse_arguments
         from model_service.engine.configuration import plug, stock_config
-        from model_service.engine.core.scheduler import MaskcastAsyncScheduler
+        from model_service.engine.core.async_scheduler import MaskcastAsyncScheduler
 
         config = plug(stock_config(parse_arguments(settings)), settings, channel)
         config.scheduler_config.async_scheduling = asynchronous
@@ -189,9 +189,21 @@ def _has_ring(client: MaskClient) -> bool:
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_masks_of_the_broadcaster_are_the_same(channel: str, expected: list[tuple[int, ...]], asynchronous: bool) -> None:
+    check_broadcaster(STEPPING, channel, asynchronous, expected)
+
+
+def test_they_are_where_a_sample_is_void_since_what_follows_is_forced(channel: str, expected: list[tuple[int, ...]]) -> None:
+    with closing(Core(replace(STEPPING, jump_forward="sync"), channel, asynchronous=False)) as core:
+        core.begin()
+        jumped = core.run(1, _nothing)
+    assert jumped != expected
+    check_broadcaster(replace(STEPPING, jump_forward="async"), channel, True, jumped)
+
+
+def check_broadcaster(settings: EngineSettings, channel: str, asynchronous: bool, expected: list[tuple[int, ...]]) -> None:
     with closing(MaskBroadcaster(f"maskcast-test-{uuid4().hex}")) as broadcaster:
         broadcaster.start()
-        settings = replace(STEPPING, mask_socket=broadcaster.name, mask_deadline_ms=60_000)
+        settings = replace(settings, mask_socket=broadcaster.name, mask_deadline_ms=60_000)
         with closing(Core(settings, channel, asynchronous)) as core:
             client: MaskClient = core.scheduler.masks._client  # type: ignore[union-attr]  # the broadcaster's
             until(lambda: _has_ring(client))

@@ -10,7 +10,7 @@ import pytest
 
 from model_service.engine.environment import prepare_environment
 from model_service.errors import EngineSettingsError
-from model_service.settings import EngineSettings
+from model_service.settings import EngineSettings, JumpForward
 from tests.integration.model_service.conftest import NGRAMS
 from tests.integration.model_service.running_engine import SETTINGS
 
@@ -85,17 +85,34 @@ def test_what_is_plugged_in_goes_by_the_resolved_runner_and_scheduling(monkeypat
 
     config = plugged(SETTINGS)
     assert (config.scheduler_config.scheduler_cls, config.parallel_config.worker_cls) == (SCHEDULER, CPU_WORKER)
-    config = as_on_a_gpu(stock(SETTINGS))
-    jumping = plug(config, SETTINGS, "none")
-    assert (jumping.scheduler_config.scheduler_cls, jumping.scheduler_config.async_scheduling) == (SCHEDULER, False)
-    assert jumping.parallel_config.worker_cls == GPU_WORKER
     config, other = as_on_a_gpu(stock(SETTINGS)), as_on_a_gpu(stock(SETTINGS))
+    assert plug(config, SETTINGS, "none").parallel_config.worker_cls == GPU_WORKER
     monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
-    config = plug(config, SETTINGS, "none")
+    config = plug(other, SETTINGS, "none")
     assert jumps(config)
-    assert (config.scheduler_config.scheduler_cls, config.parallel_config.worker_cls) == (SCHEDULER, GPU_WORKER)
-    config = plug(other, replace(SETTINGS, jump_forward=False), "none")
     assert (config.scheduler_config.scheduler_cls, config.parallel_config.worker_cls) == (ASYNC_SCHEDULER, GPU_WORKER)
+
+
+@pytest.mark.parametrize(
+    ("jump_forward", "on_a_cpu", "on_a_gpu"),
+    [("auto", False, True), ("async", True, True), ("sync", False, False), (False, False, True)],
+)
+def test_steps_overlap_as_is_asked_for_or_as_they_would_without_jumps(jump_forward: JumpForward, on_a_cpu: bool, on_a_gpu: bool) -> None:
+    from model_service.engine.configuration import ASYNC_SCHEDULER, SCHEDULER, plug
+
+    settings = replace(SETTINGS, jump_forward=jump_forward)
+    for config, overlaps in ((plugged(settings), on_a_cpu), (plug(as_on_a_gpu(stock(SETTINGS)), settings, "none"), on_a_gpu)):
+        assert jumps(config) == (jump_forward is not False)
+        assert config.scheduler_config.async_scheduling == overlaps
+        assert config.scheduler_config.scheduler_cls == (ASYNC_SCHEDULER if overlaps else SCHEDULER)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"), [({"engine_args": {"async_scheduling": False}}, "async_scheduling"), ({"lookahead": True}, "look-ahead")]
+)
+def test_steps_that_are_to_overlap_and_not_to_are_refused(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(EngineSettingsError, match=f"`jump_forward: async` does not go with .*{reason}"):
+        plugged(replace(SETTINGS, jump_forward="async", **changes))
 
 
 def as_on_a_gpu(config: Any) -> Any:

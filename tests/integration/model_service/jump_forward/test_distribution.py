@@ -44,7 +44,7 @@ def exact() -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("engine", ["jumping", "stepping"])
+@pytest.mark.parametrize("engine", ["jumping", "overlapping", "stepping"])
 def test_free_choices_follow_the_exact_probabilities(engine: str, exact: dict[str, float], request: pytest.FixtureRequest) -> None:
     running: RunningEngine = request.getfixturevalue(engine)
     texts = [

@@ -60,11 +60,11 @@ def test_without_jumps_every_token_is_stock_vllms(stepped: list[tuple[Ask, Answe
 
 
 def test_with_jumps_every_answer_is_valid_and_mostly_the_same(
-    jumping: RunningEngine, stepped: list[tuple[Ask, Answer]], tokenizer: PreTrainedTokenizerBase
+    jumper: RunningEngine, stepped: list[tuple[Ask, Answer]], tokenizer: PreTrainedTokenizerBase
 ) -> None:
     same = 0
     for ask, without in stepped:
-        answer = jumping.ask(ask.question, ask.spec, max_tokens=MOST_TOKENS)
+        answer = jumper.ask(ask.question, ask.spec, max_tokens=MOST_TOKENS)
         assert answer.forced > 0
         if answer.finish_reason == "stop":
             assert json.loads(answer.text).keys() == json.loads(ask.spec.text)["properties"].keys()

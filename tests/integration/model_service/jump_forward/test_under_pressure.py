@@ -17,11 +17,11 @@ WORDS = "The record that follows has been written by nobody, and every word of i
 SPEC = GrammarSpec(GrammarKind.REGEX, f"{WORDS}(one|two) {WORDS}(three|four) {WORDS}[0-9]{{3}}")
 
 
-@pytest.fixture(scope="module")
-def tight() -> Iterator[RunningEngine]:
+@pytest.fixture(scope="module", params=["sync", "async"])
+def tight(request: pytest.FixtureRequest) -> Iterator[RunningEngine]:
     """A step computes fewer tokens than a segment has, and the cache holds few requests."""
     arguments = {"max_num_batched_tokens": BUDGET, "enable_chunked_prefill": True, "num_gpu_blocks_override": 40, "block_size": BLOCK}
-    with running_engine(engine_args=arguments, max_num_seqs=8, max_model_len=CONTEXT) as engine:
+    with running_engine(jump_forward=request.param, engine_args=arguments, max_num_seqs=8, max_model_len=CONTEXT) as engine:
         yield engine
 
 

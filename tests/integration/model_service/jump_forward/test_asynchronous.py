@@ -1,0 +1,88 @@
+"""Jumping where a step is scheduled before the one ahead of it is over: requests get the tokens that they get in steps one by one, each
+place is computed with the token that stands there in the end, and a segment costs one forward more. The schedulers are real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from model_service.engine.environment import prepare_environment
+from model_service.settings import JumpForward
+from tests.integration.model_service.jump_forward.played_engine import SPECS, Ask, Core, Play
+from tests.integration.model_service.running_engine import SETTINGS
+from tests.offered_grammars import offered, payload_of
+
+
+@pytest.fixture(scope="module", autouse=True)
+def environment() -> Iterator[None]:
+    wanted: dict[str, str] = {}
+    prepare_environment(SETTINGS, wanted)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in wanted.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def channel() -> Iterator[str]:
+    tokenizer = GrammarTokenizer.load(SETTINGS.model)
+    with offered({key: payload_of(spec, tokenizer, "xgrammar") for key, spec in SPECS.items()}) as name:
+        yield name
+
+
+def played(play: Play, jump_forward: JumpForward, channel: str) -> tuple[dict[str, list[int]], Core]:
+    with closing(Core(play, jump_forward, channel)) as core:
+        return core.run(), core
+
+
+asks = st.builds(
+    Ask,
+    spec=st.none() | st.integers(0, len(SPECS) - 1),
+    prompt=st.integers(1, 60),
+    most=st.integers(1, 90),
+    arrives=st.integers(0, 20),
+    leaves=st.none() | st.none() | st.integers(1, 60),
+)
+plays = st.builds(
+    Play,
+    asks=st.lists(asks, min_size=1, max_size=10),
+    blocks=st.integers(12, 40),
+    budget=st.sampled_from([8, 24, 64, 512]),
+    seats=st.integers(1, 8),
+    caching=st.booleans(),
+    forgets=st.just(frozenset()) | st.frozensets(st.integers(1, 60), max_size=3),
+    second=st.booleans(),
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(play=plays)
+def test_requests_get_the_same_tokens_whatever_becomes_of_them(channel: str, play: Play) -> None:
+    expected, _ = played(play.calm, "sync", channel)
+    answers, core = played(play, "async", channel)
+    for name, tokens in answers.items():
+        ended = play.asks[int(name)].leaves is None
+        assert tokens == (expected[name] if ended else expected[name][: len(tokens)])
+    assert core.scheduler.kv_cache_manager.usage == 0
+
+
+together = st.lists(st.builds(Ask, spec=st.integers(0, len(SPECS) - 1), prompt=st.integers(1, 60), most=st.integers(1, 90)), max_size=8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(play=st.builds(Play, asks=together, second=st.booleans()))
+def test_a_segment_costs_one_forward_more_than_in_synchronous_steps(channel: str, play: Play) -> None:
+    answers, core = played(play, "sync", channel)
+    same, overlapping = played(play, "async", channel)
+    assert same == answers
+    assert overlapping.worker.segments == core.worker.segments
+    for number, ask in enumerate(play.asks):
+        name = str(number)
+        # That an answer ends is known one step late, unless it is as long as it may be with a token that is asked for.
+        late = core.worker.sampled[name] < ask.most
+        assert overlapping.worker.seats[name] == core.worker.seats[name] + core.worker.segments[name] + late
