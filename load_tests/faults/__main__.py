@@ -40,12 +40,12 @@ BACK_S, GIVE_UP_S, SETTLE_S = 30.0, 120.0, 300.0
 
 
 def main(
-    only: Annotated[str, typer.Option(help="the strikes whose name has this in it")] = "",
-    json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
+    only: Annotated[str, typer.Option(help="the strikes whose name has one of these in it, with commas between")] = "",
+    json_out: Annotated[Path | None, typer.Option("--json", help="write the report here; it keeps its rows of all other strikes")] = None,
 ) -> None:
     """Strike each kind of process under load, and count what becomes of the requests."""
     console = Console()
-    chosen, rows = [each for each in STRIKES if only in each.name], []
+    chosen, rows = [each for each in STRIKES if any(text in each.name for text in only.split(","))], list[Row]()
     pods = {**defaults(Settings(), Path.home()), **ONE_THREAD}
     with RedisServer() as state, RayNodes(pods, state) as nodes, RedisServer(parent=nodes.folder) as redis:
         deployed = Deployed(nodes, redis, yaml.safe_load(OVERLAY.read_text(encoding="utf-8")), CPUS, LABELS)
@@ -57,8 +57,15 @@ def main(
                 console.print(rows[-1], highlight=False)
         except BenchFailed as error:  # the cluster is not whole again, and what would be struck next is not there
             console.print(error, style="red")
-    report = BenchReport.here("python -m load_tests.faults", PACKAGES, targets(rows, len(chosen)), rows)
+    rows = merged(BenchReport.read(json_out).rows if json_out is not None and json_out.exists() else [], rows)
+    report = BenchReport.here("python -m load_tests.faults", PACKAGES, targets(rows, len(STRIKES)), rows)
     raise typer.Exit(report.publish(console, json_out))
+
+
+def merged(earlier: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+    """Of each strike the last row, in the order of the strikes."""
+    by_name = {row["strike"]: row for row in (*earlier, *rows)}
+    return [by_name[each.name] for each in STRIKES if each.name in by_name]
 
 
 def targets(rows: Sequence[Row], strikes: int) -> list[Target]:

@@ -67,6 +67,8 @@ class RayNodes:
 
     def begin_head(self) -> None:
         """For the first time, or again after it has ended."""
+        # A container that is started again sees no other node's raylet; here the command would take one for a cluster that runs.
+        (self.folder / HEAD / "ray_current_cluster").unlink(missing_ok=True)
         options = ["--head", f"--port={self._port}", f"--dashboard-port={self._dashboard}", "--num-cpus=0"]
         if self._state is not None:
             options.append(f"--redis-password={self._state.password.get_secret_value()}")

@@ -111,10 +111,10 @@ def _redis_away(_: Deployed, redis: RedisServer) -> None:
 
 STRIKES = (
     *map(_kill, (INGRESSES, MODELS, CORES, COMPILERS, ZYGOTES, CHILDREN, BROADCASTERS, CONTROLLER)),
-    Strike("Ray's GCS is killed, and its head started again", _kill_gcs),
     Strike(f"Redis is killed, and away for {AWAY_S:g} s", _redis_away),
-    Strike("a node's raylet is killed, and another node joins", _kill_node),
     *map(_suspend, (INGRESSES, CORES, COMPILERS, BROADCASTERS, CONTROLLER, GCS, RAYLETS)),
     Strike(f"a model replica and its engine hang for {SUSPENDED_S:g} s", _suspend_family),
     Strike(f"Redis hangs for {SUSPENDED_S:g} s", lambda _, redis: _hang([psutil.Process(redis.pid)])),
+    Strike("a node's raylet is killed, and another node joins", _kill_node),
+    Strike("Ray's GCS is killed, and its head started again", _kill_gcs),
 )

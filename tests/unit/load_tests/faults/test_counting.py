@@ -13,7 +13,7 @@ from typing import IO
 import psutil
 import pytest
 
-from load_tests.faults.__main__ import row, targets
+from load_tests.faults.__main__ import merged, row, targets
 from load_tests.faults.clients import CUT, FAILED, HUNG, REFUSED, STRUCK, UNANSWERED, WHOLE, Clients, outcome
 from load_tests.faults.strikes import STRIKES
 from load_tests.faults.waiting import wait_for
@@ -106,6 +106,13 @@ def test_only_connections_to_what_was_struck_are_not_called_lost() -> None:
 def test_a_strike_after_which_not_all_are_answered_holds_no_promise() -> None:
     lost, ended, back = targets([row(SPARED, {WHOLE: 1}, None, 2.0)], 2)
     assert (lost.holds, ended.holds, back.holds) == (True, False, False)
+
+
+def test_a_strike_that_was_repeated_has_its_last_row_and_the_others_keep_theirs() -> None:
+    first, second = STRIKES[:2]
+    earlier = [row(second, {WHOLE: 1}, 1.0, 2.0), row(first, {WHOLE: 1}, 1.0, 2.0)]
+    again = row(first, {WHOLE: 2}, 1.0, 2.0)
+    assert merged(earlier, [again]) == [again, earlier[0]]
 
 
 def test_strikes_are_told_apart_by_their_names() -> None:
