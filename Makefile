@@ -2,7 +2,7 @@
 BIN := .venv/bin
 CODE := $(wildcard deployments grammar_service model_service router load_tests examples tests)
 
-.PHONY: serve test lint types bench audit setup clean
+.PHONY: serve test lint types bench load faults audit setup clean
 
 serve: setup  ## start everything, show one extraction, serve until Ctrl-C (ONCE=1: stop after it; CONFIG=file: settings)
 	@exec $(BIN)/maskcast serve $(if $(CONFIG),--config '$(CONFIG)') $(if $(filter-out 0 no false,$(ONCE)),--once)
@@ -40,6 +40,13 @@ bench: setup  ## every benchmark there is; refreshes the tables in docs/benchmar
 	@$(BIN)/python -m load_tests.traces.cost --json load_tests/results/traces.json
 	@$(BIN)/python -m load_tests.masks.path --steps 5 --json load_tests/results/mask_path.json
 	@$(BIN)/python -m load_tests.masks.engines --json load_tests/results/mask_engines.json
+	@$(BIN)/python -m load_tests.reporting.tables
+
+load: setup  ## mixed traffic with open arrivals; the report with charts goes to the folder OUT
+	@$(BIN)/python -m load_tests.load $(or $(OUT),build/load)
+
+faults: setup  ## kill and suspend each kind of process of a cluster of two nodes under load; a quarter of an hour
+	@$(BIN)/python -m load_tests.faults --json load_tests/results/faults.json
 	@$(BIN)/python -m load_tests.reporting.tables
 
 audit: setup  ## known vulnerabilities of the pinned packages, where their database can be reached, and all licences

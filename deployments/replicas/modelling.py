@@ -19,7 +19,7 @@ from deployments.own_ray_address import tell_children
 from deployments.replicas.broadcasting import NodeMasks
 from deployments.replicas.traced import TracedReplica
 from deployments.telemetry.handed_on import VLLM, HandedOn
-from deployments.telemetry.logs import log_json
+from deployments.telemetry.logs import handlers_kept, log_json
 from deployments.telemetry.metrics import EngineMetrics, GrammarMetrics, JumpMetrics, LookaheadMetrics
 from deployments.tracing.opening import close_tracing, open_tracing
 from grammar_service.compiler.source import GrammarSource
@@ -62,7 +62,8 @@ class ModelDeployment:
         self._engine = EngineMetrics(context.deployment, name)
         self._vllm = HandedOn(VLLM, {"ReplicaId": name})
         self._told = CoreFigures()
-        await self._replica.start()
+        with handlers_kept():
+            await self._replica.start()
         # After the engine, whose processes are none of ours to send for.
         self._tracing = open_tracing(settings, MODEL)
         self._answering = self._replica if self._tracing is None else TracedReplica(self._replica, name, self._tracing)

@@ -6,9 +6,11 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from logging.handlers import MemoryHandler
 from typing import Any, TextIO
 
 from deployments.telemetry.metrics import RequestMetrics
@@ -16,6 +18,7 @@ from model_service.messages import Endpoint
 
 REQUESTS = "maskcast.requests"
 """The logger of the line that each request ends with."""
+RAY_SERVE = "ray.serve"
 FIELDS = "fields"
 """What a record has besides its message."""
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
@@ -51,6 +54,20 @@ def log_json(component: str, stream: TextIO | None = None) -> None:
     handler.setFormatter(JsonLines(component))
     logging.getLogger().handlers = [handler]
     logging.getLogger(REQUESTS).setLevel(logging.INFO)
+
+
+@contextmanager
+def handlers_kept() -> Iterator[None]:
+    """Libraries that configure logging for themselves inside this block (`logging.config.dictConfig`, as vLLM does when it is imported)
+    close the handlers of all others. Those of Ray Serve (2.60) hand on what they gather to a file; closed, they forget which one. Then what
+    is logged is gathered and never written, and a controller that comes back replaces each replica whose log file it is not told."""
+    gathering = [each for each in logging.getLogger(RAY_SERVE).handlers if isinstance(each, MemoryHandler)]
+    targets = [each.target for each in gathering]
+    try:
+        yield
+    finally:
+        for handler, target in zip(gathering, targets, strict=True):
+            handler.setTarget(target)
 
 
 def about_request(request_id: str) -> None:

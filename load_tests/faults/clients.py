@@ -10,41 +10,58 @@ from collections import Counter
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 import psutil
 
 from load_tests.errors import BenchFailed
-from load_tests.faults.deployed import Deployed
 from load_tests.faults.ray_nodes import HERE
 from load_tests.faults.waiting import wait_for
 
-WHOLE, FAILED, CUT, UNANSWERED, HUNG = "whole", "failed", "cut", "unanswered", "hung"
-"""Ended as it should; with an error of the service's own; in the middle; before its head; not at all."""
+WHOLE, FAILED, CUT, UNANSWERED, HUNG, STRUCK, REFUSED = "whole", "failed", "cut", "unanswered", "hung", "struck", "refused"
+"""Ended as it should; with an error of the service's own; in the middle; before its head; not at all; its connection ended with the ingress
+that held it; nobody took the connection."""
+LOST = (CUT, UNANSWERED, HUNG)
 PATIENCE_S = 90.0
 SPAN = 200
-TAKEN_S, TICK_S = 2.0, 0.02
+GRAMMARS = 101
+TAKEN_S, TICK_S, AGAIN_S = 2.0, 0.02, 0.5
+LAST = 200
+ENDS_S = 2.0
+"""For a process whose connections have ended to be gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A request of this client, `how` it ended; times are of a clock that does not run backwards."""
+    """A request of this client, `how` it ended, and the last of what was `said`, or what went wrong; times are of a clock that does not run
+    backwards."""
 
     client: int
     sent_at: float
     ended_at: float
     how: str
+    said: str = ""
+
+
+class Served(Protocol):
+    """Where clients ask, and what they say of themselves."""
+
+    @property
+    def port(self) -> int: ...
+
+    @property
+    def headers(self) -> dict[str, str]: ...
 
 
 class Clients:
     """From their first requests on until the end of the block; `streaming` ones and `plain` ones. An answer has as many `letters`, at
-    least. With a `door`, all go through that ingress, for as long as it takes them."""
+    least. With a `door`, all go through that ingress, for as long as it takes them; when its process has ended, through any."""
 
-    def __init__(self, deployed: Deployed, streaming: int, plain: int = 0, letters: int = 800, door: psutil.Process | None = None) -> None:
+    def __init__(self, served: Served, streaming: int, plain: int = 0, letters: int = 800, door: psutil.Process | None = None) -> None:
         self.ended: list[Ended] = []
         self.open: set[int] = set()
         """The clients' ports of the requests that are under way."""
-        self._deployed = deployed
+        self._served = served
         self._letters = letters
         self._door = door
         self._over = threading.Event()
@@ -80,18 +97,25 @@ class Clients:
 
     def _go_on(self, client: int, stream: bool) -> None:
         while not self._over.is_set():
-            sent_at, how = time.monotonic(), ""
-            connection = HTTPConnection(HERE, self._deployed.port, timeout=PATIENCE_S)
+            sent_at, how, said = time.monotonic(), "", ""
+            connection, door = HTTPConnection(HERE, self._served.port, timeout=PATIENCE_S), self._door
+            if door is not None and not is_up(door):
+                door = None
             try:
                 connection.connect()
-                if self._door is None or self._is_at(self._door, _port(connection)):
-                    how = self._end(connection, stream)
-            except OSError:
-                how = UNANSWERED
+                if door is None or self._is_at(door, _port(connection)):
+                    how, said = self._end(connection, stream)
+            except ConnectionRefusedError as error:
+                how, said = REFUSED, repr(error)
+                self._over.wait(AGAIN_S)
+            except OSError as error:
+                how, said = UNANSWERED, repr(error)
             finally:
                 connection.close()
+            if how in (CUT, UNANSWERED) and door is not None and ends(door):
+                how = STRUCK
             if how:
-                self.ended.append(Ended(client, sent_at, time.monotonic(), how))
+                self.ended.append(Ended(client, sent_at, time.monotonic(), how, said))
 
     def _is_at(self, door: psutil.Process, port: int) -> bool:
         """The connection may also be another ingress's, or nobody's yet."""
@@ -104,25 +128,27 @@ class Clients:
                 return False
         return False
 
-    def _end(self, connection: HTTPConnection, stream: bool) -> str:
+    def _end(self, connection: HTTPConnection, stream: bool) -> tuple[str, str]:
         port, begun = _port(connection), False
         try:
-            connection.request("POST", "/v1/chat/completions", json.dumps(self._body(stream)), self._deployed.headers)
+            connection.request("POST", "/v1/chat/completions", json.dumps(self._body(stream)), self._served.headers)
             self.open.add(port)
             response = connection.getresponse()
             begun = True
-            return outcome(response.status, response.read().decode(), stream)
-        except TimeoutError:
-            return HUNG
-        except (HTTPException, OSError):
-            return CUT if begun else UNANSWERED
+            text = response.read().decode()
+            return outcome(response.status, text, stream), text[-LAST:]
+        except TimeoutError as error:
+            return HUNG, repr(error)
+        except (HTTPException, OSError) as error:
+            return CUT if begun else UNANSWERED, repr(error)
         finally:
             self.open.discard(port)
 
     def _body(self, stream: bool) -> dict[str, Any]:
         number = next(self._numbers)
         least = self._letters + number % 4 * (self._letters // 4)  # so that clients do not end together
-        constraint = {"guided_regex": f"[a-z]{{{least},{least + SPAN}}}", "max_tokens": least + SPAN + 8, "seed": number}
+        most = least + SPAN + number % GRAMMARS  # so that compilers have work all the time
+        constraint = {"guided_regex": f"[a-z]{{{least},{most}}}", "max_tokens": most + 8, "seed": number}
         return {"messages": [{"role": "user", "content": "Go on."}], "stream": stream, **constraint}
 
 
@@ -143,6 +169,25 @@ def outcome(status: int, text: str, stream: bool) -> str:
 def _judged(choices: list[dict[str, Any]]) -> str:
     text = "".join(choice["delta"].get("content") or "" for choice in choices)
     return WHOLE if re.fullmatch("[a-z]+", text) and choices[-1]["finish_reason"] == "stop" else CUT
+
+
+def is_up(process: psutil.Process) -> bool:
+    """One that has ended is not, whether or not its parent has taken note. The kernel takes connections for it until the last of its
+    threads is gone."""
+    try:
+        return process.is_running() and (process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def ends(process: psutil.Process) -> bool:
+    """Whether it has ended, or does so at once."""
+    deadline = time.monotonic() + ENDS_S
+    while is_up(process):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(TICK_S)
+    return True
 
 
 def _port(connection: HTTPConnection) -> int:

@@ -20,6 +20,9 @@ from load_tests.errors import BenchFailed
 from load_tests.faults.ray_nodes import HERE, RayNodes
 from load_tests.faults.waiting import wait_for
 
+START_S = 180.0
+"""Ray's dashboard imports Ray Serve when it is first asked; beside other work that can take a minute."""
+
 
 @dataclass(frozen=True)
 class Replica:
@@ -65,7 +68,7 @@ class Deployed:
     def start(self) -> None:
         self.nodes.add(self.lasting, *self._cut)
         self.add()
-        wait_for(lambda: self.nodes.serve()["applications"] == {}, 60, "Ray's dashboard")
+        wait_for(lambda: self.nodes.serve()["applications"] == {}, START_S, "Ray's dashboard")
         self.deploy()
 
     def add(self) -> None:

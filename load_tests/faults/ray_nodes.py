@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,6 +26,7 @@ from load_tests.errors import BenchFailed
 BIN = Path(sys.executable).parent
 HERE = "127.0.0.1"
 OBJECT_STORE = 100 * 2**20
+HEAD = "head"
 PATIENCE_S = 10.0
 
 
@@ -65,10 +67,12 @@ class RayNodes:
 
     def begin_head(self) -> None:
         """For the first time, or again after it has ended."""
+        # A container that is started again sees no other node's raylet; here the command would take one for a cluster that runs.
+        (self.folder / HEAD / "ray_current_cluster").unlink(missing_ok=True)
         options = ["--head", f"--port={self._port}", f"--dashboard-port={self._dashboard}", "--num-cpus=0"]
         if self._state is not None:
             options.append(f"--redis-password={self._state.password.get_secret_value()}")
-        self._begin("head", *options)
+        self._begin(HEAD, *options)
 
     def add(self, name: str, cpus: float, labels: Mapping[str, str]) -> None:
         named = ",".join(f"{label}={value}" for label, value in labels.items())
@@ -82,8 +86,14 @@ class RayNodes:
         """SIGKILL to its raylet, as where its machine is lost."""
         self._raylet(name).kill()
 
-    def kill_gcs(self) -> None:
-        self._process("head", "gcs_server").kill()
+    def processes(self, node: str, mark: str) -> list[psutil.Process]:
+        """Those of the node whose command line has the mark."""
+        found = []
+        for process in psutil.Process(self._nodes[node].pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+                if mark in " ".join(process.cmdline()):
+                    found.append(process)
+        return found
 
     def is_up(self, name: str) -> bool:
         """Whether it has its raylet; the node's command, with which a pod's container ends, outlives one that has ended in order."""
@@ -96,7 +106,7 @@ class RayNodes:
         """Whether the node's command has returned."""
         return self._nodes[name].poll() is not None
 
-    def run(self, *command: str, within_s: float = 120) -> str:
+    def run(self, *command: str, within_s: float = 300) -> str:
         """A command of the environment, with its output. Raises BenchFailed: it failed."""
         done = subprocess.run(
             [str(BIN / command[0]), *command[1:]], env=self.environment, capture_output=True, text=True, timeout=within_s, check=False
@@ -127,7 +137,7 @@ class RayNodes:
 
     def logs(self) -> str:
         """The last lines of what the nodes' commands and Ray Serve's controller wrote."""
-        files = [*self.folder.glob("*.log"), *(self.folder / "head" / "session_latest" / "logs" / "serve").glob("*.log")]
+        files = [*self.folder.glob("*.log"), *(self.folder / HEAD / "session_latest" / "logs" / "serve").glob("*.log")]
         return "\n".join(f"== {file.name}\n" + "\n".join(file.read_text(errors="replace").splitlines()[-15:]) for file in files)
 
     def _raylet(self, name: str) -> psutil.Process:
@@ -143,7 +153,7 @@ class RayNodes:
         own = [f"--dashboard-agent-listen-port={agent}", f"--metrics-export-port={metrics}", "--min-worker-port=0", "--max-worker-port=0"]
         place = [f"--temp-dir={self.folder / name}", f"--object-store-memory={OBJECT_STORE}"]
         command = [str(BIN / "ray"), "start", "--block", "--disable-usage-stats", *place, *own, *options]
-        environment = {**self._environment, **self._kept()} if name == "head" else self._environment
+        environment = {**self._environment, **self._kept()} if name == HEAD else self._environment
         with (self.folder / f"{name}.log").open("ab") as log:
             self._nodes[name] = subprocess.Popen(
                 command,

@@ -24,6 +24,8 @@ _COUNTS = (
     "invalid_accepted",
     "correct",
 )
+_COUNTED = ("accepted", "answered", "failed", "connections_struck", "lost", "refused_connections")
+_AGAIN = ("back_s", "settled_s")
 NOTE = "<!-- Written by `python -m load_tests.reporting.tables` from load_tests/results and load_tests/reporting/about. -->"
 RESULTS = "../../load_tests/results"
 """As a page links to it."""
@@ -136,10 +138,20 @@ def _lookahead_published(report: BenchReport) -> list[str]:
     return ["", *table(lookahead.PAIR_HEADINGS, [lookahead.pair_cells(row) for row in report.rows])]
 
 
+def _faults(report: BenchReport) -> list[str]:
+    heads = ["", *(name.replace("_", " ") for name in _COUNTED), "answered again after", "whole again after"]
+    rows = [
+        [row["strike"], *(str(row[name]) for name in _COUNTED), *("never" if row[at] is None else f"{row[at]} s" for at in _AGAIN)]
+        for row in report.rows
+    ]
+    return ["", *table(heads, rows)]
+
+
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "conformance": _conformance,
     "conformance_schemastore": _collection,
     "simulation": _simulation,
+    "faults": _faults,
     "front_door": _front_door,
     "front_door_pieces": _front_door_pieces,
     "lookahead": _lookahead,

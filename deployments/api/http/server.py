@@ -52,6 +52,7 @@ class HttpServer:
                 ws="none",
                 access_log=False,
                 server_header=False,
+                log_config=None,  # its own would close the handlers of everybody else, see `telemetry.logs.handlers_kept`
                 log_level="warning",
                 timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=math.ceil(drain_s),

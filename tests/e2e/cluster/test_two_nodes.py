@@ -1,7 +1,8 @@
-"""The application of the overlay cpu-dev on two nodes: it is there, loses a node in order, and changes."""
+"""The application of the overlay cpu-dev on two nodes: it is there, changes, loses a node in order, and loses one without warning."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from deployments.config import Settings
 from deployments.local.environment import defaults
 from deployments.local.processes import SHARED_MEMORY
 from deployments.local.redis_server import RedisServer
-from load_tests.faults.clients import WHOLE, Clients
+from load_tests.faults.clients import FAILED, STRUCK, WHOLE, Clients
 from load_tests.faults.deployed import Deployed
 from load_tests.faults.ray_nodes import RayNodes
 from load_tests.faults.waiting import wait_for
@@ -90,3 +91,22 @@ def test_changed_settings_reach_it_in_place_and_no_stream_is_dropped(two_nodes: 
     for _ in range(8):  # at either ingress
         refused = two_nodes.ask(n=3, max_tokens=1)
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "over_limit")
+
+
+def test_a_lost_node_costs_the_streams_that_it_held_and_the_connections_to_its_own_ingress(two_nodes: Deployed) -> None:
+    nodes, node = two_nodes.nodes, two_nodes.other
+    doors = two_nodes.door(two_nodes.lasting), two_nodes.door(node)
+    with (
+        Clients(two_nodes, 3, door=doors[0]) as streams,
+        Clients(two_nodes, 0, plain=3, door=doors[0]) as others,
+        Clients(two_nodes, 2, door=doors[1]) as struck,
+    ):
+        begun = time.monotonic()
+        nodes.kill(node)
+        wait_for(lambda: nodes.has_ended(node), 60, "the node to end")
+        wait_for(lambda: two_nodes.ready()["status"] == "degraded", 60, "the loss to be noticed")
+        wait_for(lambda: all(group.back_s(begun) for group in (streams, others, struck)), 120, "answers by the node that is left")
+    assert set(others.ends) == {WHOLE}, others.ends  # nothing of their answers had been sent
+    assert set(streams.ends) <= {WHOLE, FAILED}, streams.ends
+    assert streams.ends[FAILED] <= 3
+    assert set(struck.ends) <= {WHOLE, FAILED, STRUCK}, struck.ends

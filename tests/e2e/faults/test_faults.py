@@ -96,6 +96,16 @@ async def test_a_killed_redis_degrades_the_service_and_no_request_fails(service:
     service.cluster.restart_redis()
 
 
+async def test_a_killed_controller_of_ray_serve_finds_all_replicas_as_they_were(service: Service) -> None:
+    marks = (REPLICA, "ServeReplica:maskcast:GrammarCompiler")
+    before = [process.pid for mark in marks for process in service.processes(mark)]
+    (controller,) = service.processes("ServeController")
+    assert await strike_under_load(service, [controller]) == {200: 40}
+    await asyncio.to_thread(wait_for, lambda: service.processes("ServeController"), 60, "another controller")
+    await asyncio.to_thread(wait_for, lambda: service.ready()["status"] == "ready", 60, "it to have found the replicas")
+    assert [process.pid for mark in marks for process in service.processes(mark)] == before
+
+
 async def test_a_killed_engine_core_is_replaced_in_its_replica_and_no_request_fails(service: Service) -> None:
     try:
         cores = await asyncio.to_thread(wait_for, lambda: engine_cores(service), 60, "the engine's core")

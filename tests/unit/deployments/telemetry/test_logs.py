@@ -6,12 +6,15 @@ import asyncio
 import io
 import json
 import logging
+import logging.config
 from collections.abc import Iterator
+from logging.handlers import MemoryHandler
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deployments.telemetry.logs import LoggedRequests, about_request, log_json
+from deployments.telemetry.logs import RAY_SERVE, LoggedRequests, about_request, handlers_kept, log_json
 from model_service.messages import Endpoint
 
 
@@ -73,3 +76,22 @@ def test_the_line_of_a_request_tells_its_tenant_and_trace_and_nothing_that_is_no
     told = {"level": "INFO", "logger": "maskcast.requests", "component": "Ingress", "message": "request", "endpoint": "completion"}
     assert refused == {**told, "status": 429, "seconds": 0.0012, "tenant": "billing", "trace_id": "4bf9"}
     assert unknown == {**told, "status": 401, "seconds": 0.0}
+
+
+@pytest.fixture
+def gathering(tmp_path: Path) -> Iterator[MemoryHandler]:
+    """As Ray Serve gives its logger one. The configuration below closes all handlers there are, pytest's too, which takes no harm."""
+    file = logging.FileHandler(tmp_path / "serve.log")
+    handler, logger = MemoryHandler(1, target=file), logging.getLogger(RAY_SERVE)
+    logger.addHandler(handler)
+    yield handler
+    logger.removeHandler(handler)
+    file.close()
+
+
+def test_what_ray_serve_logs_is_written_though_a_library_configures_logging(gathering: MemoryHandler, tmp_path: Path) -> None:
+    with handlers_kept():
+        logging.config.dictConfig({"version": 1, "disable_existing_loggers": False})
+    logging.getLogger(RAY_SERVE).warning("still here")
+    assert (tmp_path / "serve.log").read_text() == "still here\n"
+    assert not gathering.buffer

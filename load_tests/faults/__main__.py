@@ -1,0 +1,120 @@
+"""`python -m load_tests.faults`: what clients notice of each process that dies or hangs on a cluster of two nodes.
+
+Clients ask at the ingress of the node that stays, and at the one of the node where processes are struck. A connection that ends because the
+process at its other end is the one that was killed is counted apart; any other request that gets neither a whole answer nor an error of the
+service's own is lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+from rich.console import Console
+
+from deployments.config import Settings
+from deployments.local.environment import defaults
+from deployments.local.redis_server import RedisServer
+from deployments.reporting.report import BenchReport, Row, Target
+from load_tests.errors import BenchFailed
+from load_tests.faults.clients import FAILED, LOST, REFUSED, STRUCK, WHOLE, Clients
+from load_tests.faults.deployed import Deployed
+from load_tests.faults.ray_nodes import RayNodes
+from load_tests.faults.strikes import STRIKES, Strike
+from load_tests.faults.waiting import wait_for
+from load_tests.reporting.running_service import ONE_THREAD, PACKAGES
+
+OVERLAY = Path(__file__).parents[2] / "k8s" / "overlays" / "cpu-dev" / "serve.yaml"
+LABELS, CPUS = {"maskcast-role": "front"}, 2.0
+"""Of its pods."""
+NEAR, FAR = (2, 1), (1, 1)
+"""Streaming and plain clients of the node that stays, and of the other one."""
+LETTERS = 300
+BACK_S, GIVE_UP_S, SETTLE_S = 30.0, 120.0, 300.0
+
+
+def main(
+    only: Annotated[str, typer.Option(help="the strikes whose name has one of these in it, with commas between")] = "",
+    json_out: Annotated[Path | None, typer.Option("--json", help="write the report here; it keeps its rows of all other strikes")] = None,
+) -> None:
+    """Strike each kind of process under load, and count what becomes of the requests."""
+    console = Console()
+    chosen, rows = [each for each in STRIKES if any(text in each.name for text in only.split(","))], list[Row]()
+    pods = {**defaults(Settings(), Path.home()), **ONE_THREAD}
+    with RedisServer() as state, RayNodes(pods, state) as nodes, RedisServer(parent=nodes.folder) as redis:
+        deployed = Deployed(nodes, redis, yaml.safe_load(OVERLAY.read_text(encoding="utf-8")), CPUS, LABELS)
+        deployed.args["model"]["masks"] = "broadcaster"  # so that there is one to be struck
+        deployed.start()
+        try:
+            for strike in chosen:
+                rows.append(_struck(strike, deployed, redis))
+                console.print(rows[-1], highlight=False)
+        except BenchFailed as error:  # the cluster is not whole again, and what would be struck next is not there
+            console.print(error, style="red")
+    rows = merged(BenchReport.read(json_out).rows if json_out is not None and json_out.exists() else [], rows)
+    report = BenchReport.here("python -m load_tests.faults", PACKAGES, targets(rows, len(STRIKES)), rows)
+    raise typer.Exit(report.publish(console, json_out))
+
+
+def merged(earlier: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+    """Of each strike the last row, in the order of the strikes."""
+    by_name = {row["strike"]: row for row in (*earlier, *rows)}
+    return [by_name[each.name] for each in STRIKES if each.name in by_name]
+
+
+def targets(rows: Sequence[Row], strikes: int) -> list[Target]:
+    """Of so many `strikes`; those that ended in order have a row."""
+    lost = Target.at_most("requests lost", float(sum(row["lost"] for row in rows)), 0, "")
+    ended = Target.at_least("strikes after which the cluster was whole again", float(len(rows)), strikes, "")
+    return [
+        lost,
+        ended,
+        *(Target.at_most(f"{row['strike']}: all clients are answered again after", row["back_s"], BACK_S, "s") for row in rows),
+    ]
+
+
+def row(strike: Strike, ends: Mapping[str, int], back_s: float | None, settled_s: float) -> Row:
+    """What became of the requests, when all clients were answered again, and when the cluster was whole again."""
+    return {
+        "strike": strike.name,
+        "accepted": sum(ends.values()) - ends.get(REFUSED, 0),
+        "answered": ends.get(WHOLE, 0),
+        "failed": ends.get(FAILED, 0),
+        "connections_struck": ends.get(STRUCK, 0),
+        "lost": sum(ends.get(how, 0) for how in LOST),
+        "refused_connections": ends.get(REFUSED, 0),
+        "back_s": None if back_s is None else round(back_s, 1),
+        "settled_s": round(settled_s, 1),
+    }
+
+
+def _struck(strike: Strike, deployed: Deployed, redis: RedisServer) -> Row:
+    """Returns when all is there again."""
+    deployed.wait_until_settled(SETTLE_S)
+    near, far = (
+        Clients(deployed, *numbers, letters=LETTERS, door=deployed.door(node))
+        for numbers, node in ((NEAR, deployed.lasting), (FAR, deployed.other))
+    )
+    with near, far:
+        begun = time.monotonic()
+        strike.act(deployed, redis)
+        with suppress(BenchFailed):  # then there is no time after which all were answered
+            wait_for(lambda: None not in (near.back_s(begun), far.back_s(begun)), GIVE_UP_S, "answers to all clients")
+        deployed.wait_until_settled(SETTLE_S)
+        settled_s = time.monotonic() - begun
+    for each in (*near.ended, *far.ended):
+        if each.how in LOST:
+            Console(stderr=True).print(each, highlight=False)
+    backs = near.back_s(begun), far.back_s(begun)
+    back_s = None if None in backs else max(each for each in backs if each is not None)
+    return row(strike, Counter(near.ends) + Counter(far.ends), back_s, settled_s)
+
+
+if __name__ == "__main__":
+    typer.run(main)

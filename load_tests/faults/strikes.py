@@ -1,0 +1,120 @@
+"""What is done to a cluster under load, and what Kubernetes would then do by itself."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from threading import Event
+
+import psutil
+
+from deployments.local.redis_server import RedisServer
+from deployments.names import APPLICATION, COMPILER, INGRESS, MODEL
+from load_tests.errors import BenchFailed
+from load_tests.faults.clients import is_up
+from load_tests.faults.deployed import Deployed
+from load_tests.faults.ray_nodes import HEAD
+from load_tests.faults.waiting import wait_for
+
+AWAY_S, SUSPENDED_S = 30.0, 10.0
+ENDS_S = 60.0
+Act = Callable[[Deployed, RedisServer], None]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of process: what its command line has in it. One that is `forked` is below another one of the same mark."""
+
+    name: str
+    mark: str
+    on_head: bool = False
+    forked: bool = False
+
+
+@dataclass(frozen=True)
+class Strike:
+    name: str
+    act: Act
+
+
+REPLICA = f"ServeReplica:{APPLICATION}"
+INGRESSES = Kind("an ingress", f"{REPLICA}:{INGRESS}")
+MODELS = Kind("a model replica", f"{REPLICA}:{MODEL}")
+COMPILERS = Kind("a compile replica", f"{REPLICA}:{COMPILER}")
+CORES = Kind("an engine core", "VLLM::EngineCore")
+ZYGOTES = Kind("a compile zygote", "grammar_service.sandbox.zygote")
+CHILDREN = Kind("a compile child", "grammar_service.sandbox.zygote", forked=True)
+BROADCASTERS = Kind("a mask broadcaster", "ray::BroadcasterActor")
+CONTROLLER = Kind("Ray Serve's controller", "ServeController", on_head=True)
+GCS = Kind("Ray's GCS", "gcs/gcs_server", on_head=True)
+RAYLETS = Kind("a raylet", "raylet/raylet")
+
+
+def victim(deployed: Deployed, kind: Kind) -> psutil.Process:
+    """On the node that is not spared, or where it has none, on the other one.
+
+    Raises:
+        BenchFailed: there is no such process.
+    """
+    for node in (HEAD,) if kind.on_head else (deployed.other, deployed.lasting):
+        for process in deployed.nodes.processes(node, kind.mark):
+            above = process.parent()
+            if kind.forked == (above is not None and kind.mark in " ".join(above.cmdline())):
+                return process
+    raise BenchFailed(f"there is no process of {kind.name}")
+
+
+def _kill(kind: Kind) -> Strike:
+    return Strike(f"{kind.name} is killed", lambda deployed, _: victim(deployed, kind).kill())
+
+
+def _suspend(kind: Kind) -> Strike:
+    return Strike(f"{kind.name} hangs for {SUSPENDED_S:g} s", lambda deployed, _: _hang([victim(deployed, kind)]))
+
+
+def _hang(processes: list[psutil.Process]) -> None:
+    for each in processes:
+        each.send_signal(signal.SIGSTOP)
+    Event().wait(SUSPENDED_S)
+    for each in processes:
+        if is_up(each):
+            each.send_signal(signal.SIGCONT)
+
+
+def _suspend_family(deployed: Deployed, _: RedisServer) -> None:
+    process = victim(deployed, MODELS)
+    _hang([process, *process.children(recursive=True)])
+
+
+def _kill_gcs(deployed: Deployed, _: RedisServer) -> None:
+    """The head's container ends with it, and is started again."""
+    victim(deployed, GCS).kill()
+    wait_for(partial(deployed.nodes.has_ended, HEAD), ENDS_S, "the head to end")
+    deployed.nodes.begin_head()
+
+
+def _kill_node(deployed: Deployed, _: RedisServer) -> None:
+    """The pod's container ends with its raylet, and another pod takes its place."""
+    deployed.nodes.kill(deployed.other)
+    wait_for(partial(deployed.nodes.has_ended, deployed.other), ENDS_S, "the node to end")
+    deployed.add()
+
+
+def _redis_away(_: Deployed, redis: RedisServer) -> None:
+    psutil.Process(redis.pid).kill()
+    redis.stop()
+    Event().wait(AWAY_S)
+    redis.start()
+
+
+STRIKES = (
+    *map(_kill, (INGRESSES, MODELS, CORES, COMPILERS, ZYGOTES, CHILDREN, BROADCASTERS, CONTROLLER)),
+    Strike(f"Redis is killed, and away for {AWAY_S:g} s", _redis_away),
+    *map(_suspend, (INGRESSES, CORES, COMPILERS, BROADCASTERS, CONTROLLER, GCS, RAYLETS)),
+    Strike(f"a model replica and its engine hang for {SUSPENDED_S:g} s", _suspend_family),
+    Strike(f"Redis hangs for {SUSPENDED_S:g} s", lambda _, redis: _hang([psutil.Process(redis.pid)])),
+    Strike("a node's raylet is killed, and another node joins", _kill_node),
+    Strike("Ray's GCS is killed, and its head started again", _kill_gcs),
+)

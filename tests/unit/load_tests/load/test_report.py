@@ -1,0 +1,81 @@
+"""From bytes to figures to a page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from load_tests.front_door.clients.connection import Reply
+from load_tests.front_door.clients.events import Part
+from load_tests.load.counted import Counted, read_page
+from load_tests.load.driving import Asked, read
+from load_tests.load.report import Ran, page, row
+from load_tests.load.scenarios import SCENARIOS
+
+HEAD: dict[str, Any] = {"choices": [{"delta": {"role": "assistant", "content": ""}}]}
+PAGE = """
+# TYPE maskcast_grammar_events counter
+maskcast_grammar_events_total{component="compiler",event="compiled"} %d
+maskcast_grammar_events_total{component="model",event="memory_hits"} 7
+# TYPE maskcast_forced_tokens counter
+maskcast_forced_tokens_total{deployment="a"} %d
+maskcast_forced_tokens_total{deployment="b"} 1
+# TYPE vllm_generation_tokens counter
+vllm_generation_tokens_total{model_name="m"} %d
+"""
+
+
+def said(delta: dict[str, Any]) -> dict[str, Any]:
+    return {"choices": [{"delta": delta}]}
+
+
+def reply(*told: dict[str, Any] | str, status: int = 200) -> Reply:
+    """One part a tenth of a second, beginning at 10.1."""
+    texts = (each if isinstance(each, str) else json.dumps(each) for each in told)
+    return Reply(status, [Part(10.1 + number / 10, f"data: {text}\n\n".encode()) for number, text in enumerate(texts)])
+
+
+def asked(of: Reply) -> Asked:
+    return read("search", 2.0, 0.01, 10.0, of)
+
+
+@pytest.mark.parametrize("delta", [{"content": "a"}, {"tool_calls": [{"index": 0}]}])
+def test_a_stream_is_timed_from_its_first_text_or_call_to_its_end(delta: dict[str, Any]) -> None:
+    usage = {"choices": [], "usage": {"completion_tokens": 3}}
+    found = asked(reply(HEAD, said(delta), said(delta), usage, "[DONE]"))
+    assert (found.is_answered, found.tokens) == (True, 3)
+    assert found.first_s == pytest.approx(0.2)
+    assert found.token_s == pytest.approx((0.5 - 0.2) / 2)
+
+
+def test_a_stream_without_its_end_is_no_answer() -> None:
+    assert asked(reply(HEAD, said({"content": "a"}))).status == 0
+
+
+def test_an_error_event_is_a_failure_of_the_service() -> None:
+    found = asked(reply(HEAD, {"error": {"code": "engine_dead"}}, "[DONE]"))
+    assert (found.status, found.failed, found.is_answered) == (200, True, False)
+
+
+def test_what_has_no_answer_is_counted_as_lost_and_nothing_else() -> None:
+    some = [asked(reply(HEAD, "[DONE]")), asked(Reply()), asked(reply("{}", status=400)), asked(reply("{}", status=503))]
+    figures = row(Ran(SCENARIOS[0], 10.0, some, Counted({}, None, None)))
+    assert [figures[name] for name in ("asked", "answered", "refused", "busy", "failed", "lost")] == [4, 1, 1, 1, 0, 1]
+
+
+def test_counters_are_what_has_been_added_to_all_processes_together() -> None:
+    before, after = (read_page(PAGE % numbers) for numbers in ((1, 2, 10), (4, 7, 30)))
+    counted = Counted.between(before, after)
+    assert (counted.tiers["compiled"], counted.tiers["engine's memory"]) == (3, 0)
+    assert counted.forced == 5 / 20
+    assert counted.batch is None
+
+
+def test_a_page_stands_alone_and_has_all_scenarios() -> None:
+    some = [asked(reply(HEAD, said({"content": "a"}), "[DONE]"))]
+    text = page([Ran(each, 10.0, some, Counted({"Redis": 1}, 0.5, 1.0)) for each in SCENARIOS], "command <with marks>")
+    assert text.count("<h2>") == text.count("data:image/png;base64,") == len(SCENARIOS)
+    assert "&lt;with marks&gt;" in text
+    assert "http" not in text.replace("data:image", "").split("base64,")[0]
