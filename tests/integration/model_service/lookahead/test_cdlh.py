@@ -166,7 +166,7 @@ def test_a_reward_that_fails_ends_the_answer_or_the_stream_with_its_error(
 
 def test_a_grammar_may_be_wished_for_beside_one_that_holds(forgetful: RunningEngine) -> None:
     holds, wished = GrammarSpec(GrammarKind.REGEX, "[a-c]{6}"), GrammarSpec(GrammarKind.REGEX, "(abc|cab)+")
-    asked = {"method": "cdlh", "d": 3, "k": 3, "reward": {"type": "grammar", "number": 0}}
+    asked = {"method": "cdlh", "d": 3, "k": 8, "reward": {"type": "grammar", "number": 0}}
     answer = forgetful.ask(QUESTIONS[0], holds, lookahead=asked, wished=[wished])
     assert answer.text in {one + other for one in ("abc", "cab") for other in ("abc", "cab")}
     assert answer.usage["completion_tokens_details"]["lookahead"]["reward"] == 1
