@@ -14,10 +14,11 @@ from deployments.api.deployment import IngressDeployment
 from deployments.builders import engine_seats
 from deployments.config import GrammarSettings, Settings, load_settings, parse_settings
 from deployments.grammars.registration import settings_grammars
-from deployments.names import APPLICATION, COMPILER, INGRESS, MODEL
+from deployments.names import APPLICATION, COMPILER, INGRESS, MODEL, REWARD
 from deployments.replicas.compiler import CompilerDeployment
 from deployments.replicas.modelling import ModelDeployment
 from deployments.replicas.placement import place
+from deployments.replicas.rewarding import RewardDeployment
 from deployments.single import SingleDeployment
 
 CONSISTENT_HASH = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
@@ -35,6 +36,8 @@ LEAN = {
 }
 HEALTH_PERIOD_S = 2.0
 HEALTH_TIMEOUT_S = 30.0
+REWARD_END_S = 2.0
+"""One that hangs does not end by itself."""
 CLOSING_S = 10.0
 """For what closes after the last answer: an engine, connections."""
 
@@ -54,9 +57,12 @@ def build_with(args: Mapping[str, Any] | Settings, model: type[ModelDeployment])
     settings = _settings(args)
     settings_grammars(settings)
     compilers = _handle(compile_pool(settings))
+    rewards = {name: _handle(reward_application(name, settings)) for name in settings.model.rewards}
     if settings.is_single and model is ModelDeployment:
-        return _model_deployment(settings, SingleDeployment, settings.http.max_ongoing_requests).bind(settings, APPLICATION, compilers)
-    models = _handle(_model_deployment(settings, model, settings.model.max_ongoing_requests).bind(settings, compilers))
+        return _model_deployment(settings, SingleDeployment, settings.http.max_ongoing_requests).bind(
+            settings, APPLICATION, compilers, rewards
+        )
+    models = _handle(_model_deployment(settings, model, settings.model.max_ongoing_requests).bind(settings, compilers, rewards))
     return _ingress(settings, compilers, models)
 
 
@@ -96,6 +102,21 @@ def _scale(grammar: GrammarSettings) -> dict[str, Any]:
         return {"num_replicas": grammar.compile_replicas}
     least, most = grammar.compile_replicas, max(grammar.compile_replicas, grammar.max_compile_replicas)
     return {"autoscaling_config": {"min_replicas": least, "max_replicas": most, "target_ongoing_requests": 2 * grammar.compile_workers}}
+
+
+def reward_application(name: str, settings: Settings) -> serve.Application:
+    """One of the rewards that the settings name."""
+    reward = settings.model.rewards[name]
+    deployment = serve.deployment(
+        name=f"{REWARD}{name}",
+        num_replicas=reward.num_replicas,
+        ray_actor_options={"num_cpus": reward.cpus, "num_gpus": reward.gpus},
+        health_check_period_s=HEALTH_PERIOD_S,
+        health_check_timeout_s=HEALTH_TIMEOUT_S,
+        graceful_shutdown_timeout_s=REWARD_END_S,
+        logging_config=_logging(settings),
+    )
+    return deployment(RewardDeployment).bind(reward, settings.model.reward_deadline_s)
 
 
 def _model_deployment(settings: Settings, replica: type[ModelDeployment], max_ongoing: int) -> serve.Deployment:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, model_validator
 
+from deployments.config_models import DraftModelSettings, LookaheadDefaults, RewardName, RewardSettings, Section
 from deployments.config_values import SHORTEST_SECRET, ApiKey, Format, Jumps, NodeLabels, Whitespace, long_enough
 from deployments.errors import SettingsError
 from deployments.secret_file import filled, plain, without, write
@@ -20,18 +21,7 @@ ENVIRONMENT_PREFIX = "MASKCAST_"
 EMBEDDED = "embedded"
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), coerce_numbers_to_str=True)
-
-
-class DraftModelSettings(_Section):
-    """A model with the tokens of another, and a part of its size."""
-
-    path: str = Field(description="a folder, or a name on the Hugging Face hub")
-    engine_args: dict[str, Any] = Field(default_factory=dict, description="further vLLM arguments of its engine, as vLLM names them")
-
-
-class ModelSettings(_Section):
+class ModelSettings(Section):
     """The model and how its replicas run it."""
 
     path: str = Field(EMBEDDED, description="'embedded', a folder, or a name on the Hugging Face hub")
@@ -52,6 +42,8 @@ class ModelSettings(_Section):
     )
     lookahead: bool = Field(False, description="requests may look ahead (`lookahead`)")
     draft: DraftModelSettings | None = Field(None, description="a model that drafts for this one where requests look ahead")
+    lookahead_defaults: LookaheadDefaults = LookaheadDefaults()
+    rewards: dict[RewardName, RewardSettings] = Field(default_factory=dict, description="rewards that look-aheads can name")
     reward_deadline_s: float = Field(10.0, gt=0, description="the rewards of one step of a look-ahead take at most so long; over it: 504")
     count_mask_rows: bool = Field(False, description="count the different mask rows of each step, which takes time, for the metrics")
     masks: Literal["in_process", "broadcaster"] = Field(
@@ -93,6 +85,8 @@ class ModelSettings(_Section):
     def _can_be_placed(self) -> Self:
         if self.draft is not None and not self.lookahead:
             raise ValueError("`draft` is for look-aheads: set `lookahead: true`")
+        if self.rewards and not self.lookahead:
+            raise ValueError("`rewards` are for look-aheads: set `lookahead: true`")
         given = by_name(self.engine_args)
         if int(given.get("data_parallel_size", 1)) > 1:
             raise ValueError("a replica is one engine: in place of engine_args.data_parallel_size, set num_replicas")
@@ -107,7 +101,7 @@ class ModelSettings(_Section):
         return self
 
 
-class GrammarSettings(_Section):
+class GrammarSettings(Section):
     """The compile pool and what a constraint may cost."""
 
     compile_replicas: int = Field(2, ge=1, description="the least, where the pool is scaled")
@@ -139,7 +133,7 @@ class GrammarSettings(_Section):
     format: Format = Field("enforce", description="for schemas whose request does not choose; annotate: `format` asserts nothing")
 
 
-class RedisSettings(_Section):
+class RedisSettings(Section):
     """The shared grammar cache; without a URL every process compiles for itself."""
 
     url: str | None = Field(None, description="redis://host:port/db, or rediss:// over TLS; None: no shared cache")
@@ -160,7 +154,7 @@ class RedisSettings(_Section):
         return self
 
 
-class RouterSettings(_Section):
+class RouterSettings(Section):
     """How a request finds its model replica."""
 
     policy: Literal["schema", "power_of_two"] = Field(
@@ -169,7 +163,7 @@ class RouterSettings(_Section):
     bound: float = Field(1.25, ge=1, description="a replica over `bound` × the mean load is passed over; for popular grammars sooner")
 
 
-class LimitSettings(_Section):
+class LimitSettings(Section):
     """What one request may ask for; over it: 400, which names the field."""
 
     max_sequences: int = Field(128, ge=1, description="answers of one request: n of each prompt")
@@ -185,7 +179,7 @@ class LimitSettings(_Section):
     request_timeout_s: float = Field(600.0, gt=0, description="for a request to be answered, once it has come; over it: 504")
 
 
-class KeyLimits(_Section):
+class KeyLimits(Section):
     """What one API key may use; None: as much as there is."""
 
     concurrent_requests: int | None = Field(None, ge=1, description="requests that are under way at a time")
@@ -205,7 +199,7 @@ class TenantSettings(KeyLimits):
     )
 
 
-class HttpSettings(_Section):
+class HttpSettings(Section):
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
     allowed_hosts: tuple[str, ...] = Field(
@@ -228,7 +222,7 @@ class HttpSettings(_Section):
     )
 
 
-class TelemetrySettings(_Section):
+class TelemetrySettings(Section):
     """Traces of requests, and log lines."""
 
     otlp_endpoint: str | None = Field(
@@ -240,7 +234,7 @@ class TelemetrySettings(_Section):
     logs: Literal["text", "json"] = Field("text", description="'json': an object a line, with one for each request over HTTP")
 
 
-class Settings(_Section):
+class Settings(Section):
     """Everything an operator can set; every default works on a laptop without a GPU."""
 
     model: ModelSettings = ModelSettings()

@@ -5,8 +5,10 @@ MaskcastError (grammar_service.errors)
 ├── StartError         the service cannot start on this machine as it is
 ├── StatusError        the service whose state was asked for does not tell it
 ├── SimulationFailed   (commands.simulation) there is nothing to play, or nothing to draw with
+├── TuningFailed       (commands.lookahead.cases) the validation file is none, or the service does not answer it
 ├── ApiError           an answer that is an error, in OpenAI's form
 ├── OutputTruncated    (client) an answer ended before its grammar did
+├── RewardHangs        a reward is computed for so long that its replica is to be replaced
 ├── AnswerLost         the connection that an answer comes by is lost
 ├── RoomFull           (api.bounds.room) too many wait already
 ├── ClientLeft         (api.http.leaving) nobody waits for the answer any more
@@ -68,6 +70,10 @@ class ApiError(MaskcastError):
 
     def headers(self) -> dict[str, str]:
         return self.more_headers if self.retry_after_s is None else {**self.more_headers, "Retry-After": str(self.retry_after_s)}
+
+
+class RewardHangs(MaskcastError):
+    """A reward is computed for so long that its replica is to be replaced."""
 
 
 class AnswerLost(MaskcastError):

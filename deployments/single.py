@@ -17,15 +17,16 @@ from deployments.builders import engine_seats
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.traced import TracedPool
-from deployments.replicas.modelling import ModelDeployment
+from deployments.replicas.modelling import ModelDeployment, Rewards
 
 
 class SingleDeployment(ModelDeployment, ByHandle):
     """The model replica, with a door in front of its engine."""
 
-    async def __init__(self, settings: Settings, application: str, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]
-        # Ray Serve awaits constructors.
-        await super().__init__(settings, compilers)
+    async def __init__(  # type: ignore[misc]  # Ray Serve awaits constructors
+        self, settings: Settings, application: str, compilers: DeploymentHandle[Any], rewards: Rewards
+    ) -> None:
+        await super().__init__(settings, compilers, rewards)
         pool = CompilePool(compilers) if self._tracing is None else TracedPool(compilers, self._tracing)
         engine = OwnEngine(self._answering, engine_seats(settings), settings.model.max_queued_requests)
         self._door = Door(settings, application, pool, await pool.fingerprint(), engine, self._tracing)

@@ -14,6 +14,7 @@ MaskcastError (grammar_service.errors)
 └── LookaheadError        a text cannot be decoded with look-ahead, or not to its end
     ├── InvalidLookahead  a parameter is out of its bounds, or a reward is none
     ├── InvalidScore      a reward is not a number
+    ├── RewardFailed      a reward could not be computed
     ├── RewardLate        a reward was not there by its deadline
     ├── LookaheadFailed   an engine could not compute what was asked of it
     └── OutOfTurn         an answer that is none to the question
@@ -86,6 +87,10 @@ class InvalidLookahead(LookaheadError):
 
 class InvalidScore(LookaheadError):
     """A reward is not a finite number."""
+
+
+class RewardFailed(LookaheadError):
+    """A reward that the settings name could not be computed."""
 
 
 class RewardLate(LookaheadError):

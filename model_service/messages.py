@@ -30,7 +30,8 @@ class Endpoint(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request for the engine: an OpenAI body without its constraint fields, and the constraint. `mark_forced` asks for the spans
-    of text that the grammar forced; `lookahead`: how it is decoded, None: token by token. `trace`: the span that it
+    of text that the grammar forced; `lookahead`: how it is decoded, None: token by token; `wished`: the
+    grammars of its reward, by their numbers. `trace`: the span that it
     belongs to, as a `traceparent` (W3C Trace Context); empty: nobody traces it.
 
     The rest is for the router: the tokens that the prompt is estimated to have and the grammar to force, a name for what the prompt begins
@@ -51,6 +52,7 @@ class Call:
     weight: float = 1.0
     progress: object = None
     lookahead: Lookahead | None = None
+    wished: tuple[ReadyGrammar, ...] = ()
     trace: str = ""
 
 

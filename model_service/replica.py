@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, aclosing
 from itertools import count
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from grammar_service.compiler.source import GrammarSource
@@ -20,6 +21,7 @@ from model_service.core_figures import CoreFigures
 from model_service.engine.environment import prepare_environment
 from model_service.engine_keeper import EngineKeeper
 from model_service.errors import EngineDead
+from model_service.lookahead.rewards import Scoring
 from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head, ReplicaStatus
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
@@ -32,13 +34,21 @@ logger = logging.getLogger(__name__)
 
 
 class ModelReplica:
-    """`open_source` waits for the compile pool and gives what finds artifacts; `name` tells replicas apart in status and logs."""
+    """`open_source` waits for the compile pool and gives what finds artifacts; `name` tells replicas apart in status and logs; `rewards`:
+    those that requests may name."""
 
-    def __init__(self, settings: EngineSettings, open_source: Callable[[], Awaitable[GrammarSource]], name: str) -> None:
+    def __init__(
+        self,
+        settings: EngineSettings,
+        open_source: Callable[[], Awaitable[GrammarSource]],
+        name: str,
+        rewards: Mapping[str, Scoring] = MappingProxyType({}),
+    ) -> None:
         self._settings = settings
         self._open_source = open_source
         self._opened: GrammarSource | None = None
         self._name = name
+        self._rewards = rewards
         self._artifacts = ArtifactServer(f"maskcast-{os.getpid()}-{name}")
         self._keeper: EngineKeeper[Engine] = EngineKeeper(self._make_engine)
 
@@ -94,8 +104,9 @@ class ModelReplica:
     async def _answer(self, engine: Engine, call: Call, timeline: Timeline | None = None) -> AsyncGenerator[Head | Failure | str, None]:
         try:
             with ExitStack() as held:
-                if call.constraint is not None:
-                    held.enter_context(self._artifacts.offered(call.constraint.key, await self._payload(call.constraint)))
+                for grammar in (call.constraint, *call.wished):
+                    if grammar is not None:
+                        held.enter_context(self._artifacts.offered(grammar.key, await self._payload(grammar)))
                 head, pieces = await engine.respond(call, timeline)
                 yield head
                 async with aclosing(pieces):
@@ -111,7 +122,7 @@ class ModelReplica:
     async def _make_engine(self) -> Engine:
         from model_service.engine.engine import Engine  # vLLM reads the environment when it is imported
 
-        engine = Engine(self._settings, self._artifacts.name)
+        engine = Engine(self._settings, self._artifacts.name, self._rewards)
         try:
             await engine.start()
             if self._opened is None:

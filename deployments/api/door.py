@@ -184,7 +184,8 @@ def request_reader(settings: Settings) -> RequestReader:
         # What has no seat waits in the engine, ahead of other tenants.
         bounds = bounds.model_copy(update={"max_sequences": min(bounds.max_sequences, seats_for_one(engine_seats(settings)))})
     defaults, (served, *adapters) = ConstraintDefaults.of(settings.grammar), model.served_names
-    return RequestReader(served, model.tool_call_parser, defaults, bounds, tuple(adapters))
+    thresholds = model.lookahead_defaults.model_dump()
+    return RequestReader(served, model.tool_call_parser, defaults, bounds, tuple(adapters), thresholds)
 
 
 def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:

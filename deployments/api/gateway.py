@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
@@ -23,7 +23,7 @@ from deployments.api.constraining import Constraints
 from deployments.api.engine_calls import Engines
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
-from deployments.constraints.forms import Requested, refusal
+from deployments.constraints.forms import NamedGrammar, Requested, refusal
 from deployments.errors import AnswerLost, ApiError, unavailable
 from grammar_service.errors import MaskcastError
 from grammar_service.messages import ReadyGrammar, Refusal
@@ -66,10 +66,12 @@ class Gateway:
         """
         request = await self._read(endpoint, body, size)
         self._fatal.check(request)
+        wished = [await self._wished(request, one, tenant) for one in request.wished]
         grammar = await self._constraints.ready(request, tenant)
         left_out = grammar.left_out if grammar else ()
-        warned = WarnedAnswer(chain(request.warnings, grammar.warnings if grammar else ()), unchecked=bool(left_out) and request.stream)
-        made = partial(self._call, grammar=grammar, tenant=tenant, weight=weight)
+        warnings = chain(request.warnings, *(each.warnings for each in (grammar, *wished) if each is not None))
+        warned = WarnedAnswer(warnings, unchecked=bool(left_out) and request.stream)
+        made = partial(self._call, grammar=grammar, wished=wished, tenant=tenant, weight=weight)
         items = self._answered(request, made)
         if left_out and isinstance(request.requested, Requested):
             check = Check(request.requested.spec, tenant)
@@ -82,6 +84,12 @@ class Gateway:
         if size <= LARGE_BODY:
             return self._reader.read(endpoint, body)
         return await asyncio.get_running_loop().run_in_executor(self._aside, self._reader.read, endpoint, body)
+
+    async def _wished(self, request: ParsedRequest, asked: Requested | NamedGrammar, tenant: str) -> ReadyGrammar:
+        """A grammar that a reward goes by: made ready as a constraint is, and refused as one."""
+        grammar = await self._constraints.ready(replace(request, requested=asked, check=False), tenant)
+        assert grammar is not None, "it has been asked for"
+        return grammar
 
     async def _answered(self, request: ParsedRequest, made: Callable[[ParsedRequest], Call]) -> AsyncGenerator[Head | str, None]:
         call = made(request)
@@ -100,7 +108,9 @@ class Gateway:
                     raise unavailable("The model replica ended; try again in a moment.", ENGINE_DEAD, 5) from lost
                 call = replace(call, avoid=lost.replica)
 
-    def _call(self, request: ParsedRequest, grammar: ReadyGrammar | None, tenant: str, weight: float) -> Call:
+    def _call(
+        self, request: ParsedRequest, grammar: ReadyGrammar | None, wished: Sequence[ReadyGrammar], tenant: str, weight: float
+    ) -> Call:
         forced = self._facts.forced(grammar.routing_key) if grammar else 0
         prompt, body = self._facts.prompt(request.body), self._prefixes.salted(request.body, tenant)
         salt = body.get(SALT)
@@ -117,6 +127,7 @@ class Gateway:
             tenant=tenant,
             weight=weight,
             lookahead=request.lookahead,
+            wished=tuple(wished),
         )
 
     async def _attempt(self, call: Call, request: ParsedRequest) -> AsyncGenerator[Head | str, None]:

@@ -39,7 +39,8 @@ REFUSED_BY_ENDPOINT = {
 @dataclass(frozen=True)
 class ParsedRequest:
     """`body` is what the engine gets, and computes in so many `sequences`: the client's, less its constraint. `check`: what no backend
-    enforces of the constraint is to be checked in the end, where that can be done."""
+    enforces of the constraint is to be checked in the end, where that can be done. `wished`: the grammars of the look-ahead's reward, by
+    their numbers."""
 
     endpoint: Endpoint
     request_id: str
@@ -50,6 +51,7 @@ class ParsedRequest:
     check: bool = False
     warnings: tuple[ConstraintWarning, ...] = ()
     lookahead: Lookahead | None = None
+    wished: tuple[Requested | NamedGrammar, ...] = ()
 
     @property
     def stream(self) -> bool:
@@ -65,13 +67,15 @@ class ParsedRequest:
 
 @dataclass(frozen=True)
 class RequestReader:
-    """Reads requests for one served model, and for `adapters` to it."""
+    """Reads requests for one served model, and for `adapters` to it. `thresholds`: by their names, of look-aheads that say nothing of
+    them."""
 
     served_name: str
     tool_parser: str
     defaults: ConstraintDefaults
     limits: LimitSettings = field(default_factory=LimitSettings)
     adapters: tuple[str, ...] = ()
+    thresholds: Mapping[str, float] = field(default_factory=dict)
 
     def read(self, endpoint: Endpoint, body: Mapping[str, Any], request_id: str | None = None) -> ParsedRequest:
         """Raises ApiError, which says which field to mend."""
@@ -94,9 +98,11 @@ class RequestReader:
                 raise bad_request(f"'vllm_xargs.{name}' is reserved.", "vllm_xargs")
         mark_forced = _take_flag(copied, MARK_FORCED)
         check = _take_check(copied, self.defaults.check)
-        lookahead = take_lookahead(copied)
+        lookahead, wished = take_lookahead(copied, self.defaults, self.thresholds)
         warnings = first(chain(dropped, unheard(endpoint, copied)))
-        return ParsedRequest(endpoint, request_id or uuid4().hex, copied, requested, sequences, mark_forced, check, warnings, lookahead)
+        return ParsedRequest(
+            endpoint, request_id or uuid4().hex, copied, requested, sequences, mark_forced, check, warnings, lookahead, wished
+        )
 
     def _check_model(self, body: dict[str, Any]) -> None:
         if body.get("model") in (None, ""):  # as vLLM's own server, and as clients send that know only one model

@@ -10,10 +10,12 @@ import typer
 from rich.console import Console
 
 from deployments.commands import grammar_commands
+from deployments.commands.lookahead import tuning
 from grammar_service.errors import MaskcastError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Structured decoding on Ray and vLLM.")
 app.add_typer(grammar_commands.app, name="grammar")
+app.add_typer(tuning.app, name="lookahead")
 
 
 @app.command()

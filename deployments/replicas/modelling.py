@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from ray import get_runtime_context, serve
 from ray.serve.handle import DeploymentHandle
@@ -17,6 +18,7 @@ from deployments.names import MODEL
 from deployments.node_listener import listen_on_node_only
 from deployments.own_ray_address import tell_children
 from deployments.replicas.broadcasting import NodeMasks
+from deployments.replicas.rewarding import named_rewards
 from deployments.replicas.traced import TracedReplica
 from deployments.telemetry.handed_on import VLLM, HandedOn
 from deployments.telemetry.logs import handlers_kept, log_json
@@ -27,11 +29,16 @@ from model_service.core_figures import CoreFigures
 from model_service.messages import Call, ReplicaStatus
 from model_service.replica import ModelReplica
 
+Rewards: TypeAlias = Mapping[str, DeploymentHandle[Any]]
+"""The deployments of rewards, by the names that requests call them."""
+
 
 class ModelDeployment:
     """One model replica; ready when its engine has answered its warm-up."""
 
-    async def __init__(self, settings: Settings, compilers: DeploymentHandle[Any]) -> None:  # type: ignore[misc]  # Ray Serve awaits it
+    async def __init__(  # type: ignore[misc]  # Ray Serve awaits it
+        self, settings: Settings, compilers: DeploymentHandle[Any], rewards: Rewards
+    ) -> None:
         if settings.telemetry.logs == "json":
             log_json(MODEL)
         listen_on_node_only()
@@ -55,7 +62,8 @@ class ModelDeployment:
         if self._masks is not None:
             await self._masks.want()
         mask_socket = self._masks.socket_name if self._masks is not None else None
-        self._replica = ModelReplica(engine_settings(settings, mask_socket), open_source, name)
+        named = named_rewards(rewards, settings.model.reward_deadline_s)
+        self._replica = ModelReplica(engine_settings(settings, mask_socket), open_source, name, named)
         self._metrics = GrammarMetrics("model")
         self._jumps = JumpMetrics(context.deployment)
         self._lookaheads = LookaheadMetrics(context.deployment)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from deployments.commands import simulation
 from deployments.reporting.report import BenchReport, Row
 from load_tests.front_door import table as front_door
+from load_tests.lookahead import beside_paper
 from load_tests.lookahead import tables as lookahead
 from load_tests.masks import figures as mask_figures
 from load_tests.masks import sizes as mask_bytes
@@ -131,7 +132,9 @@ def _front_door_pieces(report: BenchReport) -> list[str]:
 
 
 def _lookahead(report: BenchReport) -> list[str]:
-    return ["", *table(lookahead.HEADINGS, [lookahead.cells(row) for row in report.rows])]
+    own = table(lookahead.HEADINGS, [lookahead.cells(row) for row in report.rows])
+    beside = table(beside_paper.HEADINGS, [pair.cells() for pair in beside_paper.pairs(report.rows)])
+    return ["", *own, "", "## Beside the paper's models", "", "Percent of texts that are satisfied, and speed-ups over CDLH:", "", *beside]
 
 
 def _lookahead_published(report: BenchReport) -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,39 +19,46 @@ from vllm.entrypoints.serve.engine.protocol import ErrorResponse
 from vllm.entrypoints.serve.exception_handling.error_response import create_error_response
 from vllm.v1.engine.exceptions import EngineDeadError
 
-from grammar_service.backends import CompiledGrammar
 from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import parse_arguments
 from model_service.engine.configuration import OUR_WORKERS, USAGE, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.keyed import KeyedEngine
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
+from model_service.engine.lookahead.wished import WishedGrammars
 from model_service.engine.output_watch import ForcedTotals
 from model_service.engine.refused_fields import refused_field, told
 from model_service.engine.rendering import render_short_prompts_at_once
 from model_service.engine.workers.executors import executor_class
 from model_service.engine.workers.vocabulary_width import check_width
 from model_service.errors import EngineDead, EngineSettingsError, InvalidLookahead
+from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.forced_usage import ForcedUsage
 from model_service.lookahead import Method
 from model_service.lookahead.figures import LookaheadFigures
 from model_service.lookahead.request import Lookahead
-from model_service.lookahead.rewards import Sources, built
+from model_service.lookahead.rewards import Scoring, built
+from model_service.lookahead.trace import Traces
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Call, Endpoint, Head
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
 
+LOOKAHEAD_STEPS = "lookahead_steps"
+"""What a choice of an answer has of what its look-aheads have tried."""
+
 
 class Engine:
-    """One vLLM engine."""
+    """One vLLM engine. `rewards`: those that requests may name."""
 
-    def __init__(self, settings: EngineSettings, channel: str) -> None:
+    def __init__(self, settings: EngineSettings, channel: str, rewards: Mapping[str, Scoring] = MappingProxyType({})) -> None:
         self._settings = settings
         self._channel = channel
+        self._rewards = rewards
         self._page = FiguresPage()
         self._state = State()
         self._engine: KeyedEngine | None = None
         self._drafts: KeyedEngine | None = None
+        self._wished: WishedGrammars | None = None
 
     async def start(self) -> None:
         """Load the model; takes from ten seconds to minutes. Raises EngineSettingsError: vLLM refuses the arguments, or the model's logits
@@ -122,14 +130,13 @@ class Engine:
             EngineDead: the engine ended before it answered; later than that, the stream tells.
         """
         assert self._engine is not None, "start() comes first"
-        figures = LookaheadFigures()
         try:
-            asked = None if call.lookahead is None else self._asked(call.lookahead, figures)
+            asked = None if call.lookahead is None else await self._asked(call, call.lookahead)
         except InvalidLookahead as error:
             field = ".".join(filter(None, ("lookahead", error.field)))
             return Head(HTTPStatus.BAD_REQUEST, stream=False), _whole(create_error_response(error.message, param=field).model_dump_json())
         account = self._engine.follow(call.request_id, asked, call.trace, timeline)
-        usage = ForcedUsage(account, call.mark_forced, lambda: {} if asked is None else {"lookahead": figures.told()})
+        usage = _usage(account, call, asked)
         try:
             answer = await self._serve(call, is_traced=timeline is not None)
         except EngineDeadError as error:
@@ -158,6 +165,7 @@ class Engine:
     async def _looking(self, engine: KeyedEngine) -> Lookaheads:
         assert engine.children is not None
         tokenizer, drafts = engine.get_tokenizer(), None
+        self._wished = await asyncio.to_thread(WishedGrammars, self._settings.model, self._rewards)
         if self._settings.draft is not None:
             self._drafts = await start_draft(self._settings.drafting(self._settings.draft), self._settings, self._channel)
             await self._drafts.reset_mm_cache()
@@ -168,13 +176,16 @@ class Engine:
 
         return Lookaheads(engine, engine.children, drafts, text_of, self._settings.reward_deadline_s)
 
-    def _asked(self, lookahead: Lookahead, figures: LookaheadFigures) -> Asked:
-        """Raises InvalidLookahead."""
+    async def _asked(self, call: Call, lookahead: Lookahead) -> Asked:
+        """Raises InvalidLookahead, ChannelError."""
         if not self._settings.lookahead:
             raise InvalidLookahead("", "this service does not look ahead")
         if lookahead.method is not Method.CDLH and self._drafts is None:
             raise InvalidLookahead("method", f"{lookahead.method} needs a draft model, which this service has not")
-        return Asked(lookahead, built(lookahead.reward, Sources(_no_grammar, (), {})), figures)
+        assert self._wished is not None, "start() comes first"
+        # In a thread: grammars and dictionaries may have to be loaded.
+        reward = await asyncio.to_thread(built, lookahead.reward, self._wished.sources(call.wished, self._channel))
+        return Asked(lookahead, reward, LookaheadFigures(), Traces() if lookahead.trace else None)
 
     def _load(self, config: VllmConfig) -> KeyedEngine:
         own = {"traces_all": self._settings.otlp_endpoint is None}  # of an endpoint in `engine_args`, only vLLM knows
@@ -191,6 +202,16 @@ class Engine:
         return await self._state.openai_serving_completion.create_completion(CompletionRequest.model_validate(body))
 
 
+def _usage(account: ForcedAccount, call: Call, asked: Asked | None) -> ForcedUsage:
+    if asked is None:
+        return ForcedUsage(account, call.mark_forced)
+    figures, traces = asked.figures, asked.traces
+    if traces is None:
+        return ForcedUsage(account, call.mark_forced, lambda: {"lookahead": figures.told()})
+    more = {LOOKAHEAD_STEPS: traces.new_steps}
+    return ForcedUsage(account, call.mark_forced, lambda: {"lookahead": {**figures.told(), "steps_left_out": traces.left_out}}, more)
+
+
 async def _whole(answer: str) -> AsyncGenerator[str, None]:
     yield answer
 
@@ -199,7 +220,3 @@ async def _events(events: AsyncGenerator[str, None], usage: ForcedUsage) -> Asyn
     async with aclosing(events):
         async for event in events:
             yield usage.event(event)
-
-
-def _no_grammar(key: str) -> CompiledGrammar:
-    raise InvalidLookahead("type", "a grammar is no reward here")

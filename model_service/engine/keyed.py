@@ -52,7 +52,7 @@ class KeyedEngine(AsyncLLM):
         self._calls: dict[str, Followed] = {}
         self.children = Children(self) if core_options(self.vllm_config).lookahead else None
         self.lookaheads: Lookaheads | None = None
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, tuple[Asked, int]] = {}
 
     @property
     def forced(self) -> ForcedTotals:
@@ -107,7 +107,7 @@ class KeyedEngine(AsyncLLM):
         if call is not None:
             self._watch.watch(request_id, call.account, first_choice)
             if call.asked is not None:
-                self._asked[request_id] = call.asked
+                self._asked[request_id] = (call.asked, first_choice)
             if call.timeline is not None:
                 self._times.watch(request_id, call.timeline)
         try:
@@ -130,7 +130,7 @@ class KeyedEngine(AsyncLLM):
             raise VLLMValidationError("look-ahead takes prompts of text alone", parameter="messages")
         self.check_admission(request_id=request.request_id)
         self.output_processor.add_request(request, prompt, parent_req, index, queue)
-        self.lookaheads.begin(request, asked)
+        self.lookaheads.begin(request, *asked)
 
     async def abort(self, request_id: str | Iterable[str], internal: bool = False) -> None:
         await super().abort(request_id, internal)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from model_service.jump_forward.account import ForcedAccount
@@ -13,12 +14,19 @@ DATA = "data: "
 
 class ForcedUsage:
     """For one answer, whole or streamed. Spans are `[start, end]` in characters of the text that the choice has generated. `more`: further
-    figures, as they are when the usage is told."""
+    figures, as they are when the usage is told; `of_choice`: by the name that it gets in a choice, a list of what is new of that choice."""
 
-    def __init__(self, account: ForcedAccount, spans: bool, more: Callable[[], dict[str, Any]] = dict) -> None:
+    def __init__(
+        self,
+        account: ForcedAccount,
+        spans: bool,
+        more: Callable[[], dict[str, Any]] = dict,
+        of_choice: Mapping[str, Callable[[int], list[Any]]] = MappingProxyType({}),
+    ) -> None:
         self._account = account
         self._spans = spans
         self._more = more
+        self._of_choice = of_choice
 
     def whole(self, text: str) -> str:
         """A response object, as JSON."""
@@ -28,20 +36,26 @@ class ForcedUsage:
             for choice in body["choices"]:
                 self._cut(choice)
                 choice["forced_spans"] = self._account.spans(choice["index"])
+        for choice in body["choices"] if self._of_choice else ():
+            choice.update({name: new(choice["index"]) for name, new in self._of_choice.items()})
         return _as_json(body)
 
     def event(self, text: str) -> str:
         """One server-sent event; most need no change."""
-        if (not self._spans and '"usage"' not in text) or not text.startswith(f"{DATA}{{"):
+        if (not self._spans and not self._of_choice and '"usage"' not in text) or not text.startswith(f"{DATA}{{"):
             return text
         body = json.loads(text.removeprefix(DATA))
         self._add_usage(body)
-        if self._spans:
-            for choice in body.get("choices", ()):
-                opens = "role" in choice.get("delta", ())  # the event ahead of the text
-                if not opens and (spans := self._account.new_spans(choice["index"])):
-                    choice["forced_spans"] = spans
+        for choice in body.get("choices", ()):
+            if "role" not in choice.get("delta", ()):  # the event ahead of the text
+                self._add_new(choice)
         return f"{DATA}{_as_json(body)}\n\n"
+
+    def _add_new(self, choice: dict[str, Any]) -> None:
+        found = {name: new(choice["index"]) for name, new in self._of_choice.items()}
+        if self._spans:
+            found["forced_spans"] = self._account.new_spans(choice["index"])
+        choice.update({name: values for name, values in found.items() if values})
 
     def _cut(self, choice: dict[str, Any]) -> None:
         """A stop string that a sampled token ended may have begun in forced text."""

@@ -26,6 +26,7 @@ from model_service.lookahead.instructions import (
 )
 from model_service.lookahead.machine import Machine
 from model_service.lookahead.parameters import Parameters, Rejection
+from model_service.lookahead.trace import Trace
 
 
 class Language(Protocol):
@@ -46,22 +47,34 @@ class Judge(Protocol):
 
 
 class Driver:
-    """Of one text. `draft` None: the machine asks for no drafts."""
+    """Of one text. `draft` None: the machine asks for no drafts; `trace` hears what was tried, None: nobody wants to know."""
 
-    def __init__(self, machine: Machine, parameters: Parameters, target: Target, draft: Language | None, judge: Judge) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        parameters: Parameters,
+        target: Target,
+        draft: Language | None,
+        judge: Judge,
+        trace: Trace | None = None,
+    ) -> None:
         self._machine = machine
         self._likeliest = parameters.k
         self._scored = parameters.rejection is Rejection.SAMPLING
         self._target = target
         self._draft = draft
         self._judge = judge
+        self._trace = trace
 
     async def run(self) -> AsyncGenerator[tuple[Tokens, End | None], None]:
         """Tokens as they are said, and with the last of them the end. Raises LookaheadError, and what the models raise."""
         instructions = self._machine.start()
         while True:
-            said = tuple(token for emit in instructions if isinstance(emit, Emit) for token in emit.tokens)
-            last = instructions[-1]
+            emits = [emit for emit in instructions if isinstance(emit, Emit)]
+            said, last = tuple(token for emit in emits for token in emit.tokens), instructions[-1]
+            if self._trace is not None:
+                for emit in emits:
+                    self._trace.said(emit)
             if isinstance(last, End):
                 yield said, last
                 return
@@ -81,7 +94,10 @@ class Driver:
             case Verify(said, drafts):
                 return Verified(await self._target.verify(said, drafts, self._likeliest))
             case Score(texts):
-                return Scored(await self._judge.score(texts))
+                rewards = await self._judge.score(texts)
+                if self._trace is not None and len(rewards) == len(texts):
+                    self._trace.tried(texts, rewards)
+                return Scored(rewards)
 
     def _language(self, model: Model) -> Language:
         language = self._target if model is Model.TARGET else self._draft

@@ -15,12 +15,13 @@ from model_service.lookahead.rewards import RewardSpec, parsed
 
 @dataclass(frozen=True, slots=True)
 class Lookahead:
-    """`seed`: for rejection by sampling."""
+    """`seed`: for rejection by sampling; `trace`: what is tried at each step is to be told."""
 
     method: Method
     parameters: Parameters
     reward: RewardSpec
     seed: int = 0
+    trace: bool = False
 
 
 class _Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,6 +37,7 @@ class _Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rejection: Rejection | msgspec.UnsetType = msgspec.UNSET
     keep_drafts: bool | msgspec.UnsetType = msgspec.UNSET
     reuse: bool | msgspec.UnsetType = msgspec.UNSET
+    trace: bool = False
 
 
 _PARAMETERS = ("d", "k", "a_t", "r_t", "b", "rejection", "keep_drafts", "reuse")
@@ -49,4 +51,4 @@ def read(tree: Mapping[str, object], seed: int = 0) -> Lookahead:
         message, _, place = str(error).partition(" - at `$")
         raise InvalidLookahead(place.rstrip("`").lstrip("."), message) from None
     given = {name: value for name in _PARAMETERS if (value := getattr(fields, name)) is not msgspec.UNSET}
-    return Lookahead(fields.method, Parameters(**given), parsed(fields.reward), seed)
+    return Lookahead(fields.method, Parameters(**given), parsed(fields.reward), seed, fields.trace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from model_service.errors import InvalidScore, RewardLate
+from model_service.errors import InvalidScore, RewardFailed, RewardLate
 from model_service.lookahead.account import Account
 
 _SUMS = ("tokens", "draft_calls", "draft_steps", "target_calls", "target_steps", "reward_calls", "proposed", "accepted")
@@ -27,4 +27,5 @@ class LookaheadTotals:
         self._counts.update({"answers": 1, "reward_us": round(reward_s * 1e6)})
 
     def failed(self, error: Exception) -> None:
-        self._counts.update({"reward_timeouts": isinstance(error, RewardLate), "reward_failures": isinstance(error, InvalidScore)})
+        failed = isinstance(error, InvalidScore | RewardFailed)
+        self._counts.update({"reward_timeouts": isinstance(error, RewardLate), "reward_failures": failed})

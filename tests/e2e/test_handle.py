@@ -49,6 +49,10 @@ def test_a_look_ahead_says_what_it_has_cost(client: StructuredClient) -> None:
     assert generation.text == "left"
     told = generation.usage["completion_tokens_details"]["lookahead"]
     assert told["reward"] == 1
+    traced = client.generate("Say.", choice=["right", "left"], max_tokens=8, lookahead={**asked, "trace": True})
+    steps = traced.response["choices"][0]["lookahead_steps"]
+    assert "".join(step["text"] for step in steps) == "left"
+    assert {tried["reward"] for step in steps for tried in step["tried"]} == {0, 1}
     assert told["target_calls"] > generation.usage["completion_tokens"] > told["draft_calls"] == 0
     with pytest.raises(ApiError) as caught:
         client.generate("Say.", lookahead={**asked, "method": "cdsl"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -30,7 +31,7 @@ def here(example: str, service: Service) -> str:
 
 
 def test_every_example_is_tested() -> None:
-    assert set(EXAMPLES) == {"curl", "openai", "handle", "named", "lookahead"}
+    assert set(EXAMPLES) == {"curl", "openai", "handle", "named", "lookahead", "wished"}
 
 
 def test_curl(service: Service) -> None:
@@ -50,6 +51,11 @@ def test_a_look_ahead(service: Service) -> None:
     answer = json.loads(run(service, ["bash", "-c", here("lookahead", service)]))
     assert "dog runs." in answer["choices"][0]["message"]["content"]
     assert answer["usage"]["completion_tokens_details"]["lookahead"]["reward"] == 1
+
+
+def test_a_grammar_that_is_wished_for(service: Service) -> None:
+    answer = json.loads(run(service, ["bash", "-c", here("wished", service)]))
+    assert re.fullmatch("(abc|cab){2}", answer["choices"][0]["message"]["content"])
 
 
 @pytest.mark.parametrize("example", ["openai", "handle"])

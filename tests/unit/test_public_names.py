@@ -23,7 +23,7 @@ EXPORTED = {
     "grammar_service.sandbox": {"QUICK", "Sandbox", "SandboxSettings"},
     "grammar_service.segments": {"Segment", "Segmenter"},
     "model_service.lookahead": {"Account", "Machine", "Method", "Parameters", "Rejection", "Stop", "machine_for"},
-    "model_service.lookahead.rewards": {"Reward", "RewardSpec", "Sources", "built", "parsed"},
+    "model_service.lookahead.rewards": {"Aside", "Gathered", "Reward", "RewardSpec", "Scoring", "Sources", "built", "parsed"},
 }
 
 

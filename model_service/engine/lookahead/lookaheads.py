@@ -21,26 +21,28 @@ from vllm.v1.metrics.stats import IterationStats, PrefillStats
 
 from model_service.engine.lookahead.children import Children
 from model_service.engine.lookahead.engine_model import EngineModel
-from model_service.errors import InvalidScore, LookaheadError, RewardLate
+from model_service.errors import InvalidScore, LookaheadError, RewardFailed, RewardLate
 from model_service.lookahead import Stop, machine_for
 from model_service.lookahead.driver import Driver
 from model_service.lookahead.figures import LookaheadFigures
 from model_service.lookahead.instructions import End, Tokens
 from model_service.lookahead.judging import TextJudge
 from model_service.lookahead.request import Lookahead
-from model_service.lookahead.rewards import Reward
+from model_service.lookahead.rewards import Scoring
 from model_service.lookahead.totals import LookaheadTotals
+from model_service.lookahead.trace import Traces
 
-_STATUS = {RewardLate: HTTPStatus.GATEWAY_TIMEOUT, InvalidScore: HTTPStatus.BAD_GATEWAY}
+_STATUS = {RewardLate: HTTPStatus.GATEWAY_TIMEOUT, InvalidScore: HTTPStatus.BAD_GATEWAY, RewardFailed: HTTPStatus.BAD_GATEWAY}
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request wants of its look-ahead, and who keeps account of it."""
+    """What a request wants of its look-ahead, and who keeps account of it; `traces` None: what is tried is not told."""
 
     lookahead: Lookahead
-    reward: Reward
+    reward: Scoring
     figures: LookaheadFigures
+    traces: Traces | None = None
 
 
 class Lookaheads:
@@ -58,10 +60,10 @@ class Lookaheads:
         self._running: dict[str, asyncio.Task[None]] = {}
         self.totals = LookaheadTotals()
 
-    def begin(self, request: EngineCoreRequest, asked: Asked) -> None:
-        """The output processor knows the request by now."""
+    def begin(self, request: EngineCoreRequest, asked: Asked, choice: int) -> None:
+        """The output processor knows the request by now; the answer's choice of that number is its text."""
         self._engine._run_output_handler()
-        task = asyncio.create_task(self._drive(request, asked))
+        task = asyncio.create_task(self._drive(request, asked, choice))
         self._running[request.request_id] = task
         task.add_done_callback(lambda _: self._running.pop(request.request_id, None))
 
@@ -71,9 +73,9 @@ class Lookaheads:
             if not self._engine.output_processor.has_request(request_id):
                 task.cancel()
 
-    async def _drive(self, request: EngineCoreRequest, asked: Asked) -> None:
+    async def _drive(self, request: EngineCoreRequest, asked: Asked, choice: int) -> None:
         try:
-            await self._said(request, asked)
+            await self._said(request, asked, choice)
         except EngineDeadError:
             self._failed(request, EngineDeadError())
         except LookaheadError as error:
@@ -82,7 +84,7 @@ class Lookaheads:
         except Exception as error:  # noqa: BLE001  # the task's outermost frame: whoever waits for the answer hears of it
             self._failed(request, error)
 
-    async def _said(self, request: EngineCoreRequest, asked: Asked) -> None:
+    async def _said(self, request: EngineCoreRequest, asked: Asked, choice: int) -> None:
         began, first = time.monotonic(), True
         stop, lookahead = self._stop(request), asked.lookahead
         target = EngineModel(self._children, request)
@@ -90,8 +92,9 @@ class Lookaheads:
         machine = machine_for(lookahead.method, lookahead.parameters, stop, lookahead.seed)
         asked.figures.add(machine.account)
         judge = TextJudge(asked.reward, lambda text: self._text_of(text[:-1] if stop.ended(text) else text), self._deadline_s)
+        trace = None if asked.traces is None else asked.traces.begin(choice, self._text_of)
         try:
-            async with aclosing(Driver(machine, lookahead.parameters, target, draft, judge).run()) as said:
+            async with aclosing(Driver(machine, lookahead.parameters, target, draft, judge, trace).run()) as said:
                 async for tokens, end in said:
                     output = _output(request, tokens, end)
                     if first:

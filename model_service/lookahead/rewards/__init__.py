@@ -1,7 +1,8 @@
-"""What a look-ahead maximises: scores of the text so far, from data that a request carries."""
+"""What a look-ahead maximises: scores of the text so far, by data that a request carries, or by what settings have a name for."""
 
 from model_service.lookahead.rewards.building import Sources, built
-from model_service.lookahead.rewards.reward import Reward
+from model_service.lookahead.rewards.gathered import Gathered
+from model_service.lookahead.rewards.reward import Aside, Reward, Scoring
 from model_service.lookahead.rewards.specs import RewardSpec, parsed
 
-__all__ = ["Reward", "RewardSpec", "Sources", "built", "parsed"]
+__all__ = ["Aside", "Gathered", "Reward", "RewardSpec", "Scoring", "Sources", "built", "parsed"]

@@ -10,21 +10,21 @@ from model_service.errors import InvalidLookahead
 from model_service.lookahead.rewards.concepts import Concepts
 from model_service.lookahead.rewards.grammar import GrammarShare
 from model_service.lookahead.rewards.length import Length
-from model_service.lookahead.rewards.reward import Reward
+from model_service.lookahead.rewards.reward import Aside, Scoring
 from model_service.lookahead.rewards.specs import ConceptsSpec, GrammarSpec, LengthSpec, NamedSpec, RewardSpec, SumSpec
 from model_service.lookahead.rewards.weighted import WeightedSum
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What rewards are made with: grammars by their key, the token of each byte, and the rewards that settings name."""
+    """What rewards are made with: the request's grammars by their number, the token of each byte, and the rewards that settings name."""
 
-    grammar: Callable[[str], CompiledGrammar]
+    grammar: Callable[[int], CompiledGrammar]
     byte_tokens: Sequence[int | None]
-    named: Mapping[str, Reward]
+    named: Mapping[str, Scoring]
 
 
-def built(spec: RewardSpec, sources: Sources, place: str = "reward") -> Reward:
+def built(spec: RewardSpec, sources: Sources, place: str = "reward") -> Scoring:
     """For one request: a reward may keep a state between texts. Raises InvalidLookahead, and what `sources.grammar` raises."""
     try:
         return _built(spec, sources, place)
@@ -32,14 +32,14 @@ def built(spec: RewardSpec, sources: Sources, place: str = "reward") -> Reward:
         raise error if error.field.startswith(place) else error.below(place) from None
 
 
-def _built(spec: RewardSpec, sources: Sources, place: str) -> Reward:
+def _built(spec: RewardSpec, sources: Sources, place: str) -> Scoring:
     match spec:
         case ConceptsSpec(words, language):
-            return Concepts(words, language)
+            return Aside(Concepts(words, language))
         case LengthSpec(least, most, unit):
-            return Length(least, most, unit)
-        case GrammarSpec(key):
-            return GrammarShare(sources.grammar(key), sources.byte_tokens)
+            return Aside(Length(least, most, unit))
+        case GrammarSpec(number):
+            return Aside(GrammarShare(sources.grammar(number), sources.byte_tokens))
         case NamedSpec(name):
             return _named(name, sources.named)
         case SumSpec(terms):
@@ -47,7 +47,7 @@ def _built(spec: RewardSpec, sources: Sources, place: str) -> Reward:
             return WeightedSum([(term.weight, reward) for term, reward in zip(terms, rewards, strict=True)])
 
 
-def _named(name: str, named: Mapping[str, Reward]) -> Reward:
+def _named(name: str, named: Mapping[str, Scoring]) -> Scoring:
     if name not in named:
         raise InvalidLookahead("name", f"there is no reward {name!r}; there are: {', '.join(sorted(named)) or 'none'}")
     return named[name]

@@ -13,6 +13,7 @@ from model_service.errors import InvalidLookahead
 MOST_WORDS = 64
 MOST_CHARACTERS = 64
 MOST_TERMS = 8
+MOST_GRAMMARS = 4
 MOST_DEPTH = 3
 """Of sums in sums."""
 
@@ -40,9 +41,10 @@ class LengthSpec(_Spec, frozen=True, tag="length"):
 
 
 class GrammarSpec(_Spec, frozen=True, tag="grammar"):
-    """The share of the text, from its beginning, that a compiled grammar accepts. `key`: the grammar's."""
+    """The share of the text, from its beginning, that a compiled grammar accepts: of those that the request brings, the one of that
+    number."""
 
-    key: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    number: Annotated[int, msgspec.Meta(ge=0, lt=MOST_GRAMMARS)]
 
 
 class NamedSpec(_Spec, frozen=True, tag="named"):

@@ -30,9 +30,12 @@ def test_the_openai_client_streams_one_and_the_metrics_count_it(service: Service
         messages=[{"role": "user", "content": "Say."}],
         max_tokens=8,
         stream=True,
-        extra_body={"structured_outputs": {"choice": ["left", "right"]}, "lookahead": ASKED},
+        extra_body={"structured_outputs": {"choice": ["left", "right"]}, "lookahead": {**ASKED, "trace": True}},
     )
-    assert "".join(part.choices[0].delta.content or "" for part in stream) == "right"
+    parts = [part.choices[0] for part in stream]
+    assert "".join(part.delta.content or "" for part in parts) == "right"
+    steps = [step for part in parts for step in part.model_dump().get("lookahead_steps", ())]
+    assert "".join(step["text"] for step in steps) == "right"
     grown = wait_for(lambda: _grown(before, counted(service)), 60, "the metrics of a look-ahead")
     assert grown["answers"] >= 1
     assert grown["target_calls"] > grown["tokens"] > 0
@@ -53,6 +56,23 @@ def test_a_fault_is_a_400_with_its_field(service: Service) -> None:
     assert (response.status_code, response.json()["error"]["param"]) == (400, "lookahead.k")
     response = service.chat("Say.", lookahead=ASKED, temperature=0.7)
     assert (response.status_code, response.json()["error"]["param"]) == (400, "temperature")
+
+
+def test_a_grammar_may_be_wished_for(service: Service) -> None:
+    asked = {"method": "cdlh", "d": 4, "reward": {"type": "grammar", "choice": ["right", "write"]}}
+    response = service.chat("Say.", structured_outputs={"choice": ["left", "right"]}, lookahead=asked)
+    assert response.json()["choices"][0]["message"]["content"] == "right"
+    refused = service.chat("Say.", lookahead={**asked, "reward": {"type": "grammar", "regex": "("}})
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "lookahead.reward.regex")
+
+
+def test_a_reward_of_the_settings_is_asked_by_its_name(service: Service) -> None:
+    asked = {"method": "cdlh", "d": 4, "reward": {"type": "named", "name": "brief"}}
+    answer = service.chat("Say.", structured_outputs={"choice": ["right", "left"]}, lookahead=asked).json()
+    assert answer["choices"][0]["message"]["content"] == "left"
+    assert answer["usage"]["completion_tokens_details"]["lookahead"]["reward"] == 1
+    unknown = service.chat("Say.", lookahead={**asked, "reward": {"type": "named", "name": "long"}})
+    assert (unknown.status_code, unknown.json()["error"]["param"]) == (400, "lookahead.reward.name")
 
 
 def _grown(before: dict[str, float], now: dict[str, float]) -> dict[str, float]:

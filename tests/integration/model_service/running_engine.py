@@ -6,11 +6,12 @@ import asyncio
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing, closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from threading import Thread
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -24,6 +25,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import ArtifactServer, Payload
 from model_service.engine.environment import prepare_environment
 from model_service.lookahead.request import read
+from model_service.lookahead.rewards import Scoring
 from model_service.messages import Call, Endpoint
 from model_service.settings import EngineSettings
 
@@ -55,7 +57,7 @@ class Answer:
 class RunningEngine:
     """Asks one engine, several requests at a time."""
 
-    def __init__(self, settings: EngineSettings) -> None:
+    def __init__(self, settings: EngineSettings, rewards: Mapping[str, Scoring] = MappingProxyType({})) -> None:
         prepare_environment(settings)
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, daemon=True)
@@ -63,13 +65,13 @@ class RunningEngine:
         self._server = ArtifactServer(f"maskcast-test-{uuid4().hex}")
         self._tokenizer = GrammarTokenizer.load(settings.model)
         self._payloads: dict[str, Payload] = {}
-        self.engine: Engine = self._run(self._start(settings))
+        self.engine: Engine = self._run(self._start(settings, rewards))
 
-    async def _start(self, settings: EngineSettings) -> Engine:
+    async def _start(self, settings: EngineSettings, rewards: Mapping[str, Scoring]) -> Engine:
         from model_service.engine.engine import Engine  # vLLM reads the environment when it is imported
 
         await self._server.start()
-        engine = Engine(settings, self._server.name)
+        engine = Engine(settings, self._server.name, rewards)
         await engine.start()
         return engine
 
@@ -147,10 +149,12 @@ class RunningEngine:
     async def _text(self, question: str, spec: GrammarSpec | None, fields: dict[str, Any], mark_forced: bool = False) -> str:
         messages = [{"role": "user", "content": question}]
         body = {"model": MODEL, "messages": messages, "max_tokens": 96, "temperature": 0, "return_token_ids": True, **fields}
-        lookahead = body.pop("lookahead", None)
+        lookahead, specs = body.pop("lookahead", None), body.pop("wished", ())
         with ExitStack() as held:
             grammar = self._offered(spec, held) if spec else None
-            call = Call(Endpoint.CHAT, uuid4().hex, body, grammar, mark_forced, lookahead=read(lookahead) if lookahead else None)
+            wished = tuple(self._offered(one, held) for one in specs)
+            asked = read(lookahead) if lookahead else None
+            call = Call(Endpoint.CHAT, uuid4().hex, body, grammar, mark_forced, lookahead=asked, wished=wished)
             _, pieces = await self.engine.respond(call)
             return "".join([piece async for piece in pieces])
 
@@ -167,11 +171,11 @@ class RunningEngine:
 
 
 @contextmanager
-def running_engine(**changes: Any) -> Iterator[RunningEngine]:
-    """An engine with the tests' settings, changed."""
+def running_engine(rewards: Mapping[str, Scoring] = MappingProxyType({}), **changes: Any) -> Iterator[RunningEngine]:
+    """An engine with the tests' settings, changed; requests can name the `rewards`."""
     before = dict(os.environ)
     try:
-        with closing(RunningEngine(replace(SETTINGS, **changes))) as engine:
+        with closing(RunningEngine(replace(SETTINGS, **changes), rewards)) as engine:
             yield engine
     finally:
         for name in os.environ.keys() - before.keys():

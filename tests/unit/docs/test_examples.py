@@ -17,7 +17,7 @@ REQUEST = re.compile(r"-d '(.*?)'", re.DOTALL)
 
 def test_examples_are_found_in_readme_and_guide() -> None:
     found = examples(GUIDE)
-    assert set(found) == {"curl", "openai", "handle", "named", "lookahead"}
+    assert set(found) == {"curl", "openai", "handle", "named", "lookahead", "wished"}
     assert all("http://127.0.0.1:8000" in text for text in found.values())
 
 
@@ -28,7 +28,7 @@ def test_an_example_is_the_block_behind_its_mark() -> None:
         examples({"a.md": text, "b.md": text})
 
 
-@pytest.mark.parametrize("name", ["curl", "named", "lookahead"])
+@pytest.mark.parametrize("name", ["curl", "named", "lookahead", "wished"])
 def test_requests_are_json(name: str) -> None:
     bodies = REQUEST.findall(examples(GUIDE)[name])
     assert bodies

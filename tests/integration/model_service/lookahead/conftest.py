@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from deployments.builders import EMBEDDED_WEIGHTS
 from model_service.settings import DraftSettings
+from tests.integration.model_service.lookahead.named_rewards import named
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import RunningEngine, running_engine
 
@@ -29,7 +30,7 @@ def chunked() -> Iterator[RunningEngine]:
 @pytest.fixture(scope="package")
 def forgetful() -> Iterator[RunningEngine]:
     """It computes prompts at once, keeps nothing, and has many seats."""
-    with running_engine(lookahead=True, max_num_seqs=160, engine_args={"enable_prefix_caching": False}) as engine:
+    with running_engine(named(), lookahead=True, max_num_seqs=160, engine_args={"enable_prefix_caching": False}) as engine:
         yield engine
 
 

@@ -15,11 +15,12 @@ from grammar_service.backends import CompiledGrammar, backend_named
 from grammar_service.segments import Segmenter
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.lookahead.rewards import Reward, Sources, built, parsed
+from model_service.lookahead.rewards import Sources, built, parsed
 from tests.integration.model_service.lookahead.asking import END, VOCABULARY
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import SETTINGS, Answer
 from tests.unit.model_service.lookahead.reference import Reference
+from tests.unit.model_service.lookahead.rewards.at_once import AtOnce
 
 PEOPLE = ["Ada Young is 36 years old.", "Omar Haddad, 51, lives in Oslo.", "Clara Novak is 34.", "Ivan, 27, Bergen."]
 QUESTIONS = [f"Extract {what} as JSON. Text: {person}" for person in PEOPLE for what in ("name, age", "city")]
@@ -48,11 +49,11 @@ def text_of(tokens: Sequence[int]) -> str:
     return str(tokenizer().decode([token for token in tokens if token != END], skip_special_tokens=True))
 
 
-def reward_of(asked: dict[str, Any]) -> Reward:
-    def no_grammar(key: str) -> CompiledGrammar:
-        raise AssertionError(key)
+def reward_of(asked: dict[str, Any]) -> AtOnce:
+    def no_grammar(number: int) -> CompiledGrammar:
+        raise AssertionError(number)
 
-    return built(parsed(asked["reward"]), Sources(no_grammar, (), {}))
+    return AtOnce(built(parsed(asked["reward"]), Sources(no_grammar, (), {})))
 
 
 class Masked:

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from grammar_service.spec import GrammarSpec
+from grammar_service.spec import GrammarKind, GrammarSpec
 from tests.integration.model_service.lookahead.asking import END
 from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, reference, reward_of, same
+from tests.integration.model_service.lookahead.named_rewards import SHORT_REWARD
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import RunningEngine
 from tests.unit.model_service.lookahead.reference import Reference
 from tests.waiting import until
 
+CANDIDATES = 3
 WORDS = {"type": "concepts", "words": ["city", "number", "age"]}
 CDLH = {"method": "cdlh", "reward": WORDS}
 SHORT = {"method": "cdlh", "d": 5, "k": 4, "reward": {"type": "length", "least": 3, "most": 4}}
@@ -78,6 +80,24 @@ def test_a_stream_says_the_same_and_tells_its_usage(forgetful: RunningEngine) ->
     assert sum(bool(part["delta"].get("content")) for event in events for part in event["choices"]) > 1
 
 
+def test_a_trace_tells_every_step_whole_and_streamed(forgetful: RunningEngine) -> None:
+    fields: dict[str, Any] = {"max_tokens": LIMIT, "lookahead": {**SHORT, "trace": True}}
+    answer = forgetful.ask(QUESTIONS[1], **fields)
+    steps = answer.choice["lookahead_steps"]
+    assert "".join(step["text"] for step in steps) == answer.text
+    assert sum(step["tokens"] for step in steps) == len(answer.tokens)
+    told = answer.usage["completion_tokens_details"]["lookahead"]
+    assert sum(len(step["tried"]) for step in steps) == told["reward_calls"]
+    assert told["steps_left_out"] == 0
+    for step in steps:
+        best = max(tried["reward"] for tried in step["tried"])
+        assert next(tried for tried in step["tried"] if tried["reward"] == best)["text"].startswith(step["text"])
+        assert step["reward"] == best
+    events = forgetful.events(QUESTIONS[1], **fields)
+    assert [step for event in events for part in event["choices"] for step in part.get("lookahead_steps", ())] == steps
+    assert "lookahead_steps" not in forgetful.ask(QUESTIONS[1], max_tokens=LIMIT, lookahead=SHORT).choice
+
+
 def test_a_stop_string_ends_the_text_and_all_that_was_asked_for_it(forgetful: RunningEngine) -> None:
     whole = forgetful.ask(QUESTIONS[0], max_tokens=LIMIT, lookahead=CDLH)
     stop = whole.text[4:7]
@@ -114,13 +134,54 @@ def test_a_reward_that_is_late_is_a_504_and_an_event_once_something_was_said(
     assert nothing_left(forgetful)
 
 
+def test_a_reward_by_its_name_is_asked_for_all_of_a_step_at_once(forgetful: RunningEngine) -> None:
+    asked = {"method": "cdlh", "reward": {"type": "named", "name": "short"}}
+    own = forgetful.ask_all([(question, None, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS])
+    data = {"method": "cdlh", "reward": {"type": "length", "most": 1, "unit": "characters"}}
+    same = forgetful.ask_all([(question, None, {"max_tokens": LIMIT, "lookahead": data}) for question in QUESTIONS])
+    assert sum(one.tokens == other.tokens for one, other in zip(own, same, strict=True)) >= len(QUESTIONS) - 1  # near-ties
+    questions = sum(len(answer.tokens) for answer in own)
+    assert len(SHORT_REWARD.batches) < questions
+    assert max(SHORT_REWARD.batches) > CANDIDATES
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [("nan", 502, "the reward gave"), ("fails", 502, "'fails' failed: ZeroDivisionError"), ("hangs", 504, "'hangs' took more than")],
+)
+def test_a_reward_that_fails_ends_the_answer_or_the_stream_with_its_error(
+    forgetful: RunningEngine, name: str, code: int, message: str
+) -> None:
+    asked = {"method": "cdlh", "reward": {"type": "named", "name": name}}
+    error = forgetful.body(QUESTIONS[0], lookahead=asked)["error"]
+    assert error["code"] == code
+    assert message in error["message"]
+    events = forgetful.events(QUESTIONS[0], lookahead=asked)
+    assert sum(bool(part["delta"].get("content")) for event in events[:-1] for part in event["choices"]) > 1
+    assert events[-1]["error"]["code"] == code
+    assert nothing_left(forgetful)
+    counted = forgetful.engine.lookaheads
+    assert counted["reward_timeouts" if code == 504 else "reward_failures"] >= 2
+
+
+def test_a_grammar_may_be_wished_for_beside_one_that_holds(forgetful: RunningEngine) -> None:
+    holds, wished = GrammarSpec(GrammarKind.REGEX, "[a-c]{6}"), GrammarSpec(GrammarKind.REGEX, "(abc|cab)+")
+    asked = {"method": "cdlh", "d": 3, "k": 8, "reward": {"type": "grammar", "number": 0}}
+    answer = forgetful.ask(QUESTIONS[0], holds, lookahead=asked, wished=[wished])
+    assert answer.text in {one + other for one in ("abc", "cab") for other in ("abc", "cab")}
+    assert answer.usage["completion_tokens_details"]["lookahead"]["reward"] == 1
+    # It is wished for, not enforced: what comes nearest is said where all of it cannot be.
+    numbers = forgetful.ask(QUESTIONS[0], holds, lookahead=asked, wished=[GrammarSpec(GrammarKind.REGEX, "ab[0-9]+")])
+    assert numbers.text.startswith("ab")
+    assert len(numbers.text) == 6
+
+
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
         ({"n": 2, "lookahead": CDLH, "temperature": 0.5}, "n"),
         ({"lookahead": {"method": "cdsl", "reward": WORDS}}, "lookahead.method"),
         ({"lookahead": {"method": "cdlh", "reward": {"type": "named", "name": "polite"}}}, "lookahead.reward.name"),
-        ({"lookahead": {"method": "cdlh", "reward": {"type": "grammar", "key": "0" * 64}}}, "lookahead.reward.type"),
     ],
 )
 def test_what_this_engine_cannot_do_is_refused_with_its_field(forgetful: RunningEngine, fields: dict[str, Any], field: str) -> None:

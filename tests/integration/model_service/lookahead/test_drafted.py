@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 
 from deployments.builders import EMBEDDED_WEIGHTS
+from deployments.commands.lookahead.cases import Case, outcome_of, tried
+from deployments.commands.lookahead.grid import Outcome, Thresholds, chosen
 from grammar_service.spec import GrammarSpec
 from model_service.errors import EngineDead, EngineSettingsError
 from model_service.settings import DraftSettings
@@ -64,6 +67,14 @@ def test_answers_are_those_of_the_plain_loops(
     assert equal >= len(QUESTIONS) - 1
 
 
+def test_a_trace_tells_what_became_of_drafts(drafted: RunningEngine) -> None:
+    answer = drafted.ask(QUESTIONS[0], max_tokens=LIMIT, lookahead={**CDSL, "trace": True})
+    steps, told = answer.choice["lookahead_steps"], answer.usage["completion_tokens_details"]["lookahead"]
+    assert "".join(step["text"] for step in steps) == answer.text
+    assert Counter(step["state"] for step in steps) == Counter(told["states"])
+    assert [sum(step[name] for step in steps) for name in ("proposed", "accepted")] == [told["proposed"], told["accepted"]]
+
+
 def test_drafts_are_accepted_and_refused(drafted: RunningEngine) -> None:
     told = [
         drafted.ask(question, max_tokens=LIMIT, lookahead=CDSL).usage["completion_tokens_details"]["lookahead"] for question in QUESTIONS
@@ -80,6 +91,22 @@ def test_with_a_grammar_both_models_keep_to_it(
     asked, decoded = METHODS[method]
     answers = drafted.ask_all([(question, spec, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
     assert sum(same(answer, reference([torch_model, torch_draft], asked, answer.prompt, spec), decoded) for answer in answers) >= 3
+
+
+def test_thresholds_are_tried_and_the_best_of_the_fastest_is_taken(drafted: RunningEngine) -> None:
+    cases = [Case(question, CDSL["reward"]) for question in QUESTIONS[:4]]
+
+    def ask(case: Case, thresholds: dict[str, Any]) -> Outcome:
+        asked = {"method": "cdsl", "d": 4, "reward": case.reward, **thresholds}
+        return outcome_of(drafted.ask(str(case.prompt), max_tokens=LIMIT, lookahead=asked).usage)
+
+    loose, strict = Thresholds(0.3, 0.0, 0), Thresholds(0.9, 0.9, 0)
+    found = tried(ask, cases, [loose, strict], 1.0, 0.2, 4, lambda *_: None)
+    assert [one.thresholds for one in found] == [loose, strict]
+    # Drafts that need not earn anything are kept more often than those that must earn nearly all.
+    assert found[0].draft_calls < found[1].draft_calls
+    assert all(0 < one.target_calls < one.p for one in found)
+    assert chosen(found) in found
 
 
 def test_rejection_by_sampling_repeats_by_its_seed(drafted: RunningEngine) -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from load_tests.lookahead.arms import CDLH, CDSL, LOOKAHEADS, Experiment, Task
+from load_tests.lookahead.beside_paper import HEADINGS as PAIRS
+from load_tests.lookahead.beside_paper import draw, pairs
 from load_tests.lookahead.concept_sets import concept_sets
 from load_tests.lookahead.figures import row, same_texts, targets
 from load_tests.lookahead.models import TorchLanguage
 from load_tests.lookahead.near_ties import compare
+from load_tests.lookahead.stages import Stages
 from load_tests.lookahead.tables import HEADINGS, cells
 from model_service.embedded.tokenizer import trained_on
 from model_service.lookahead import Stop
@@ -50,7 +57,7 @@ def experiment() -> Experiment:
     return Experiment(*models, [Task(one, tokenizer) for one in sets], Stop(8, frozenset({int(tokenizer.eos_token_id)})))
 
 
-def test_every_text_is_that_of_plain_loops_and_every_figure_is_told(experiment: Experiment) -> None:
+def test_every_text_is_that_of_plain_loops_and_every_figure_is_told(experiment: Experiment, tmp_path: Path) -> None:
     looked = [experiment.look_ahead(arm) for arm in LOOKAHEADS]
     compared = [compare(experiment, arm, outcome, len(experiment.tasks)) for arm, outcome in zip(LOOKAHEADS, looked, strict=True)]
     assert [found.wrong for found in compared] == [0] * len(LOOKAHEADS)
@@ -58,7 +65,13 @@ def test_every_text_is_that_of_plain_loops_and_every_figure_is_told(experiment: 
     rows = [row(experiment, outcome, 0.5) for outcome in (*experiment.plain(), *looked)]
     assert all(len(cells(one)) == len(HEADINGS) for one in rows)
     assert all(target.value is not None for target in (*targets(rows), same_texts(looked)))
+    ours, *papers = pairs(rows)
+    assert len(papers) == 14
+    assert all(len(pair.cells()) == len(PAIRS) for pair in (ours, *papers))
+    draw(rows, tmp_path / "lookahead.png")
+    assert (tmp_path / "lookahead.png").read_bytes().startswith(b"\x89PNG")
     of = {one["method"]: one for one in rows}
+    assert ours.cdsl_speedup == of[CDLH.name]["p"] / of[CDSL.name]["p"]
     assert of["greedy"]["p"] == 1
     assert of[CDLH.name]["draft_calls"] == 0
     assert of[CDLH.name]["hard"] >= of["greedy"]["hard"]
@@ -69,3 +82,17 @@ def test_a_text_of_another_method_is_found_out(experiment: Experiment) -> None:
     shuffled = [text[1:] for text in said.said]
     said.said = shuffled
     assert compare(experiment, CDSL, said, 3).equal == 0
+
+
+def test_what_was_computed_is_not_computed_again(experiment: Experiment, tmp_path: Path) -> None:
+    first = Stages(tmp_path).of(experiment, CDSL)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+
+    def none_is_asked(*_: object) -> NoReturn:
+        raise AssertionError
+
+    silent = SimpleNamespace(logits=none_is_asked)
+    idle = replace(experiment, target=silent, draft=silent)
+    assert Stages(tmp_path).of(idle, CDSL) == first
+    with pytest.raises(AssertionError):
+        Stages(tmp_path).of(idle, CDLH)

@@ -68,3 +68,12 @@ def test_a_span_ends_where_a_stop_string_has_cut_the_text() -> None:
     body = {"choices": [{"index": 0, "message": {"content": '{"name'}, "stop_reason": '": "'}], "usage": USAGE}
     told = json.loads(ForcedUsage(_account(), spans=True).whole(json.dumps(body)))
     assert told["choices"][0]["forced_spans"] == [[0, 6]]
+
+
+def test_more_of_a_choice_is_told_as_it_comes_and_with_a_whole_answer_at_once() -> None:
+    waiting = [[1, 2], [], [3]]
+    teller = ForcedUsage(_account(), False, of_choice={"steps": lambda _: waiting.pop(0)})
+    events = [_read(teller.event(_event({"choices": [{"index": 0, "delta": {"content": "x"}}]}))) for _ in range(3)]
+    assert [event["choices"][0].get("steps") for event in events] == [[1, 2], None, [3]]
+    whole = ForcedUsage(_account(), False, of_choice={"steps": lambda _: [1, 2, 3]})
+    assert json.loads(whole.whole(json.dumps({"choices": [{"index": 0}]})))["choices"][0]["steps"] == [1, 2, 3]

@@ -9,6 +9,7 @@ import pytest
 
 from model_service.errors import RewardLate
 from model_service.lookahead.judging import TextJudge
+from model_service.lookahead.rewards import Aside
 from model_service.lookahead.rewards.length import Length
 
 
@@ -22,14 +23,14 @@ class Blocked:
 
 
 async def test_tokens_are_scored_as_their_text() -> None:
-    judge = TextJudge(Length(2, 2, "words"), lambda tokens: " ".join(map(str, tokens)), 60)
+    judge = TextJudge(Aside(Length(2, 2, "words")), lambda tokens: " ".join(map(str, tokens)), 60)
     assert await judge.score([(1,), (1, 2)]) == (0.5, 1.0)
     assert judge.seconds > 0
 
 
 async def test_a_reward_that_hangs_is_not_waited_for() -> None:
     reward = Blocked()
-    judge = TextJudge(reward, str, 0.01)
+    judge = TextJudge(Aside(reward), str, 0.01)
     try:
         with pytest.raises(RewardLate, match=r"0\.01 s"):
             await judge.score([(1,)])

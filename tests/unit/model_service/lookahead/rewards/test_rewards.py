@@ -13,9 +13,10 @@ from grammar_service.backends import CompiledGrammar, backend_named
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.errors import InvalidLookahead
-from model_service.lookahead.rewards import Reward, Sources, built, parsed
+from model_service.lookahead.rewards import Aside, Sources, built, parsed
 from model_service.lookahead.rewards.grammar import GrammarShare, byte_tokens
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
+from tests.unit.model_service.lookahead.rewards.at_once import AtOnce
 
 TOKENIZER = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
 BYTES = byte_tokens(TOKENIZER.vocabulary)
@@ -34,8 +35,8 @@ def compiled(pattern: str, backend: str = "xgrammar") -> CompiledGrammar:
     return library.load(library.compile(GrammarSpec(GrammarKind.REGEX, pattern), TOKENIZER).data, TOKENIZER)
 
 
-def reward(**spec: object) -> Reward:
-    return built(parsed(spec), Sources(lambda _: compiled(DATE), BYTES, {"loud": Loud()}))
+def reward(**spec: object) -> AtOnce:
+    return AtOnce(built(parsed(spec), Sources(lambda _: compiled(DATE), BYTES, {"loud": Aside(Loud())})))
 
 
 def test_concepts_are_covered_in_any_form() -> None:
@@ -60,7 +61,7 @@ def test_length_is_full_within_its_bounds_and_falls_outside() -> None:
 
 
 def test_grammar_is_the_accepted_share() -> None:
-    assert reward(type="grammar", key="0" * 64).score(["", "2026", "2026-11-23", "2026/11/23", "x"]) == [1, 1, 1, 0.4, 0]
+    assert reward(type="grammar", number=0).score(["", "2026", "2026-11-23", "2026/11/23", "x"]) == [1, 1, 1, 0.4, 0]
 
 
 @pytest.mark.parametrize("backend", ["xgrammar", "llguidance"])
@@ -119,7 +120,7 @@ def test_sums_in_sums_are_bounded() -> None:
         ({"type": "length", "least": -1}, "reward.least"),
         ({"type": "length", "least": 3, "most": 2}, "reward.most"),
         ({"type": "length", "most": 0}, "reward.most"),
-        ({"type": "grammar", "key": "../../etc"}, "reward.key"),
+        ({"type": "grammar", "number": 4}, "reward.number"),
         ({"type": "named", "name": "quiet"}, "reward.name"),
         ({"type": "sum", "terms": []}, "reward.terms"),
         ({"type": "sum", "terms": [{"reward": {"type": "named", "name": "quiet"}}]}, "reward.terms[0].reward.name"),
