@@ -31,6 +31,7 @@ from model_service.engine.rendering import render_short_prompts_at_once
 from model_service.engine.workers.executors import executor_class
 from model_service.engine.workers.vocabulary_width import check_width
 from model_service.errors import EngineDead, EngineSettingsError, InvalidLookahead
+from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.forced_usage import ForcedUsage
 from model_service.lookahead import Method
 from model_service.lookahead.figures import LookaheadFigures
@@ -129,7 +130,7 @@ class Engine:
             field = ".".join(filter(None, ("lookahead", error.field)))
             return Head(HTTPStatus.BAD_REQUEST, stream=False), _whole(create_error_response(error.message, param=field).model_dump_json())
         account = self._engine.follow(call.request_id, asked, call.trace, timeline)
-        usage = ForcedUsage(account, call.mark_forced, lambda: {} if asked is None else {"lookahead": figures.told()})
+        usage = ForcedUsage(account, call.mark_forced, lambda: _more(call, account, figures))
         try:
             answer = await self._serve(call, is_traced=timeline is not None)
         except EngineDeadError as error:
@@ -189,6 +190,13 @@ class Engine:
         if call.endpoint is Endpoint.CHAT:
             return await self._state.openai_serving_chat.create_chat_completion(ChatCompletionRequest.model_validate(body))
         return await self._state.openai_serving_completion.create_completion(CompletionRequest.model_validate(body))
+
+
+def _more(call: Call, account: ForcedAccount, figures: LookaheadFigures) -> dict[str, Any]:
+    """What the usage tells beside tokens that were forced."""
+    looked = {} if call.lookahead is None else {"lookahead": figures.told()}
+    is_canonical = call.constraint is not None and call.constraint.spec.canonical
+    return {**looked, **({"not_canonical": account.not_canonical} if is_canonical else {})}
 
 
 async def _whole(answer: str) -> AsyncGenerator[str, None]:
