@@ -194,9 +194,10 @@ class Engine:
 
 def _more(call: Call, account: ForcedAccount, figures: LookaheadFigures) -> dict[str, Any]:
     """What the usage tells beside tokens that were forced."""
-    looked = {} if call.lookahead is None else {"lookahead": figures.told()}
+    if call.lookahead is not None:
+        return {"lookahead": figures.told()}
     is_canonical = call.constraint is not None and call.constraint.spec.canonical
-    return {**looked, **({"not_canonical": account.not_canonical} if is_canonical else {})}
+    return {"not_canonical": account.not_canonical} if is_canonical else {}
 
 
 async def _whole(answer: str) -> AsyncGenerator[str, None]:

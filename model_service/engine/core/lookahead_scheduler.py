@@ -18,7 +18,7 @@ from model_service.engine.core.continuing import Continuing
 from model_service.engine.core.forced_rows import force_rows
 from model_service.engine.core.scheduler import MaskcastScheduler
 from model_service.engine.core.verifying import Verifying
-from model_service.engine.verification import VERIFIED, Asked
+from model_service.engine.verification import DRAFTS, SAID, VERIFIED, Asked
 from model_service.engine.workers.mask_output import StepMasks
 
 
@@ -70,6 +70,10 @@ class LookaheadScheduler(MaskcastScheduler):
         outputs = super().update_from_output(scheduler_output, model_runner_output)
         self._verifying.answer(outputs, model_runner_output)
         return outputs
+
+    def _is_answer(self, request: Request) -> bool:
+        extra = (request.sampling_params.extra_args if request.sampling_params is not None else None) or {}
+        return SAID not in extra and DRAFTS not in extra
 
     def _no_tokens(self) -> Container[str]:
         return self._verifying

@@ -88,6 +88,10 @@ class MaskcastScheduler(Scheduler):
         self.canonical.tell(outputs)
         return outputs
 
+    def _is_answer(self, request: Request) -> bool:
+        """Somebody's, and not a part of another one's."""
+        return True
+
     def _no_tokens(self) -> Container[str]:
         """Requests whose samples are not to become tokens."""
         return ()
@@ -117,7 +121,8 @@ class MaskcastScheduler(Scheduler):
 
     def _free_request(self, request: Request, delay_free_blocks: bool = False) -> Any:
         self.masks.ended(request.request_id)
-        self.canonical.ended(request)
+        if self._is_answer(request):
+            self.canonical.ended(request)
         if self.jumping is not None:
             self.jumping.ended(request)
         return super()._free_request(request, delay_free_blocks)
