@@ -24,7 +24,7 @@ CONSTRAINTS: list[dict[str, Any]] = [
     {"json": FLAGS, "whitespace": "compact"},
     {"regex": "[a-z ]{4,20}\\.( [0-9]{1,4})?"},
     {"choice": ["the end", "then ends", "their end, and more"]},
-    {"grammar": 'root ::= "a" root | " end" | "\\n"'},
+    {"grammar": 'root ::= "a" [b-z]{1,4} (" end" | "\\n")'},
 ]
 
 
@@ -55,18 +55,18 @@ def test_answers_are_what_the_tokenizer_makes_of_them(
     assert ended
     assert all(canonical(choice, tokenizer) for choice in ended)
     assert details(body)["not_canonical"] == 0
-    assert details(body)["forced_tokens"] > 0 or "json" not in constraint
+    assert details(body)["forced_tokens"] > 0 or constraint != {"json": PERSON}
 
 
 def test_masks_of_plain_requests_stay_plain(service: Service, tokenizer: GrammarTokenizer) -> None:
     """The same constraint with and without, in turn."""
-    constraint = {"json": FLAGS, "whitespace": "compact"}
+    constraint = {"regex": "[a-z ]{20,40}\\."}
     for _ in range(2):
         plain = service.chat(QUESTION, return_token_ids=True, structured_outputs=constraint, temperature=1.5, n=8, seed=3).json()
         asked = {**constraint, "canonical": True}
         kept = service.chat(QUESTION, return_token_ids=True, structured_outputs=asked, temperature=1.5, n=8, seed=3).json()
-        assert not all(canonical(choice, tokenizer) for choice in plain["choices"] if choice["finish_reason"] == "stop")
-        assert all(canonical(choice, tokenizer) for choice in kept["choices"] if choice["finish_reason"] == "stop")
+        assert not all(canonical(choice, tokenizer) for choice in plain["choices"])
+        assert all(canonical(choice, tokenizer) for choice in kept["choices"])
         assert "not_canonical" not in details(plain)
 
 
@@ -81,7 +81,8 @@ def test_a_stream_tells_in_its_usage(service: Service) -> None:
     *_, last = stream
     assert last.usage is not None
     assert last.usage.completion_tokens_details is not None
-    assert last.usage.completion_tokens_details.model_extra == {"forced_tokens": pytest.approx(12, abs=12), "not_canonical": 0}
+    assert last.usage.completion_tokens_details.model_extra is not None
+    assert last.usage.completion_tokens_details.model_extra["not_canonical"] == 0
 
 
 def test_by_handle_and_by_name(service: Service) -> None:
