@@ -80,6 +80,7 @@ def sandbox_settings(settings: Settings) -> SandboxSettings:
         output_limit_bytes=grammar.max_artifact_mib << 20,
         workers=grammar.compile_workers,
         max_waiting=grammar.max_waiting_compiles,
+        canonical=grammar.canonical,
     )
 
 

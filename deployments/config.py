@@ -131,6 +131,7 @@ class GrammarSettings(Section):
     disable_additional_properties: bool = Field(True, description="for schemas that say nothing of them; false: as JSON Schema means")
     unknown_keywords: Literal["warn", "refuse"] = Field("warn", description="assert nothing, and the answer says so; or: 400")
     format: Format = Field("enforce", description="for schemas whose request does not choose; annotate: `format` asserts nothing")
+    canonical: bool = Field(False, description="for constraints that do not choose: answers keep to the tokens that the tokenizer makes")
 
 
 class RedisSettings(Section):

@@ -43,7 +43,7 @@ class GrammarSpec:
     "indent:N" (as `json.dumps(indent=N)`). `closed` matters for json_schema and structural_tag: what a schema leaves unsaid is not
     allowed (see `schema.normal_form`); False means what JSON Schema means. `formats` matters for the same kinds: `format` is an assertion;
     False: an annotation. `refuses_unknown`: a schema with a keyword that its dialect does not know is refused, instead of a warning (the
-    grammar is the same, and so is its key).
+    grammar is the same, and so is its key). `canonical`: of the token sequences of a text only the tokenizer's own one is allowed.
     """
 
     kind: GrammarKind
@@ -52,6 +52,7 @@ class GrammarSpec:
     closed: bool = True
     refuses_unknown: bool = False
     formats: bool = True
+    canonical: bool = False
 
 
 def indent_of(whitespace: str) -> int | None:

@@ -19,7 +19,8 @@ class CoreFigures:
     """Since the engine started: `steps` that computed anything and the microseconds they took, of which `mask_us` went into masks; the
     steps that had masks, their rows, and the different ones among those of each step (0 where nobody wanted them counted); how often
     a grammar was loaded, from its tables or by compiling its recipe. `grammars_resident` are held now. `late_frames` of a mask
-    broadcaster did not come in time."""
+    broadcaster did not come in time. `canonical_answers` were to keep to the tokenizer's own tokens and have ended, of which
+    `canonical_fallbacks` do not; `redraws`: tokens that led nowhere, and were drawn anew."""
 
     steps: int = 0
     step_us: int = 0
@@ -30,6 +31,9 @@ class CoreFigures:
     grammars_loaded: int = 0
     grammars_resident: int = 0
     late_frames: int = 0
+    canonical_answers: int = 0
+    canonical_fallbacks: int = 0
+    redraws: int = 0
 
     def step_ms(self, earlier: CoreFigures) -> float:
         """Mean time of a step since then; 0: there was none."""

@@ -20,7 +20,7 @@ from deployments.errors import ApiError, OutputTruncated
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 Parsed = TypeVar("Parsed", bound=BaseModel)
-CONSTRAINTS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag", "whitespace", "grammar_id")
+CONSTRAINTS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag", "whitespace", "canonical", "grammar_id")
 
 
 @dataclass(frozen=True)

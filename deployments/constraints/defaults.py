@@ -13,14 +13,15 @@ ENFORCE, ANNOTATE = "enforce", "annotate"
 
 @dataclass(frozen=True, slots=True)
 class ConstraintDefaults:
-    """`whitespace`, `closed`, `refuses_unknown` and `formats` as in `GrammarSpec`; `check`: what no backend enforces is checked in the
-    end."""
+    """`whitespace`, `closed`, `refuses_unknown`, `formats` and `canonical` as in `GrammarSpec`; `check`: what no backend enforces is
+    checked in the end."""
 
     whitespace: str = STANDARD
     closed: bool = True
     refuses_unknown: bool = False
     formats: bool = True
     check: bool = False
+    canonical: bool = False
 
     @classmethod
     def of(cls, settings: GrammarSettings) -> ConstraintDefaults:
@@ -30,4 +31,5 @@ class ConstraintDefaults:
             settings.unknown_keywords == REFUSE,
             settings.format == ENFORCE,
             settings.unenforceable == CHECK,
+            settings.canonical,
         )

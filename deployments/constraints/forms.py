@@ -21,7 +21,10 @@ from grammar_service.errors import GrammarError, MaskcastError
 from grammar_service.spec import SCHEMA_KINDS, GrammarKind, GrammarSpec, indent_of
 
 FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
-OPTIONS = ("whitespace", "disable_any_whitespace", "disable_additional_properties", "unknown_keywords", "format", "compile_deadline_s")
+OPTIONS = (
+    *("whitespace", "disable_any_whitespace", "disable_additional_properties", "unknown_keywords", "format", "canonical"),
+    "compile_deadline_s",
+)
 NAME = "grammar_id"
 LEAST_DEADLINE_S, MOST_DEADLINE_S = 0.1, 3600.0
 """Of a compile: less would only have warm compilers killed that others need; more the compile pool grants nobody."""
@@ -94,20 +97,21 @@ def take_constraint(body: dict[str, Any], defaults: ConstraintDefaults, tool_par
     if len(found) > 1:
         raise _conflict([requested.field for requested in found])
     chosen = _with_tools(body, tools, found[0] if found else None, whitespace, tool_parser)
-    if isinstance(chosen, Requested) and chosen.spec.kind in SCHEMA_KINDS:
-        options = replace(chosen.spec, closed=defaults.closed, refuses_unknown=defaults.refuses_unknown, formats=defaults.formats)
-        return replace(chosen, spec=options)
-    return chosen
+    return replace(chosen, spec=_as_chosen(chosen.spec, defaults)) if isinstance(chosen, Requested) else chosen
+
+
+def _as_chosen(spec: GrammarSpec, chosen: ConstraintDefaults) -> GrammarSpec:
+    spec = replace(spec, canonical=chosen.canonical)
+    if spec.kind not in SCHEMA_KINDS:
+        return spec
+    return replace(spec, closed=chosen.closed, refuses_unknown=chosen.refuses_unknown, formats=chosen.formats)
 
 
 def _chosen(options: Any, defaults: ConstraintDefaults) -> ConstraintDefaults:
-    """How schemas are read: as `structured_outputs` choose, or else by default."""
+    """How a constraint is read: as `structured_outputs` choose, or else by default."""
     if not isinstance(options, dict):
         return defaults
-    closed = options.get("disable_additional_properties")
-    if not isinstance(closed, bool | None):
-        field = "structured_outputs.disable_additional_properties"
-        raise bad_request(f"'{field}' must be true or false.", field)
+    closed, canonical = _flag(options, "disable_additional_properties"), _flag(options, "canonical")
     unknown = _one_of(options, "unknown_keywords", (WARN, REFUSE))
     asserts = _one_of(options, "format", (ENFORCE, ANNOTATE))
     return replace(
@@ -115,7 +119,15 @@ def _chosen(options: Any, defaults: ConstraintDefaults) -> ConstraintDefaults:
         closed=defaults.closed if closed is None else closed,
         refuses_unknown=defaults.refuses_unknown if unknown is None else unknown == REFUSE,
         formats=defaults.formats if asserts is None else asserts == ENFORCE,
+        canonical=defaults.canonical if canonical is None else canonical,
     )
+
+
+def _flag(options: dict[str, Any], name: str) -> bool | None:
+    value, field = options.get(name), f"structured_outputs.{name}"
+    if not isinstance(value, bool | None):
+        raise bad_request(f"'{field}' must be true or false.", field)
+    return value
 
 
 def _one_of(options: dict[str, Any], name: str, values: tuple[str, str]) -> str | None:

@@ -110,5 +110,5 @@ class PreparedGrammars:
 
 
 def _digest(spec: GrammarSpec, relax: bool) -> bytes:
-    options = f"{spec.kind}\0{spec.whitespace}\0{spec.closed}\0{spec.refuses_unknown}\0{spec.formats}\0{relax}"
+    options = f"{spec.kind}\0{spec.whitespace}\0{spec.closed}\0{spec.refuses_unknown}\0{spec.formats}\0{spec.canonical}\0{relax}"
     return blake2b(f"{options}\0{spec.text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -55,10 +55,11 @@ class ByteDfa:
         return state
 
 
-def of_regex(text: str) -> ByteDfa:
-    """A regex of kind `regex`. Raises GrammarError as `parse_regex`; UnsupportedGrammar: its automaton is too large; InvalidGrammar:
-    nothing matches."""
-    return of_strings(StringSet.of_regex(parse_regex(text, Dialect.PYTHON_ASCII).whole(), Effort(EFFORT), MAX_CHARACTER_STATES))
+def of_regex(text: str, effort: int = EFFORT) -> ByteDfa:
+    """A regex of kind `regex`, in so many steps. Raises GrammarError as `parse_regex`; UnsupportedGrammar: its automaton is too large;
+    InvalidGrammar: nothing matches."""
+    parsed = parse_regex(text, Dialect.PYTHON_ASCII).whole()
+    return of_strings(StringSet.of_regex(parsed, Effort(effort), MAX_CHARACTER_STATES))
 
 
 def of_choices(choices: Iterable[str]) -> ByteDfa:

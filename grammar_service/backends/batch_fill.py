@@ -11,11 +11,15 @@ import torch
 import xgrammar
 
 from grammar_service.backends.bounded_whitespace import BoundedWhitespace
+from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.backends.guarded import Guarded
 from grammar_service.backends.llguidance.matcher import LlguidanceMatcher
 from grammar_service.backends.protocol import Matcher
 from grammar_service.backends.xgrammar.matcher import XgrammarMatcher
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+
+Layer = BoundedWhitespace | Guarded | CanonicalMatcher
+"""Around a library's matcher; its `bound` makes the other one's mask its own."""
 
 
 class BatchFiller:
@@ -31,7 +35,7 @@ class BatchFiller:
         """As if `matchers[i].fill(bitmask, rows[i])` for each i; the bitmask is contiguous int32 on the CPU. Not the same matcher twice."""
         ours: list[tuple[XgrammarMatcher, int]] = []
         theirs: list[tuple[LlguidanceMatcher, int]] = []
-        around: list[tuple[BoundedWhitespace | Guarded, int]] = []
+        around: list[tuple[Layer, int]] = []
         for matcher, row in zip(matchers, rows, strict=True):
             layers, inner = _layers(matcher)
             if isinstance(inner, XgrammarMatcher) and not inner.is_terminated():
@@ -69,10 +73,10 @@ class BatchFiller:
             matcher.mend(masks[row])
 
 
-def _layers(matcher: Matcher) -> tuple[list[BoundedWhitespace | Guarded], Matcher]:
+def _layers(matcher: Matcher) -> tuple[list[Layer], Matcher]:
     """The matchers around a library's own, from the inside out, and that one."""
-    layers: list[BoundedWhitespace | Guarded] = []
-    while isinstance(matcher, (BoundedWhitespace, Guarded)):
+    layers: list[Layer] = []
+    while isinstance(matcher, Layer):
         layers.insert(0, matcher)
         matcher = matcher.inner
     return layers, matcher

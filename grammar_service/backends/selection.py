@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from grammar_service.backends.canonical.backend import CanonicalBackend
 from grammar_service.backends.llguidance.backend import LlguidanceBackend
 from grammar_service.backends.llguidance.support import llguidance_faults
 from grammar_service.backends.protocol import Backend, Fault
@@ -17,7 +20,7 @@ MOST_NAMED = 5
 
 def backend_named(name: str) -> Backend:
     """A fresh backend. Raises UnsupportedGrammar: there is none of that name."""
-    for backend in _backends():
+    for backend in _all():
         if backend.name == name:
             return backend
     raise UnsupportedGrammar(f"there is no backend named {name[:40]!r}")
@@ -25,12 +28,12 @@ def backend_named(name: str) -> Backend:
 
 def backend_versions() -> list[str]:
     """Of all backends, with their names."""
-    return [f"{backend.name} {backend.version}" for backend in _backends()]
+    return [f"{backend.name} {backend.version}" for backend in _all()]
 
 
 def select_backend(spec: GrammarSpec) -> Backend:
     """The backend for a spec: for Lark and compact JSON llguidance, for other JSON and choices xgrammar or else llguidance, else
-    xgrammar.
+    xgrammar; for a spec that is `canonical`, around that one.
 
     Raises:
         UnsupportedGrammar: no backend enforces all of it; pointer and message name the first keyword at fault.
@@ -39,7 +42,7 @@ def select_backend(spec: GrammarSpec) -> Backend:
     found = _judged(spec)
     if isinstance(found, list):
         raise _refusal(found)
-    return found
+    return CanonicalBackend(found) if spec.canonical else found
 
 
 def faults_in_the_way(spec: GrammarSpec) -> list[Fault]:
@@ -52,7 +55,7 @@ def faults_in_the_way(spec: GrammarSpec) -> list[Fault]:
 def faults_as_written(spec: GrammarSpec) -> list[Fault]:
     """What the selected backend would not enforce exactly of a JSON Schema as it is written, so that its library gets another form of it.
     Raises as `select_backend`."""
-    backend = select_backend(spec)
+    backend = select_backend(replace(spec, canonical=False))
     faults_of = allow_list(spec) if backend.name == XgrammarBackend().name else llguidance_faults
     return parse_schema(spec.text, spec.closed, spec.formats).faults_as_written(faults_of)
 
@@ -84,9 +87,9 @@ def _refusal(told: list[Fault]) -> UnsupportedGrammar:
 
 def select_stopgap(spec: GrammarSpec, backend: Backend) -> Backend | None:
     """The backend that can stand in while `backend`, the selected one, compiles: llguidance, which is ready in about a millisecond,
-    where it enforces all of the spec too."""
+    where it enforces all of the spec too. None for a spec that is `canonical`: the first one takes as long on either."""
     _, llguidance = _backends()
-    if backend.name == llguidance.name or llguidance.unsupported(spec):
+    if spec.canonical or backend.name == llguidance.name or llguidance.unsupported(spec):
         return None
     return llguidance
 
@@ -96,6 +99,10 @@ def _candidates(spec: GrammarSpec) -> list[Backend]:
     if spec.kind is GrammarKind.LARK or (spec.kind in JSON_KINDS and spec.whitespace == COMPACT):
         return [llguidance]
     return [xgrammar, llguidance] if spec.kind in JSON_KINDS or spec.kind is GrammarKind.CHOICE else [xgrammar]
+
+
+def _all() -> list[Backend]:
+    return [*_backends(), *(CanonicalBackend(backend) for backend in _backends())]
 
 
 def _backends() -> tuple[Backend, Backend]:

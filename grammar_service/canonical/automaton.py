@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,7 +36,8 @@ class State(NamedTuple):
 
 
 class CanonicalAutomaton:
-    """Of one tokenizer, for a text that begins at a boundary. States are values: nothing is kept for them."""
+    """Of one tokenizer, for a text that begins at a boundary. States are values: nothing is kept for them. `trie`: of the tokens that stand
+    for text; `digest`: a name for merges and all else that the vocabulary does not tell."""
 
     start = State(frozenset([0]), -1, 0)
 
@@ -46,14 +48,15 @@ class CanonicalAutomaton:
         if rules.whole_first and any(text[number] for number in np.flatnonzero(~derivations.made)):
             raise UnsupportedGrammar("this tokenizer's canonical output is not known: it has tokens that merges do not make")
         self._pairs = PairTable(derivations, rules.merges)
-        trie = TokenTrie(text)
+        self.trie = TokenTrie(text)
         branches = parse_pattern(rules.pattern)
         classes = CharacterClasses(classes_of(branches), rules.digits)
         boundaries = Boundaries.of(Scanner(branches, classes), classes)
-        self._moves = PieceMoves(boundaries, Utf8Classes.of(classes.number_of), text, trie, derivations.made)
-        self._spellings = Spellings(rules.added, text, trie)
+        self._moves = PieceMoves(boundaries, Utf8Classes.of(classes.number_of), text, self.trie, derivations.made)
+        self._spellings = Spellings(rules.added, text, self.trie)
         self._rows = PackedRows(rows_bytes)
         self._vocab_size = len(text)
+        self.digest = _digest(rules)
 
     @classmethod
     def of(cls, written: str, vocabulary: Sequence[bytes], rows_bytes: int = ROWS_BYTES) -> CanonicalAutomaton:
@@ -130,3 +133,11 @@ class CanonicalAutomaton:
         found = np.ones(self._vocab_size, bool)
         found[self._pairs.forbidden(token)] = False
         return packed(found)
+
+
+def _digest(rules: TokenizerRules) -> str:
+    """A name for what the vocabulary does not tell."""
+    digest = hashlib.blake2b(repr((rules.pattern, rules.digits, sorted(rules.added.items()), rules.whole_first)).encode(), digest_size=16)
+    for column in (rules.merges.left, rules.merges.right, rules.merges.whole, rules.merges.rank):
+        digest.update(column.astype("<i8").tobytes())
+    return digest.hexdigest()

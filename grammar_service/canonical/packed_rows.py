@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -20,22 +21,31 @@ def packed(allowed: npt.NDArray[np.bool_]) -> Row:
 
 
 class PackedRows:
-    """Rows by key, up to `max_bytes` of them; what was not asked for longest goes first. Rows are not to be written to."""
+    """Rows by key, up to `max_bytes` of them; what was not asked for longest goes first. Rows are not to be written to. For several
+    threads: a row may be made twice."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._rows: OrderedDict[Hashable, Row] = OrderedDict()
+        self._lock = Lock()
         self.size_bytes = 0
 
     def get(self, key: Hashable, make: Callable[[], Row]) -> Row:
-        row = self._rows.get(key)
-        if row is not None:
-            self._rows.move_to_end(key)
-            return row
+        with self._lock:
+            row = self._rows.get(key)
+            if row is not None:
+                self._rows.move_to_end(key)
+                return row
         row = make()
         row.flags.writeable = False
+        with self._lock:
+            self._keep(key, row)
+        return row
+
+    def _keep(self, key: Hashable, row: Row) -> None:
+        if (before := self._rows.pop(key, None)) is not None:
+            self.size_bytes -= before.nbytes
         self._rows[key] = row
         self.size_bytes += row.nbytes
         while self.size_bytes > self._max_bytes and len(self._rows) > 1:
             self.size_bytes -= self._rows.popitem(last=False)[1].nbytes
-        return row

@@ -26,12 +26,15 @@ QUICK_CHILDREN = 2
 QUICK_DEADLINE_S = 2.0
 """Several times what a quick backend's grammar may take at all (`backends.load_cost`), since it keeps others waiting."""
 
+TABLES_S = 30.0
+"""More for specs that are `canonical`: the first one of a child makes the tokenizer's tables there, unless the zygote has."""
+
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
     """`limits` bound a spec. `memory_limit_bytes` is the address space that a child may take beyond what it holds when warm,
     `output_limit_bytes` bounds a payload. `workers` children compile what takes long, at a lower priority than the rest of the
-    machine. At most `max_waiting` jobs wait for them."""
+    machine. At most `max_waiting` jobs wait for them. `canonical`: most specs are, so that the tables for these are made ahead."""
 
     limits: Limits = field(default_factory=Limits)
     memory_limit_bytes: int = 4 << 30
@@ -40,6 +43,7 @@ class SandboxSettings:
     max_waiting: int = 64
     threads: int = 1
     start_timeout_s: float = 120.0
+    canonical: bool = False
 
 
 class Sandbox:
@@ -47,7 +51,7 @@ class Sandbox:
 
     def __init__(self, tokenizer_path: str | Path, settings: SandboxSettings = SandboxSettings()) -> None:
         memory, output = settings.memory_limit_bytes, settings.output_limit_bytes
-        setup = Setup(str(tokenizer_path), settings.limits, memory, output, settings.threads, os.getpid())
+        setup = Setup(str(tokenizer_path), settings.limits, memory, output, settings.threads, os.getpid(), settings.canonical)
         self._limits = settings.limits
         self._nursery = Nursery(setup, settings.start_timeout_s)
         self._quick = [Slot(self._nursery, background=False) for _ in range(QUICK_CHILDREN)]
@@ -109,6 +113,7 @@ class Sandbox:
     async def _run(self, job: Task, tenant: str, deadline_s: float) -> Result:
         check_size(job.spec, self._limits)
         quick = isinstance(job, Job) and job.backend in QUICK
+        deadline_s += TABLES_S if isinstance(job, Job) and job.spec.canonical else 0
         async with (self._quick_turns if quick else self._turns).turn(tenant) as slot:
             result = await slot.run(job, min(deadline_s, QUICK_DEADLINE_S) if quick else deadline_s, tenant)
         if isinstance(result, Refused):

@@ -24,7 +24,8 @@ MAX_PACKET_BYTES = 64 * 1024
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """First to the zygote. `parent` is the process whose death ends it; `limits` are those of a spec, the others those of one child."""
+    """First to the zygote. `parent` is the process whose death ends it; `limits` are those of a spec, the others those of one child.
+    `canonical`: make the tables of the tokenizer's own sequences ahead."""
 
     tokenizer_path: str
     limits: Limits
@@ -32,6 +33,7 @@ class Setup(msgspec.Struct, frozen=True):
     output_limit_bytes: int
     threads: int
     parent: int
+    canonical: bool = False
 
 
 class Ready(msgspec.Struct, frozen=True):

@@ -11,11 +11,14 @@ import ctypes
 import os
 import signal
 import socket
+from contextlib import suppress
 
 import msgspec
 
 from grammar_service.backends import Backend, backend_named
+from grammar_service.backends.canonical.backend import CanonicalBackend
 from grammar_service.backends.xgrammar.backend import XgrammarBackend
+from grammar_service.errors import UnsupportedGrammar
 from grammar_service.heap import settle_heap
 from grammar_service.sandbox.confinement import NotConfined, confine
 from grammar_service.sandbox.prewarm import TYPICAL
@@ -92,7 +95,11 @@ def _warm_worker(setup: Setup) -> Worker:
         for spec in TYPICAL:
             if not backend.unsupported(spec):
                 backend.compile(spec, tokenizer)
-    return Worker(backends, tokenizer, setup)
+    if setup.canonical:
+        with suppress(UnsupportedGrammar):  # each request that asks for them is told why
+            _ = tokenizer.canonical
+    canonical = (CanonicalBackend(backend) for backend in backends.values())
+    return Worker({**backends, **{backend.name: backend for backend in canonical}}, tokenizer, setup)
 
 
 def _fork(channel: socket.socket, jobs: int, worker: Worker, background: bool) -> int:

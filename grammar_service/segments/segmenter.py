@@ -7,7 +7,10 @@ from collections.abc import Sequence
 
 import torch
 
+from grammar_service.backends.canonical.matcher import CanonicalMatcher
+from grammar_service.backends.canonical.product import ProductMatcher
 from grammar_service.backends.protocol import Matcher
+from grammar_service.backends.trial import accepted_prefix
 from grammar_service.segments.allowed import Row, Texts
 from grammar_service.segments.extensions import Extensions
 from grammar_service.segments.left_end import Encoded, LeftEnd
@@ -47,6 +50,16 @@ class Segmenter:
 
         Where none of the matcher's stop tokens is the tokenizer's, an end is seen only together with the tokens that lead to it.
         """
+        if isinstance(matcher, ProductMatcher):
+            return Segment(*matcher.forced(self._most_tokens))
+        if not isinstance(matcher, CanonicalMatcher):
+            return self._found(matcher, emitted)
+        # What may come next as text is not in its masks: a word may come whose first letter alone may not.
+        segment = self._found(matcher.inner, emitted)
+        accepted = accepted_prefix(matcher, segment.tokens)
+        return segment if accepted == len(segment.tokens) else Segment(segment.tokens[:accepted], False)
+
+    def _found(self, matcher: Matcher, emitted: Sequence[int]) -> Segment:
         forced = matcher.forced_bytes()[: self._most_bytes]
         if not forced:
             return END if self._is_at_the_end(matcher) else NOTHING

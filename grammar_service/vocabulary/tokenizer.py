@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 
 import llguidance
 import msgspec
@@ -39,6 +40,7 @@ class GrammarTokenizer:
     def __init__(self, tokenizer: PreTrainedTokenizerFast, vocab_size: int, stop_token_ids: Sequence[int]) -> None:
         self._tokenizer = tokenizer
         self.vocab_size = vocab_size
+        self._finding = Lock()
         self.stop_token_ids: tuple[int, ...] = tuple(sorted(set(stop_token_ids)))
         self.xgrammar: xgrammar.TokenizerInfo = _tokenizer_info(tokenizer, vocab_size, self.stop_token_ids)
 
@@ -115,10 +117,15 @@ class GrammarTokenizer:
         inner.no_truncation()
         return llguidance.LLTokenizer(hide_specials(inner.to_str()), n_vocab=self.vocab_size, eos_token=list(self.stop_token_ids))
 
-    @cached_property
+    @property
     def canonical(self) -> CanonicalAutomaton:
-        """The sequences that it makes itself, found on first use (seconds for a large vocabulary). Raises UnsupportedGrammar: they are not
-        known; it says why."""
+        """The sequences that it makes itself, found on first use (seconds for a large vocabulary), whichever thread that is in. Raises
+        UnsupportedGrammar: they are not known; it says why."""
+        with self._finding:
+            return self._canonical
+
+    @cached_property
+    def _canonical(self) -> CanonicalAutomaton:
         return CanonicalAutomaton.of(self.written(), self.vocabulary)
 
     @cached_property

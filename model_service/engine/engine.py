@@ -204,7 +204,8 @@ class Engine:
 
 def _usage(account: ForcedAccount, call: Call, asked: Asked | None) -> ForcedUsage:
     if asked is None:
-        return ForcedUsage(account, call.mark_forced)
+        is_canonical = call.constraint is not None and call.constraint.spec.canonical
+        return ForcedUsage(account, call.mark_forced, lambda: {"not_canonical": account.not_canonical} if is_canonical else {})
     figures, traces = asked.figures, asked.traces
     if traces is None:
         return ForcedUsage(account, call.mark_forced, lambda: {"lookahead": figures.told()})

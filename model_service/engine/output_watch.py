@@ -10,8 +10,10 @@ from vllm.v1.engine import EngineCoreOutput
 from vllm.v1.engine.output_processor import OutputProcessor, OutputProcessorOutput, RequestState
 
 from model_service.jump_forward.account import ForcedAccount
-from model_service.jump_forward.forced import NO_LOGITS
 from model_service.jump_forward.prefill_load import PrefillLoad
+from model_service.output_marks import Mark, marks
+
+_NOBODYS: tuple[ForcedAccount | None, int] = None, 0
 
 
 @dataclass
@@ -53,7 +55,7 @@ class OutputWatch:
         for output in outputs:
             if output.prefill_stats is not None:
                 self._prefilled(output)
-        if all(output.num_nans_in_logits != NO_LOGITS for output in outputs):
+        if all(output.num_nans_in_logits >= 0 for output in outputs):
             return self._process(outputs, *args, **options)
         parts = [self._measured(output, *args, **options) for output in outputs]
         return OutputProcessorOutput(
@@ -63,12 +65,15 @@ class OutputWatch:
 
     def _prefilled(self, output: EngineCoreOutput) -> None:
         if (state := self._states.get(output.request_id)) is not None:
-            forced = len(output.new_token_ids) if output.num_nans_in_logits == NO_LOGITS else 0
+            forced = len(output.new_token_ids) if Mark.FORCED in marks(output.num_nans_in_logits) else 0
             self._load.answered(state.external_req_id, forced)
 
     def _measured(self, output: EngineCoreOutput, *args: Any, **options: Any) -> OutputProcessorOutput:
-        state = self._states.get(output.request_id)
-        if state is None or output.num_nans_in_logits != NO_LOGITS:
+        state, told = self._states.get(output.request_id), marks(output.num_nans_in_logits)
+        account, first = self._watched.get(state.external_req_id, _NOBODYS) if state is not None else _NOBODYS
+        if account is not None and Mark.NOT_CANONICAL in told:
+            account.not_canonical += 1
+        if state is None or Mark.FORCED not in told:
             return self._process([output], *args, **options)
         before = _length(state)
         result = self._process([output], *args, **options)
@@ -77,8 +82,7 @@ class OutputWatch:
         self.totals.segments += 1
         # What is prefilled with a prompt has no token ahead of it, and what ends an answer is not computed.
         self.totals.late += self._overlaps and output.prefill_stats is None and output.finish_reason is None
-        if state.external_req_id in self._watched:
-            account, first = self._watched[state.external_req_id]
+        if account is not None:
             account.add(first + state.request_index, tokens, before, _length(state))
         return result
 

@@ -1,4 +1,5 @@
-"""What a grammar has forced in the answers to one call: how many tokens, and where they stand in the text."""
+"""What a grammar has done to the answers to one call: how many tokens it forced, and where they stand in the text; how many answers had
+to leave the tokenizer's own tokens."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ class ForcedAccount:
     def __init__(self) -> None:
         self.tokens = 0
         self.segments = 0
+        self.not_canonical = 0
         self._choices: dict[int, _Choice] = {}
 
     def add(self, choice: int, tokens: int, start: int, end: int) -> None:

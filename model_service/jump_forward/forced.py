@@ -8,9 +8,6 @@ from dataclasses import dataclass
 FORCED = "maskcast_forced"
 """The attribute of the scheduler's output that holds the forced tokens of its requests: a mapping by request id."""
 
-NO_LOGITS = -1
-"""In place of an output's number of NaNs among the logits: its tokens are forced, and the model was not asked."""
-
 
 @dataclass(frozen=True, slots=True)
 class ForcedTokens:

@@ -17,6 +17,8 @@ from vllm.v1.structured_output.backend_types import (
 )
 
 from grammar_service.backends import Matcher
+from grammar_service.backends.canonical.matcher import CanonicalMatcher
+from grammar_service.backends.canonical.product import ProductMatcher
 from grammar_service.backends.trial import accepted_prefix
 from grammar_service.segments import Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -34,6 +36,16 @@ class KeyedGrammar(StructuredOutputGrammar):
     @property
     def matcher(self) -> Matcher:
         return self._matcher
+
+    @property
+    def canonical(self) -> CanonicalMatcher | None:
+        """The matcher, where it keeps to the tokenizer's own tokens as far as it can."""
+        return self._matcher if isinstance(self._matcher, CanonicalMatcher) else None
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether the answer is to keep to these tokens."""
+        return isinstance(self._matcher, CanonicalMatcher | ProductMatcher)
 
     def advance(self, tokens: Sequence[int]) -> bool:
         """Take tokens; False where one of them is forbidden."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from vllm.v1.structured_output.backend_types import StructuredOutputOptions
 
 from grammar_service.backends import Matcher
+from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from model_service.engine.core.backend import ArtifactBackend, KeyedGrammar
 
 
@@ -82,11 +83,13 @@ class DeferredGrammar(KeyedGrammar):
 
 
 class DeferredBackend(ArtifactBackend):
-    """Makes such matchers. Where the engine has drafts it tries them in each step, so that nothing is deferred."""
+    """Makes such matchers. Where the engine has drafts it tries them in each step, so that nothing is deferred; nor is it for canonical
+    answers, whose drawn tokens are looked at."""
 
     def compile_grammar(
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> DeferredGrammar:
         stops = tuple(sorted(stop_token_ids)) if stop_token_ids else None
         matcher = self._matcher(grammar_spec, stops)
-        return DeferredGrammar(matcher, grammar_spec, stops, defers=not self._max_rollback_tokens)
+        defers = not self._max_rollback_tokens and not isinstance(matcher, CanonicalMatcher)
+        return DeferredGrammar(matcher, grammar_spec, stops, defers)

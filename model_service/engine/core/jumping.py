@@ -19,7 +19,8 @@ from vllm.v1.structured_output import StructuredOutputManager
 
 from grammar_service.segments import Segmenter
 from model_service.engine.core.backend import KeyedGrammar
-from model_service.jump_forward.forced import FORCED, NO_LOGITS, Unsent, fitting
+from model_service.jump_forward.forced import FORCED, Unsent, fitting
+from model_service.output_marks import Mark, marked
 
 
 class Jumping:
@@ -70,7 +71,7 @@ class Jumping:
         params = request.sampling_params
         if params.num_logprobs is not None or params.prompt_logprobs is not None or params.prompt_logprob_token_ids is not None:
             return False
-        return isinstance(structured.grammar, KeyedGrammar) and self._constrained(request)
+        return isinstance(structured.grammar, KeyedGrammar) and is_constrained(self._manager, request)
 
     def forced_behind(self, request: Request, tokens: Sequence[int]) -> list[int]:
         """The segment after the tokens that the request has just got, and the end-of-sequence token where nothing else can follow."""
@@ -101,10 +102,6 @@ class Jumping:
         if request.status in (RequestStatus.FINISHED_ABORTED, RequestStatus.FINISHED_ERROR):
             self._prefilled.pop(request.request_id, None)
 
-    def _constrained(self, request: Request) -> bool:
-        """Not while the request reasons ahead of its constrained answer."""
-        return self._manager.reasoner_cls is None or bool(self._manager._get_constraint_bounds(request, ()).constraint_start == 0)
-
     def _by_origin(self, output: EngineCoreOutput) -> list[EngineCoreOutput]:
         forced = self._jumped.pop(output.request_id, 0)
         prefilled = self._prefilled.pop(output.request_id, []) if output.new_token_ids else []
@@ -118,6 +115,11 @@ class Jumping:
         last.finish_reason, last.stop_reason = output.finish_reason, output.stop_reason
         last.kv_transfer_params, last.ec_transfer_params = output.kv_transfer_params, output.ec_transfer_params
         return parts
+
+
+def is_constrained(manager: StructuredOutputManager, request: Request) -> bool:
+    """Not while the request reasons ahead of its constrained answer."""
+    return manager.reasoner_cls is None or bool(manager._get_constraint_bounds(request, ()).constraint_start == 0)
 
 
 def _output(request: Request) -> Sequence[int]:
@@ -142,6 +144,6 @@ def _part(output: EngineCoreOutput, tokens: list[int], forced: bool) -> EngineCo
     return EngineCoreOutput(
         request_id=output.request_id,
         new_token_ids=tokens,
-        num_nans_in_logits=NO_LOGITS if forced else output.num_nans_in_logits,
+        num_nans_in_logits=marked(0, Mark.FORCED) if forced else output.num_nans_in_logits,
         trace_headers=output.trace_headers,
     )

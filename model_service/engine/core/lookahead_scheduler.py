@@ -4,7 +4,7 @@ drafts of it. All others are scheduled as by the one below it. Synchronous: a ve
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from vllm.v1.core.kv_cache_manager import KVCacheBlocks
@@ -18,7 +18,7 @@ from model_service.engine.core.continuing import Continuing
 from model_service.engine.core.forced_rows import force_rows
 from model_service.engine.core.scheduler import MaskcastScheduler
 from model_service.engine.core.verifying import Verifying
-from model_service.engine.verification import VERIFIED, Asked
+from model_service.engine.verification import DRAFTS, SAID, VERIFIED, Asked
 from model_service.engine.workers.mask_output import StepMasks
 
 
@@ -70,6 +70,13 @@ class LookaheadScheduler(MaskcastScheduler):
         outputs = super().update_from_output(scheduler_output, model_runner_output)
         self._verifying.answer(outputs, model_runner_output)
         return outputs
+
+    def _is_answer(self, request: Request) -> bool:
+        extra = (request.sampling_params.extra_args if request.sampling_params is not None else None) or {}
+        return SAID not in extra and DRAFTS not in extra
+
+    def _no_tokens(self) -> Container[str]:
+        return self._verifying
 
     def _get_local_prefix_cache_hit(self, request: Request) -> tuple[KVCacheBlocks, int, int, bool]:
         blocks, cached, boundary, diverged = super()._get_local_prefix_cache_hit(request)

@@ -85,7 +85,7 @@ class MaskAsking:
                 continue
             tokens = drafts.get(request_id, _NO_DRAFTS)
             start = self._constrained_from(request, tokens) if reasons else 0
-            if start == 0 and request_id in grammars:
+            if start == 0 and request_id in grammars and not _has_banned(grammars[request_id]):
                 rows.append((request_id, tokens))
             elif start is not None:
                 others.append(request_id)
@@ -104,6 +104,11 @@ class MaskAsking:
         masks = self._manager.grammar_bitmask(self._requests, request_ids, drafts)
         counts = [1 + len(drafts.get(request_id, _NO_DRAFTS)) for request_id in request_ids]
         return MaskPart(request_ids, counts, encode(masks, self._vocab_size))
+
+
+def _has_banned(grammar: DeferredGrammar) -> bool:
+    """Whether a drawn token was refused here, of which the broadcaster knows nothing."""
+    return grammar.canonical is not None and grammar.canonical.banned > 0
 
 
 def _not_asked(needed: Needed) -> list[str]:

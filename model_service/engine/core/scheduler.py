@@ -8,6 +8,7 @@ whether forced tokens are jumped over, are objects of their own, chosen by the o
 from __future__ import annotations
 
 import time
+from collections.abc import Container
 from typing import Any
 
 from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
@@ -18,6 +19,7 @@ from vllm.v1.request import Request, RequestStatus
 
 from model_service.core_figures import FiguresWriter
 from model_service.engine.core.backend import ArtifactBackend
+from model_service.engine.core.canonical_answers import CanonicalAnswers, can_redraw
 from model_service.engine.core.deferred_grammar import DeferredBackend
 from model_service.engine.core.jumping import Jumping
 from model_service.engine.core.mask_source import mask_source
@@ -36,7 +38,8 @@ class MaskcastScheduler(Scheduler):
         backend = self._plug_backend(options)
         self.masks = mask_source(self.vllm_config, manager, self.requests, backend.vocabulary, super().get_grammar_bitmask)
         self.jumping = self._jumping(backend) if options.jump_forward and not self.return_sampling_mask else None
-        self._counter = StepCounter(FiguresWriter(options.figures), backend.grammars, options.count_mask_rows)
+        self.canonical = CanonicalAnswers(manager, self.requests, can_redraw(self.vllm_config))
+        self._counter = StepCounter(FiguresWriter(options.figures), backend.grammars, self.canonical, options.count_mask_rows)
 
     def _plug_backend(self, options: CoreOptions) -> ArtifactBackend:
         config, manager = self.vllm_config, self.structured_output_manager
@@ -75,11 +78,21 @@ class MaskcastScheduler(Scheduler):
         return masks
 
     def update_from_output(self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput) -> dict[int, EngineCoreOutputs]:
+        self.canonical.computed(scheduler_output, model_runner_output, self._no_tokens())
         outputs: dict[int, EngineCoreOutputs] = super().update_from_output(scheduler_output, model_runner_output)
         self._counter.end_step(scheduler_output)
         if self.jumping is not None:
             self.jumping.split(outputs)
+        self.canonical.tell(outputs)
         return outputs
+
+    def _is_answer(self, request: Request) -> bool:
+        """Somebody's, and not a part of another one's."""
+        return True
+
+    def _no_tokens(self) -> Container[str]:
+        """Requests whose samples are not to become tokens."""
+        return ()
 
     def _handle_blocked_waiting_request(self, request: Request) -> bool:
         status = request.status
@@ -115,6 +128,8 @@ class MaskcastScheduler(Scheduler):
 
     def _free_request(self, request: Request, delay_free_blocks: bool = False) -> Any:
         self.masks.ended(request.request_id)
+        if self._is_answer(request):
+            self.canonical.ended(request)
         if self.jumping is not None:
             self.jumping.ended(request)
         return super()._free_request(request, delay_free_blocks)

@@ -7,6 +7,7 @@ import time
 from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
 
 from model_service.core_figures import CoreFigures, FiguresWriter
+from model_service.engine.core.canonical_answers import CanonicalAnswers
 from model_service.engine.workers.mask_output import StepMasks
 from model_service.loaded_grammars import LoadedGrammars
 from model_service.masks.client import MaskClient
@@ -16,9 +17,10 @@ class StepCounter:
     """For the scheduler's thread. A step lasts from its scheduling, or from the end of the one before it where two are under way at once,
     to its last token. `counts_rows`: the different rows of a step too."""
 
-    def __init__(self, writer: FiguresWriter, grammars: LoadedGrammars, counts_rows: bool) -> None:
+    def __init__(self, writer: FiguresWriter, grammars: LoadedGrammars, canonical: CanonicalAnswers, counts_rows: bool) -> None:
         self._writer = writer
         self._grammars = grammars
+        self._canonical = canonical
         self._counts_rows = counts_rows
         self._under_way = 0
         self._began_ns = 0
@@ -55,4 +57,5 @@ class StepCounter:
         times = self._step_ns // 1000, self._mask_ns // 1000
         grammars = self._grammars.loaded, len(self._grammars)
         late = self._client.late_frames if self._client is not None else 0
-        return CoreFigures(self._steps, *times, self._masked, self._rows, self._distinct, *grammars, late)
+        canonical = self._canonical.answers, self._canonical.fallbacks, self._canonical.redraws
+        return CoreFigures(self._steps, *times, self._masked, self._rows, self._distinct, *grammars, late, *canonical)

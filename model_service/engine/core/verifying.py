@@ -35,7 +35,7 @@ class Verifying:
     def ended(self, request_id: str) -> None:
         self._drafts.pop(request_id, None)
 
-    def __contains__(self, request_id: str) -> bool:
+    def __contains__(self, request_id: object) -> bool:
         return request_id in self._drafts
 
     def cacheable(self, request: Request, cached: int, block_size: int) -> int:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 
+from deployments.builders import EMBEDDED_WEIGHTS
+from grammar_service.spec import GrammarKind, GrammarSpec
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.integration.model_service.mask_requests import await_masks, requests
 from tests.integration.model_service.masks.message_relay import MessageRelay
 from tests.integration.model_service.running_broadcaster import RunningBroadcaster, running_broadcaster
@@ -54,6 +58,20 @@ def test_answers_are_the_same(engine: RunningEngine, broadcaster: RunningBroadca
     assert after["rows"] - before["rows"] > MANY_ROWS
     assert after["refused"] == 0
     assert (engine.mask_counts()[0] - shipped)["mapped"] > 0
+
+
+def test_canonical_ones_are(engine: RunningEngine, broadcaster: RunningBroadcaster, stepping: RunningEngine) -> None:
+    """Also where drawn tokens are refused, of which the broadcaster knows nothing."""
+    bias = {str(GrammarTokenizer.load(EMBEDDED_WEIGHTS).encode(text)[0]): 100 for text in ("a", " ")}
+    asks = [(question, replace(spec, canonical=True), fields) for question, spec, fields in ASKS if spec is not None]
+    refused = GrammarSpec(GrammarKind.REGEX, "a( the|[b-z]{1,6})\\.", canonical=True)
+    asks += [("Say.", refused, {"logit_bias": bias, "temperature": temperature, "seed": 2}) for temperature in (0, 1)]
+    before, redraws = broadcaster.totals(), engine.engine.core.redraws
+    assert _outcomes(engine.ask_all(asks)) == _outcomes(stepping.ask_all(asks))
+    after = broadcaster.totals()
+    assert after["rows"] - before["rows"] > MANY_ROWS
+    assert after["refused"] == 0
+    assert engine.engine.core.redraws > redraws
 
 
 def test_they_are_with_jumps(jumping: RunningEngine) -> None:

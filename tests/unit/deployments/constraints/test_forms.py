@@ -322,6 +322,37 @@ def test_formats_are_enforced_as_asked(asked: str | None, default: bool, formats
     assert requested.spec.formats is formats
 
 
+@pytest.mark.parametrize("form", [{"json": {"type": "string"}}, {"json_object": True}, {"regex": "a"}, {"choice": ["a"]}])
+@pytest.mark.parametrize(
+    ("asked", "default", "canonical"), [(None, False, False), (None, True, True), (True, False, True), (False, True, False)]
+)
+def test_any_constraint_is_canonical_as_asked(form: dict[str, Any], asked: bool | None, default: bool, canonical: bool) -> None:
+    options = form | ({} if asked is None else {"canonical": asked})
+    requested = take_constraint({"structured_outputs": options}, ConstraintDefaults(canonical=default), "hermes")
+    assert isinstance(requested, Requested)
+    assert requested.spec.canonical is canonical
+
+
+def test_forms_without_options_are_canonical_by_default() -> None:
+    body = {"response_format": {"type": "json_object"}}
+    requested = take_constraint(body, ConstraintDefaults(canonical=True), "hermes")
+    assert isinstance(requested, Requested)
+    assert requested.spec.canonical
+
+
+@pytest.mark.parametrize("value", ["yes", 1, [True]])
+def test_canonical_is_a_flag(value: object) -> None:
+    with pytest.raises(ApiError) as caught:
+        take_constraint({"structured_outputs": {"regex": "a", "canonical": value}}, ConstraintDefaults(), "hermes")
+    assert caught.value.param == "structured_outputs.canonical"
+
+
+def test_what_a_name_stands_for_is_canonical_or_not_since_it_has_its_name() -> None:
+    with pytest.raises(ApiError) as caught:
+        take_constraint({"structured_outputs": {"grammar_id": "a", "canonical": True}}, ConstraintDefaults(), "hermes")
+    assert caught.value.param == "structured_outputs.canonical"
+
+
 def test_another_way_to_read_formats_is_refused() -> None:
     with pytest.raises(ApiError) as caught:
         take_constraint({"structured_outputs": {"json": {}, "format": True}}, ConstraintDefaults(), "hermes")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from grammar_service.backends import CompiledGrammar, Matcher
 from grammar_service.backends.batch_fill import BatchFiller
+from grammar_service.backends.canonical.matcher import CanonicalGrammar
 from grammar_service.spec import FLEXIBLE, STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed, grammar_of, schema_spec
@@ -24,10 +25,11 @@ _OBJECT = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type
 @pytest.fixture(scope="module")
 def grammars(tokenizer: GrammarTokenizer) -> list[CompiledGrammar]:
     specs = [GrammarSpec(GrammarKind.REGEX, "ab?[0-9]*"), schema_spec(_OBJECT, STANDARD), schema_spec(_OBJECT, FLEXIBLE)]
-    return [grammar_of(spec, tokenizer, backend) for spec in specs for backend in ("xgrammar", "llguidance")]
+    plain = [grammar_of(spec, tokenizer, backend) for spec in specs for backend in ("xgrammar", "llguidance")]
+    return [*plain, *(CanonicalGrammar(grammar, tokenizer.canonical, tokenizer.stop_token_ids) for grammar in plain)]
 
 
-@given(walks=st.lists(st.tuples(st.integers(0, 5), st.booleans(), st.lists(st.integers(0, 1 << 30), max_size=40)), max_size=12))
+@given(walks=st.lists(st.tuples(st.integers(0, 11), st.booleans(), st.lists(st.integers(0, 1 << 30), max_size=40)), max_size=12))
 @settings(max_examples=100, deadline=None)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_masks_filled_together_are_the_same(

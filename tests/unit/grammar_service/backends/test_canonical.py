@@ -14,7 +14,7 @@ from grammar_service.automata.byte_dfa import of_regex
 from grammar_service.automata.cartesian_merge import cartesian_merge
 from grammar_service.automata.token_index import TokenIndex
 from grammar_service.automata.token_trie import TokenTrie
-from grammar_service.backends.canonical import CanonicalGrammar, CanonicalMatcher
+from grammar_service.backends.canonical.matcher import CanonicalGrammar, CanonicalMatcher
 from grammar_service.spec import COMPACT, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed, grammar_of, schema_spec
@@ -145,6 +145,31 @@ def test_a_token_that_leads_nowhere_is_told(embedded: GrammarTokenizer) -> None:
     assert embedded.encode(" the") != [blank, *embedded.encode("the")]
     assert blank not in allowed(matcher, embedded.vocab_size)
     assert not matcher.leads_nowhere(embedded.encode(" the")[0])
+
+
+def test_a_banned_token_is_left_out_where_it_was_banned_and_nowhere_else(embedded: GrammarTokenizer) -> None:
+    matcher = matcher_of(regex("[a-z ]+"), embedded, "xgrammar")
+    first, second = embedded.encode("one and")
+    assert matcher.accept(first)
+    options = allowed(matcher, embedded.vocab_size)
+    matcher.ban(second)
+    assert allowed(matcher, embedded.vocab_size) == options - {second}
+    assert matcher.accept(min(options - {second}))
+    assert not matcher.banned
+    matcher.rollback(1)
+    assert allowed(matcher, embedded.vocab_size) == options - {second}
+    matcher.rollback(1)
+    assert matcher.accept(first)
+    assert allowed(matcher, embedded.vocab_size) == options
+
+
+def test_where_all_that_is_left_is_banned_the_other_matcher_goes_on(embedded: GrammarTokenizer) -> None:
+    matcher = matcher_of(regex("one"), embedded, "xgrammar")
+    (token,) = embedded.encode("one")
+    matcher.ban(token)
+    plain = matcher_of(regex("one"), embedded, "xgrammar").inner
+    assert allowed(matcher, embedded.vocab_size) == allowed(plain, embedded.vocab_size)
+    assert matcher.accept(token)
 
 
 def test_where_nothing_is_left_the_other_matcher_goes_on(embedded: GrammarTokenizer) -> None:

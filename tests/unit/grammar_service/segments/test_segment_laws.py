@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deployments.builders import EMBEDDED_WEIGHTS
+from grammar_service.backends.canonical.matcher import CanonicalGrammar
 from grammar_service.segments import Segmenter
 from grammar_service.spec import FLEXIBLE, STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -48,6 +49,12 @@ def made(request: pytest.FixtureRequest) -> Made:
     return tokenizer, Segmenter(tokenizer)
 
 
+@pytest.fixture(scope="module")
+def embedded() -> Made:
+    tokenizer = TOKENIZERS["embedded"]()
+    return tokenizer, Segmenter(tokenizer)
+
+
 @given(seed=st.integers(0, 2**40))
 @few
 def test_segments_have_the_tokens_of_every_text_that_goes_on_from_there_on_both_backends_alike(seed: int, made: Made) -> None:
@@ -56,6 +63,18 @@ def test_segments_have_the_tokens_of_every_text_that_goes_on_from_there_on_both_
     for text in {language.text() for _ in range(4)}:
         one, other = (follow(walk_of(grammar, *made), text) for grammar in grammars)
         assert one == other
+
+
+@given(seed=st.integers(0, 2**40))
+@few
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_canonical_grammars_have_the_segments_of_plain_ones(seed: int, backend: str, embedded: Made) -> None:
+    """Their masks do not say which texts may come next."""
+    language = random_language(random.Random(seed))
+    plain = grammar_of(GrammarSpec(GrammarKind.REGEX, language.regex), embedded[0], backend)
+    canonical = CanonicalGrammar(plain, embedded[0].canonical, embedded[0].stop_token_ids)
+    for text in {language.text() for _ in range(4)}:
+        assert follow(walk_of(canonical, *embedded), text) == follow(walk_of(plain, *embedded), text)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -43,6 +43,8 @@ class CanonicalMatcher:
     Not every allowed token leads to an end: a grammar may leave no text whose sequence goes on so. Where at most NARROW are allowed, those
     that lead nowhere are left out; where there are more, `leads_nowhere` tells it of the one that was drawn, to be drawn anew.
     Where nothing is left all the same, the other matcher's mask holds to the end, and `has_fallen_back` is True.
+
+    A token may be banned at the place where the matcher stands, until it goes back behind that.
     """
 
     def __init__(self, matcher: Matcher, automaton: CanonicalAutomaton, stop_token_ids: Sequence[int]) -> None:
@@ -51,11 +53,22 @@ class CanonicalMatcher:
         self._stops = frozenset(stop_token_ids)
         self._course: list[State | None] = [automaton.start]
         self._scratch: list[torch.Tensor] = []
-        self.has_fallen_back = False
+        self._banned: list[int] = []
+        self._banned_at = 0
+        self._judged_at = 0
 
     @property
     def inner(self) -> Matcher:
         return self._matcher
+
+    @property
+    def has_fallen_back(self) -> bool:
+        return self._course[-1] is None
+
+    @property
+    def banned(self) -> int:
+        """How many tokens are, here."""
+        return len(self._banned) if self._banned_at == len(self._course) else 0
 
     def accept(self, token: int) -> bool:
         state = self._course[-1]
@@ -64,26 +77,46 @@ class CanonicalMatcher:
             return False
         if not self._matcher.accept(token):
             return False
-        self.has_fallen_back |= after is None
         self._course.append(after)
         return True
 
     def rollback(self, n: int) -> None:
         self._matcher.rollback(n)
         del self._course[len(self._course) - n :]
+        if len(self._course) < self._banned_at:
+            self._unban()
+        if len(self._course) < self._judged_at:
+            self._judged_at = 0
 
     def fill(self, bitmask: torch.Tensor, row: int) -> None:
         self._matcher.fill(bitmask, row)
+        self.bound(bitmask, row)
+
+    def bound(self, bitmask: torch.Tensor, row: int) -> None:
+        """Make the other matcher's mask ours."""
         state = self._course[-1]
         if state is None or self._matcher.is_terminated():
             return
         allowed: Row = bitmask.numpy()[row]
         plain = allowed.copy()
         self._keep_canonical(allowed, state)
+        self._leave_out_banned(allowed)
         if _count(allowed) <= NARROW:
             self._leave_out_dead_ends(allowed)
+            self._judged_at = len(self._course)
         if not allowed.any():
             allowed[:] = plain
+
+    def is_dead_draw(self, token: int) -> bool:
+        """Whether a token that was drawn leads nowhere; not, where all that were allowed have been looked at."""
+        return self._judged_at != len(self._course) and self.leads_nowhere(token)
+
+    def ban(self, token: int) -> None:
+        """Leave it out of masks here: it has been drawn, and leads nowhere. Where nothing else is left, it is allowed again."""
+        if not self.banned:
+            self._unban()
+            self._banned_at = len(self._course)
+        self._banned.append(token)
 
     def leads_nowhere(self, token: int) -> bool:
         """Whether no end is found behind an allowed token; False where none is found to be missing within DEPTH tokens. State unchanged."""
@@ -103,7 +136,8 @@ class CanonicalMatcher:
     def reset(self) -> None:
         self._matcher.reset()
         self._course = [self._automaton.start]
-        self.has_fallen_back = False
+        self._judged_at = 0
+        self._unban()
 
     def _after(self, state: State | None, token: int) -> State | None:
         if state is None:
@@ -123,11 +157,19 @@ class CanonicalMatcher:
             if self.leads_nowhere(token):
                 allowed[token >> 5] &= ~_bit(token)
 
+    def _leave_out_banned(self, allowed: Row) -> None:
+        for token in self._banned[: self.banned]:
+            allowed[token >> 5] &= ~_bit(token)
+
+    def _unban(self) -> None:
+        self._banned, self._banned_at = [], 0
+
     def _has_nothing_left(self) -> bool:
         state = self._course[-1]
         if state is None or self._matcher.is_terminated():
             return False
         allowed = self._allowed(state, DEPTH + 1)
+        self._leave_out_banned(allowed)
         if _count(allowed) <= NARROW:
             self._leave_out_dead_ends(allowed)
         return not allowed.any()

@@ -1,0 +1,1 @@
+"""Any backend's grammars, kept to the sequences that the tokenizer itself makes."""

@@ -1,0 +1,97 @@
+"""Answers that keep to the tokenizer's own tokens (vLLM 0.32: `v1/core/sched/scheduler.py`, `v1/worker/gpu_model_runner.py`).
+
+Where many tokens may come, not each of them is looked at beforehand whether the tokenizer's own sequences go on behind it; the one that
+was drawn is. If it leads nowhere it is dropped before vLLM sees it, left out of the next mask, and the last token is computed once more:
+rejection, so that what is drawn has the distribution of a mask without it. Nothing is emitted in that step. A worker of the first model
+runner drops what it has sampled itself when it hears that the request has fewer output tokens, as it does where keys and values could not
+be loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+from vllm.config import VllmConfig
+from vllm.v1.core.sched.output import SchedulerOutput
+from vllm.v1.engine import EngineCoreOutputs
+from vllm.v1.outputs import ModelRunnerOutput
+from vllm.v1.request import Request, RequestStatus
+from vllm.v1.structured_output import StructuredOutputManager
+
+from grammar_service.backends.canonical.matcher import CanonicalMatcher
+from model_service.engine.core.backend import KeyedGrammar
+from model_service.engine.core.jumping import is_constrained
+from model_service.output_marks import Mark, marked
+
+MOST_REDRAWS = 64
+"""At one place. What is drawn then is kept; if it leads nowhere indeed, the answer falls back to the grammar's own masks."""
+
+
+def can_redraw(config: VllmConfig) -> bool:
+    """Whether a drawn token can be taken back: not where the next step is under way, nor where others have it already."""
+    stepped = not config.scheduler_config.async_scheduling and not config.num_speculative_tokens
+    return bool(stepped and not config.use_v2_model_runner and config.parallel_config.pipeline_parallel_size == 1)
+
+
+class CanonicalAnswers:
+    """Of one scheduler, whose own are `manager` and `requests`. `answers` have ended, `fallbacks` of them as nobody's own tokens; `redraws`
+    were dropped."""
+
+    def __init__(self, manager: StructuredOutputManager, requests: Mapping[str, Request], redraws: bool) -> None:
+        self._manager = manager
+        self._requests = requests
+        self._redraws = redraws
+        self._fallen: set[str] = set()
+        self.answers = self.fallbacks = self.redraws = 0
+
+    def computed(self, output: SchedulerOutput, computed: ModelRunnerOutput, but: Container[str] = ()) -> None:
+        """Drop what leads nowhere of a step's tokens; `but`: requests whose samples are no tokens."""
+        sampled = computed.sampled_token_ids
+        for request_id in output.num_scheduled_tokens if sampled and self._redraws else ():
+            request = self._requests.get(request_id)
+            grammar = _grammar(request) if request is not None and request_id not in but else None
+            if request is None or grammar is None or (matcher := grammar.canonical) is None:
+                continue
+            row = computed.req_id_to_index[request_id]
+            if len(sampled[row]) == 1 and self._can_drop(request) and _refuses(matcher, sampled[row][0]):
+                sampled[row] = []
+                request.num_computed_tokens -= 1
+                self.redraws += 1
+
+    def ended(self, request: Request) -> None:
+        """Whatever became of it."""
+        grammar = _grammar(request)
+        failed = request.status in (RequestStatus.FINISHED_ABORTED, RequestStatus.FINISHED_ERROR)
+        if grammar is None or not grammar.is_canonical or failed:
+            return
+        self.answers += 1
+        if grammar.canonical is not None and grammar.canonical.has_fallen_back:
+            self.fallbacks += 1
+            self._fallen.add(request.request_id)
+
+    def tell(self, outputs: Mapping[int, EngineCoreOutputs]) -> None:
+        """With its last output, of each answer that does not keep to these tokens."""
+        for client in outputs.values() if self._fallen else ():
+            for output in client.outputs:
+                if output.finish_reason is not None and output.request_id in self._fallen:
+                    output.num_nans_in_logits = marked(output.num_nans_in_logits, Mark.NOT_CANONICAL)
+        self._fallen.clear()
+
+    def _can_drop(self, request: Request) -> bool:
+        # What is to be told of a prompt comes with the first token.
+        is_told = request.sampling_params.prompt_logprobs is not None or request.sampling_params.prompt_logprob_token_ids is not None
+        is_running = request.status == RequestStatus.RUNNING and not request.num_stale_output_tokens
+        return is_running and not is_told and is_constrained(self._manager, request)
+
+
+def _grammar(request: Request) -> KeyedGrammar | None:
+    structured = request.structured_output_request
+    grammar = structured.grammar if structured is not None else None
+    return grammar if isinstance(grammar, KeyedGrammar) else None
+
+
+def _refuses(matcher: CanonicalMatcher, token: int) -> bool:
+    if matcher.banned >= MOST_REDRAWS or not matcher.is_dead_draw(token):
+        return False
+    matcher.ban(token)
+    return True
