@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 from contextlib import suppress
+from importlib import import_module
 
 import msgspec
 
@@ -26,6 +27,7 @@ from grammar_service.sandbox.wire import Done, Order, Ready, Setup, read_packet
 from grammar_service.sandbox.worker import Worker
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
+CANONICAL_PRODUCT = "grammar_service.backends.canonical.product"
 _PR_SET_PDEATHSIG = 1
 _CONFINED = b"+"
 _CACHE_SHARE = 8
@@ -98,6 +100,8 @@ def _warm_worker(setup: Setup) -> Worker:
     if setup.canonical:
         with suppress(UnsupportedGrammar):  # each request that asks for them is told why
             _ = tokenizer.canonical
+    # A child that is confined opens no files: what a backend imports with its first grammar must be here.
+    import_module(CANONICAL_PRODUCT)
     canonical = (CanonicalBackend(backend) for backend in backends.values())
     return Worker({**backends, **{backend.name: backend for backend in canonical}}, tokenizer, setup)
 

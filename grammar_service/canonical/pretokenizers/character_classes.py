@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import encodings.utf_32_le  # noqa: F401  # found by name otherwise, which a confined child cannot
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 

@@ -9,13 +9,14 @@ import textwrap
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 import pytest_asyncio
 
-from grammar_service.backends import CompiledPayload, backend_named
+from grammar_service.backends import CompiledPayload, backend_named, select_backend
 from grammar_service.errors import CompileFailed, CompileTimeout, GrammarTooLarge, InvalidGrammar, PoolUnavailable, UnsupportedGrammar
 from grammar_service.key import grammar_key
 from grammar_service.limits import Limits, check_size
@@ -54,6 +55,14 @@ async def test_compiles_what_the_parent_can_load(sandbox: Sandbox, model_folder:
     assert accepts(backend_named("xgrammar").load(payload.data, tokenizer), "ab")
     payload = await compile_in(sandbox, schema_spec({"type": "string", "pattern": "^a$"}), "llguidance", DEADLINE_S)
     assert accepts(backend_named("llguidance").load(payload.data, tokenizer), '"a"')
+
+
+@pytest.mark.parametrize("spec", [SIMPLE, schema_spec({"type": "string", "maxLength": 4})], ids=["regex", "schema"])
+async def test_a_confined_child_compiles_for_canonical_output(sandbox: Sandbox, model_folder: Path, spec: GrammarSpec) -> None:
+    spec = replace(spec, canonical=True)
+    payload = await compile_in(sandbox, spec, (backend := select_backend(spec)).name, DEADLINE_S)
+    loaded = backend.load(payload.data, GrammarTokenizer.load(model_folder))
+    assert accepts(loaded, "ab" if spec.kind is GrammarKind.REGEX else '"ab"')
 
 
 async def test_the_compilers_verdict_is_a_grammar_error_and_keeps_the_child(sandbox: Sandbox) -> None:
