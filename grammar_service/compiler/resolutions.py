@@ -14,6 +14,9 @@ from grammar_service.spec import GrammarSpec
 MOST_CHARACTERS = 32 * 1024 * 1024
 """Of all that is remembered: some hundreds of the longest specs that there are."""
 
+MOST = 10_000
+"""However short: a refusal has few characters, and takes memory all the same."""
+
 
 class Resolutions:
     """The ones that were asked for last. Each tenant's apart: they were made in children that serve no other tenant."""
@@ -37,7 +40,7 @@ class Resolutions:
         self._forget(digest)
         self._known[digest] = (answer, size)
         self._characters += size
-        while self._characters > self._most:
+        while self._characters > self._most or len(self._known) > MOST:
             self._forget(next(iter(self._known)))
 
     def _forget(self, digest: bytes) -> None:

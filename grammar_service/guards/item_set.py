@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from decimal import Decimal
 from functools import lru_cache
 
@@ -15,9 +16,10 @@ from grammar_service.regexes.counted import MANY, Beginnings
 
 _NO_TOKENS = GrowingSet()
 REMEMBERED = 16
-"""Lists and languages of strings of which the beginnings are kept, with the tokens of a vocabulary that lead there."""
-MOST_BEGINNINGS = 10_000
-"""Of one list, or of the strings that requests have written of a language."""
+"""Lists and languages of strings of which it is kept which tokens of a vocabulary lead there."""
+_BEHIND_ALL = b"\xff"
+"""No UTF-8 has it."""
+_LONGEST_ESCAPE = len(b"\\ud83d\\ude00")
 _ESCAPED = tuple(bytes([byte]) for byte in (*b'"\\/', *range(0x20), *range(0x7F, 0x100)))
 """The first bytes of what may be written as an escape."""
 
@@ -42,13 +44,32 @@ class Numbers:
         self._held.remove(Decimal(text.decode()))
 
 
+class Sorted:
+    """Texts in their order, so that those that begin in some way are counted without keeping what each begins with: of long texts that
+    would be the square of their length."""
+
+    def __init__(self, texts: Iterable[bytes] = ()) -> None:
+        self._texts = sorted(texts)
+
+    def count(self, begun: bytes) -> int:
+        """How many begin so."""
+        first = bisect_left(self._texts, begun)
+        return bisect_left(self._texts, begun + _BEHIND_ALL, first) - first
+
+    def add(self, text: bytes) -> None:
+        insort(self._texts, text)
+
+    def drop(self, text: bytes) -> None:
+        del self._texts[bisect_left(self._texts, text)]
+
+
 class Counted(Names):
-    """The strings of an array that has no others, by all that they begin with; it knows how many are left, and what leads to none."""
+    """The strings of an array that has no others; it knows how many are left that begin in some way, and what leads to none."""
 
     def __init__(self, tokens: NameTokens, listing: Listing) -> None:
         super().__init__(tokens)
         self._listing = listing
-        self._gone: Counter[bytes] = Counter()
+        self._gone = Sorted()
         self._nowhere: defaultdict[bytes, GrowingSet] = defaultdict(GrowingSet)
         self._endings: Counter[bytes] = Counter()
 
@@ -64,37 +85,36 @@ class Counted(Names):
 
     def add(self, name: bytes) -> None:
         super().add(name)
-        for begun in self._counted_in(name):
-            self._gone[begun] += 1
-            if self.left(begun) == 0:
-                for before, token in self._listing.leading(begun):
-                    self._nowhere[before].add(token)
-                self._endings.update(begun[:length] for length in range(len(begun)))
+        self._gone.add(name)
+        spent = self._spent_from(name)
+        for before, token in self._listing.leading(name, spent):
+            self._nowhere[before].add(token)
+        self._endings.update(self._listing.near(name, spent))
 
     def drop(self, name: bytes) -> None:
         super().drop(name)
-        for begun in reversed(self._counted_in(name)):
-            if self.left(begun) == 0:
-                for before, _ in self._listing.leading(begun):
-                    self._nowhere[before].drop()
-                self._endings.subtract(begun[:length] for length in range(len(begun)))
-            self._gone[begun] -= 1
+        spent = self._spent_from(name)
+        for before, _ in self._listing.leading(name, spent):
+            self._nowhere[before].drop()
+        self._endings.subtract(self._listing.near(name, spent))
+        self._gone.drop(name)
 
     def left(self, begun: bytes) -> int:
         """How many that begin so are not there; MANY stands for all numbers from there on."""
         count = self._listing.count(begun)
-        return count if count >= MANY else count - self._gone[begun]
+        return count if count >= MANY else count - self._gone.count(begun)
 
     def leading_nowhere(self, begun: bytes) -> GrowingSet:
         """The tokens that go on with what all strings that begin so, and are there, go on with, and no other does."""
         return self._nowhere.get(begun, _NO_TOKENS)
 
     def may_end(self, begun: bytes) -> bool:
-        """Whether a string that has begun so may go on to where none is left."""
+        """Whether a string that has begun so may go on, by one token, to where none is left."""
         return self._endings[begun] > 0
 
-    def _counted_in(self, name: bytes) -> list[bytes]:
-        return [begun for length in range(len(name) + 1) if self._listing.count(begun := name[:length]) < MANY]
+    def _spent_from(self, name: bytes) -> int:
+        """How much of a string that is there leaves no other; one byte more than it has, where others go on with all of it."""
+        return bisect_left(range(len(name) + 1), True, key=lambda length: self.left(name[:length]) == 0)
 
 
 class Listing:
@@ -104,17 +124,20 @@ class Listing:
         self.count = count
         self.into, self.through = _into_few(tokens, tokens.into, 1, count), _into_few(tokens, tokens.through, 2, count)
         self._tokens = tokens
-        self._known: dict[bytes, tuple[tuple[bytes, int], ...]] = {}
 
-    def leading(self, begun: bytes) -> tuple[tuple[bytes, int], ...]:
-        """The beginnings and tokens that come to this one."""
-        if (found := self._known.get(begun)) is None:
-            if len(self._known) > MOST_BEGINNINGS:
-                self._known = {}
-            first = max(0, len(begun) - self._tokens.longest_plain)
-            found = tuple((begun[:at], token) for at in range(first, len(begun)) for token in self._tokens.plain.get(begun[at:], ()))
-            self._known[begun] = found
-        return found
+    def leading(self, name: bytes, spent: int) -> Iterator[tuple[bytes, int]]:
+        """The tokens that come to `spent` bytes of a string, or to more of it, with its beginnings that they go on with."""
+        longest = self._tokens.longest_plain
+        for at in range(max(0, spent - longest), min(spent, len(name))):
+            for end in range(spent, min(len(name), at + longest) + 1):
+                for token in self._tokens.plain.get(name[at:end], ()):
+                    yield name[:at], token
+
+    def near(self, name: bytes, spent: int) -> Iterator[bytes]:
+        """The beginnings of a string from which one token may come to `spent` bytes of it, where it has so many."""
+        if spent <= len(name):
+            reach = self._tokens.longest_token + _LONGEST_ESCAPE
+            yield from (name[:at] for at in range(max(0, spent - reach), spent))
 
 
 def _into_few(tokens: NameTokens, some: TokenSet, quotes: int, count: Callable[[bytes], int]) -> TokenSet:
@@ -130,8 +153,7 @@ def _into_few(tokens: NameTokens, some: TokenSet, quotes: int, count: Callable[[
 @lru_cache(maxsize=REMEMBERED)
 def _listing(tokens: NameTokens, listed: tuple[str, ...]) -> Listing:
     texts = [item.encode("utf-8", "surrogatepass") for item in listed]
-    beginnings = Counter(text[:length] for text in texts for length in range(len(text) + 1))
-    return Listing(tokens, lambda begun: beginnings[begun])
+    return Listing(tokens, Sorted(texts).count)
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from grammar_service.regexes.automata.subsets import Moves
@@ -11,7 +12,13 @@ from grammar_service.regexes.unending import endless, leading
 
 MANY = 2**24
 """As good as endless: no text has so many strings."""
-REMEMBERED = 10_000
+REMEMBERED = 2**26
+"""Bytes of the beginnings that are remembered."""
+_OVERHEAD = 100
+_NEAR = 64
+"""Bytes: a text is asked for again when it has grown by a token."""
+_STEP = 256
+"""Bytes between what is remembered of the rest of a long text: all its beginnings would be the square of its length."""
 _LAST = 0x10FFFF
 _SURROGATES = (0xD800, 0xDFFF)
 
@@ -33,6 +40,7 @@ class Beginnings:
         self._counts = _counts(moves, frozenset(accepting))
         self._start = _At(0)
         self._known: dict[bytes, _At | None] = {}
+        self._remembered = 0
 
     def count(self, begun: bytes) -> int:
         """How many begin so, in UTF-8; MANY stands for all numbers from there on. Surrogates that are no characters count for nothing."""
@@ -48,15 +56,16 @@ class Beginnings:
         """None: no text begins so."""
         # Another thread may put an empty one in its place.
         known = self._known
-        if len(known) > REMEMBERED:
-            known = self._known = {}
-        end = len(begun)
-        while end and begun[:end] not in known:
-            end -= 1
+        if self._remembered > REMEMBERED:
+            known, self._remembered = {}, 0
+            self._known = known
+        end = next((length for length in _looked_up(len(begun)) if begun[:length] in known), 0)
         at = known[begun[:end]] if end else self._start
-        for index in range(end, len(begun)):
-            at = None if at is None else self._after(at, begun[index])
-            known[begun[: index + 1]] = at
+        for length in range(end + 1, len(begun) + 1):
+            at = None if at is None else self._after(at, begun[length - 1])
+            if length > len(begun) - _NEAR or length % _STEP == 0:
+                known[begun[:length]] = at
+                self._remembered += length + _OVERHEAD
         return at
 
     def _after(self, at: _At, byte: int) -> _At | None:
@@ -79,6 +88,12 @@ class Beginnings:
 
     def _between(self, state: int, first: int, last: int) -> int:
         return _sum(self._moves[state], self._counts, first, last)
+
+
+def _looked_up(length: int) -> Iterator[int]:
+    """The lengths of beginnings that may be remembered, the longest first."""
+    near = max(0, length - _NEAR)
+    return chain(range(length, near, -1), range(near - near % _STEP, 0, -_STEP))
 
 
 def _sum(moves: Moves, counts: Sequence[int], first: int, last: int) -> int:

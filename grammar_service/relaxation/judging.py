@@ -70,8 +70,13 @@ def _schemas(spec: GrammarSpec) -> Iterator[tuple[Any, Any]]:
     Without `$schema` the library would take older forms for annotations."""
     read, written = read_schema(spec.text, spec.formats).document, shared_json(spec.text)
     yield Draft202012Validator, _without_dialect(read)
-    if isinstance(written, dict) and "$schema" in written:
-        yield validator_for(written, default=Draft202012Validator), _without_dialect(written)
+    if isinstance(written, dict) and isinstance(written.get("$schema"), str):
+        try:
+            kind = validator_for(written, default=Draft202012Validator)
+        except ValueError:
+            # The library parses the name as a URL.
+            kind = Draft202012Validator
+        yield kind, _without_dialect(written)
 
 
 def _without_dialect(schema: Json) -> Any:

@@ -76,9 +76,13 @@ def left_out(document: Json, pointer: str) -> tuple[Json, list[str]] | None:
         places = [*dependent] or places
     references = References(schemas)
     reversing = [found for owner, _ in places for found in _reversing(references, owner)]
+    gone = []
     for owner, keyword in dict.fromkeys(reversing or places):
-        document = _without(document, owner, keyword)
-    return document, [owner if keyword is None else join(owner, keyword) for owner, keyword in dict.fromkeys(reversing or places)]
+        # One may have stood in another.
+        if stands(document, owner):
+            document = _without(document, owner, keyword)
+            gone.append(owner if keyword is None else join(owner, keyword))
+    return document, gone
 
 
 def heaviest(document: Json) -> str:

@@ -40,7 +40,7 @@ class NameTokens:
     bracket that closes; `quoted`: with a quote (`quoted_far`, `quoted_closers`, `quoted_numeric`: both); `into`: those that go on behind
     the opening quote of a string (`through`: and end another one first); `escaped`: those with a backslash. `ending`: as `closing`, of
     tokens that close a bracket behind the string, too. `plain`: by their bytes, the tokens that may stand in a string as they are;
-    `longest_plain`: bytes of such a token. `items`: those that end items.
+    `longest_plain`: bytes of such a token, `longest_token`: of any. `items`: those that end items.
     """
 
     def __init__(self, vocabulary: Sequence[bytes]) -> None:
@@ -66,6 +66,7 @@ class NameTokens:
         self.items = ItemTokens(marked, self.far)
         self.plain = _plain(vocabulary, {*(token for token, _ in quoted), *self.escaped.tokens.tolist()})
         self.longest_plain = max(map(len, self.plain), default=0)
+        self.longest_token = max(map(len, vocabulary), default=0)
         self.longest = max(map(len, self.closing), default=0)
         self._vocabulary = vocabulary
         self._alike: tuple[dict[int, bytes], dict[int, bytes]] = ({}, {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from grammar_service.compiler.resolutions import Resolutions
+from grammar_service.compiler.resolutions import MOST, Resolutions
 from grammar_service.messages import Refusal
 from grammar_service.relaxation import Relax
 from grammar_service.resolve import Resolution
@@ -49,3 +49,11 @@ def test_one_larger_than_all_is_not_kept() -> None:
     known = Resolutions(most_characters=10)
     known.keep(SPEC, "", Relax.NOTHING, ANSWER)
     assert known.get(SPEC, "", Relax.NOTHING) is None
+
+
+def test_short_refusals_are_not_kept_without_end() -> None:
+    known, refusal = Resolutions(), Refusal("unsupported_grammar", "no", "/a")
+    specs = [replace(SPEC, text=str(number)) for number in range(MOST + 1)]
+    for spec in specs:
+        known.keep(spec, "", Relax.NOTHING, refusal)
+    assert [known.get(spec, "", Relax.NOTHING) is None for spec in specs[:2]] == [True, False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 
 import pytest
@@ -50,3 +51,17 @@ def test_as_many_texts_as_one_likes_may_be_asked_for() -> None:
         text = f"{number:020b}".replace("0", "a").replace("1", "b").encode()
         assert beginnings.count(text) == 1
         assert beginnings.count(text[:12]) == 2**8
+
+
+def test_a_long_beginning_takes_no_square_of_its_length() -> None:
+    held = StringSet.of_pattern("^a*b$")
+    beginnings = Beginnings(held.moves, held.accepting)
+    length = 5000
+    tracemalloc.start()
+    try:
+        assert beginnings.count(b"a" * length) == MANY
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < length * 200
+    assert [beginnings.count(b"a" * at + b"b") for at in range(0, length, 99)] == [1] * len(range(0, length, 99))

@@ -79,6 +79,16 @@ def test_a_broken_schema_is_refused() -> None:
         relaxed(spec({"type": "objec"}))
 
 
+def test_what_stood_in_another_is_gone_with_it() -> None:
+    schema = {"unevaluatedProperties": {"minimum": 1, "unevaluatedItems": {}, "else": {}}, "pattern": "(?=a)b"}
+    assert relaxed(spec(schema, closed=False)).left_out
+
+
+@pytest.mark.parametrize("dialect", [{"a": True}, 1.5, "http://["])
+def test_a_dialect_that_is_no_url_is_no_crash(dialect: Any) -> None:
+    assert relaxed(spec({"$schema": dialect, "type": "string", "pattern": "^(?!(a)\\1$)"}, closed=True)).spec
+
+
 def test_the_resolution_tells_what_is_left_out_and_has_a_key_of_its_own() -> None:
     asked = spec({"type": "object", "properties": {"a": TWICE}})
     found = resolve_relaxed(asked, Limits(), "fingerprint")
