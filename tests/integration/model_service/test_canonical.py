@@ -105,14 +105,14 @@ def test_what_leads_nowhere_is_drawn_anew(
     before = running.engine.core.redraws
     spec = GrammarSpec(GrammarKind.REGEX, "a( the|[b-z]{1,6})\\.", canonical=True)
     bias = {str(tokenizer.encode(text)[0]): 100 for text in ("a", " ")}
-    body = running.body(QUESTION, spec, temperature=temperature, seed=2, n=3, logit_bias=bias)
+    body = running.body(QUESTION, spec, temperature=temperature, seed=2, n=3 if temperature else 1, logit_bias=bias)
     for choice in body["choices"]:
         assert choice["finish_reason"] == "stop"
         tokens = [token for token in choice["token_ids"] if token not in tokenizer.stop_token_ids]
         assert tokens == tokenizer.encode(choice["message"]["content"])
     assert body["usage"]["completion_tokens_details"]["not_canonical"] == 0
     assert body["usage"]["completion_tokens"] == sum(len(choice["token_ids"]) for choice in body["choices"])
-    assert running.engine.core.redraws >= before + 3
+    assert running.engine.core.redraws >= before + len(body["choices"])
 
 
 def test_with_drafts_and_a_broadcaster_they_are_or_it_is_told(
@@ -121,7 +121,7 @@ def test_with_drafts_and_a_broadcaster_they_are_or_it_is_told(
     """Drafts are verified with masks of their places, and nothing that was drawn is taken back."""
     engine, broadcaster = drafting
     before = broadcaster.totals()["rows"]
-    answers = engine.ask_all(ASKS[::4])
-    check(answers, tokenizer)
-    assert broadcaster.totals()["rows"] > before
+    # The broadcaster makes tables of the tokenizer first, in seconds.
+    while broadcaster.totals()["rows"] == before:
+        check(engine.ask_all(ASKS[::4]), tokenizer)
     assert broadcaster.totals()["refused"] == 0

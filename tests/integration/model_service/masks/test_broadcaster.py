@@ -66,11 +66,12 @@ def test_canonical_ones_are(engine: RunningEngine, broadcaster: RunningBroadcast
     asks = [(question, replace(spec, canonical=True), fields) for question, spec, fields in ASKS if spec is not None]
     refused = GrammarSpec(GrammarKind.REGEX, "a( the|[b-z]{1,6})\\.", canonical=True)
     asks += [("Say.", refused, {"logit_bias": bias, "temperature": temperature, "seed": 2}) for temperature in (0, 1)]
-    before, redraws = broadcaster.totals(), engine.engine.core.redraws
-    assert _outcomes(engine.ask_all(asks)) == _outcomes(stepping.ask_all(asks))
-    after = broadcaster.totals()
-    assert after["rows"] - before["rows"] > MANY_ROWS
-    assert after["refused"] == 0
+    redraws, wanted = engine.engine.core.redraws, _outcomes(stepping.ask_all(asks))
+    before = broadcaster.totals()["rows"]
+    # The broadcaster makes tables of the tokenizer first, in seconds.
+    while broadcaster.totals()["rows"] - before <= MANY_ROWS:
+        assert _outcomes(engine.ask_all(asks)) == wanted
+    assert broadcaster.totals()["refused"] == 0
     assert engine.engine.core.redraws > redraws
 
 
