@@ -43,6 +43,9 @@ def test_every_metric_of_ours_is_on_it_but_for_details() -> None:
         "engine_mask_rows",
         "engine_distinct_mask_rows",
         "engine_grammars_loaded",
+        "engine_canonical_answers",
+        "engine_canonical_fallbacks",
+        "engine_redraws",
         "mask_rows",
         "lookahead",
     }
