@@ -1,6 +1,6 @@
 """A whole engine on vLLM's second model runner, whose kernels are interpreted; a process of its own, with a path and an environment that
-its children inherit. It prints the tokens of its answers, and how many were forced, as JSON; with a socket's name as its argument, those of
-each of the `FATES` of a broadcaster of that name, and how many frames its worker has mapped for them."""
+its children inherit. It jumps as its first argument says, and prints the tokens of its answers, and how many were forced, as JSON; with a
+socket's name as its second, those of each of the `FATES` of a broadcaster of that name, and how many frames its worker has mapped for them."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def fates(engine: RunningEngine, name: str) -> list[tuple[Answers, int]]:
 
 
 if __name__ == "__main__":
-    sockets = sys.argv[1:]
-    with running_engine(max_num_seqs=4, mask_socket=sockets[0] if sockets else None) as engine:
+    jumps, *sockets = sys.argv[1:]
+    with running_engine(max_num_seqs=4, jump_forward=jumps, mask_socket=sockets[0] if sockets else None) as engine:
         found = fates(engine, sockets[0]) if sockets else answers(engine)
     # Last of all: vLLM may log to the same stream while the engine ends.
     print(json.dumps(found))

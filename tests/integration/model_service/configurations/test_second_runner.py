@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from tests.integration.model_service.configurations.second_runner_engine import FATES, answers
 from tests.integration.model_service.running_engine import RunningEngine
 from tests.published.documents import ROOT
@@ -37,16 +39,17 @@ def test_masks_from_frames_leave_the_logits_that_its_own_leave() -> None:
     assert int(printed("second_masks_process", *map(str, SEEDS[:4]))) > 100
 
 
-def test_an_engine_answers_as_on_the_first_runner(jumping: RunningEngine) -> None:
+@pytest.mark.parametrize("jumps", ["sync", "async"])
+def test_an_engine_answers_as_on_the_first_runner(jumping: RunningEngine, jumps: str) -> None:
     on_the_first = answers(jumping)
-    on_the_second = json.loads(printed("second_runner_engine", VLLM_USE_V2_MODEL_RUNNER="1"))
+    on_the_second = json.loads(printed("second_runner_engine", jumps, VLLM_USE_V2_MODEL_RUNNER="1"))
     assert [tuple(answer) for answer in on_the_second] == on_the_first
     assert [forced > 0 for _, forced in on_the_first] == [True, True, True, False]
 
 
 def test_it_does_with_masks_from_frames_and_whatever_becomes_of_the_broadcaster(jumping: RunningEngine) -> None:
     on_the_first = answers(jumping)
-    fates = json.loads(printed("second_runner_engine", f"maskcast-second-test-{uuid4().hex}", VLLM_USE_V2_MODEL_RUNNER="1"))
+    fates = json.loads(printed("second_runner_engine", "auto", f"maskcast-second-test-{uuid4().hex}", VLLM_USE_V2_MODEL_RUNNER="1"))
     assert [[tuple(answer) for answer in found] for found, _ in fates] == [on_the_first] * len(FATES)
     mapped = dict(zip(FATES, (count for _, count in fates), strict=True))
     assert mapped.pop("there") > 1
