@@ -1,6 +1,6 @@
 """A whole engine on vLLM's second model runner, whose kernels are interpreted; a process of its own, with a path and an environment that
 its children inherit. It jumps as its first argument says, and prints the tokens of its answers, and how many were forced, as JSON; with a
-socket's name as its second, those of each of the `FATES` of a broadcaster of that name, and how many frames its worker has mapped for them."""
+socket's name as its second, those of each of the `FATES` of a broadcaster there, and how many frames its worker has mapped for them."""
 
 from __future__ import annotations
 
