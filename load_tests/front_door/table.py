@@ -39,7 +39,7 @@ def piece_lines(rows: Sequence[Row]) -> list[list[str]]:
 def _line(found: Found, workload: str, way: str, clients: int) -> list[str]:
     def both(figure: str, form: Callable[[float], str]) -> str:
         sides = [
-            median(row[figure] for row in found.side(side, workload, clients, way) if row[figure] is not None) for side in (STOCK, OURS)
+            median(row[figure] for row in found.side(side, workload, clients, way) if row.get(figure) is not None) for side in (STOCK, OURS)
         ]
         return " : ".join("–" if value is None else form(value) for value in sides)
 

@@ -157,6 +157,7 @@ _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "faults": _faults,
     "front_door": _front_door,
     "front_door_pieces": _front_door_pieces,
+    "vllm_client": _front_door,
     "lookahead": _lookahead,
     "lookahead_published": _lookahead_published,
     "mask_bytes": _mask_bytes,

@@ -1,0 +1,1 @@
+"""The front door measured by vLLM's own benchmark client."""
