@@ -19,6 +19,8 @@ REMEMBERED = 16
 """Lists and languages of strings of which it is kept which tokens of a vocabulary lead there."""
 _BEHIND_ALL = b"\xff"
 """No UTF-8 has it."""
+_SHORT, _MOST_KNOWN = 64, 1_000
+"""Bytes of a string, and strings, of which it is remembered which tokens lead there: some megabytes of a list at most."""
 _LONGEST_ESCAPE = len(b"\\ud83d\\ude00")
 _ESCAPED = tuple(bytes([byte]) for byte in (*b'"\\/', *range(0x20), *range(0x7F, 0x100)))
 """The first bytes of what may be written as an escape."""
@@ -124,9 +126,20 @@ class Listing:
         self.count = count
         self.into, self.through = _into_few(tokens, tokens.into, 1, count), _into_few(tokens, tokens.through, 2, count)
         self._tokens = tokens
+        self._known: dict[tuple[bytes, int], tuple[tuple[bytes, int], ...]] = {}
 
-    def leading(self, name: bytes, spent: int) -> Iterator[tuple[bytes, int]]:
+    def leading(self, name: bytes, spent: int) -> Iterable[tuple[bytes, int]]:
         """The tokens that come to `spent` bytes of a string, or to more of it, with its beginnings that they go on with."""
+        if len(name) > _SHORT:
+            return self._leading(name, spent)
+        # Arrays of one schema have the same strings again and again.
+        if (found := self._known.get((name, spent))) is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known = {}
+            found = self._known[name, spent] = tuple(self._leading(name, spent))
+        return found
+
+    def _leading(self, name: bytes, spent: int) -> Iterator[tuple[bytes, int]]:
         longest = self._tokens.longest_plain
         for at in range(max(0, spent - longest), min(spent, len(name))):
             for end in range(spent, min(len(name), at + longest) + 1):
