@@ -1,8 +1,7 @@
 """An `AsyncLLM` whose requests carry grammar keys (vLLM 0.32: `v1/engine/async_llm.py`).
 
 vLLM's front end validates, and for some kinds compiles, a constraint before the engine sees it. So the serving classes get
-bodies without constraints, and the key, which travels in `vllm_xargs`, becomes the constraint here: a regex of plain hex
-digits, which vLLM's validation passes in microseconds and our backend reads as a key.
+bodies without constraints, and the key, which travels in `vllm_xargs`, becomes the constraint here.
 """
 
 from __future__ import annotations
@@ -14,11 +13,12 @@ from typing import Any
 
 from vllm.exceptions import VLLMValidationError
 from vllm.outputs import RequestOutput
-from vllm.sampling_params import SamplingParams, StructuredOutputsParams
+from vllm.sampling_params import SamplingParams
 from vllm.v1.engine import EngineCoreRequest
 from vllm.v1.engine.async_llm import AsyncLLM
 
 from model_service.engine.core_options import core_options
+from model_service.engine.key_constraint import key_constraint
 from model_service.engine.lookahead.children import Children
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.output_watch import ForcedTotals, OutputWatch
@@ -162,5 +162,5 @@ def constrain(params: SamplingParams) -> str | None:
     if key is None and params.structured_outputs is not None:
         raise VLLMValidationError("the request carries a constraint that the grammar service has not compiled")
     if key is not None:
-        params.structured_outputs = StructuredOutputsParams(regex=key)
+        params.structured_outputs = key_constraint(key)
     return key

@@ -1,6 +1,6 @@
 """Our structured-output backend inside vLLM's engine core (vLLM 0.32: `v1/structured_output/backend_types.py`).
 
-vLLM hands `compile_grammar` a string; ours is a grammar key. The grammar is loaded from the artifact that the replica offers: from
+vLLM hands `compile_grammar` a string; ours holds a grammar key. The grammar is loaded from the artifact that the replica offers: from
 its tables, or from the recipe of one that has compiled in the sandbox, and compiles faster than its tables can be read.
 """
 
@@ -22,6 +22,7 @@ from grammar_service.backends.canonical.product import ProductMatcher
 from grammar_service.backends.trial import accepted_prefix
 from grammar_service.segments import Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from model_service.engine.key_constraint import key_of
 from model_service.loaded_grammars import LoadedGrammars
 
 
@@ -104,7 +105,7 @@ class ArtifactBackend(StructuredOutputBackend):
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> KeyedGrammar:
         """A matcher for the artifact whose key stands in `grammar_spec`."""
-        return KeyedGrammar(self._matcher(grammar_spec, sorted(stop_token_ids) if stop_token_ids else None))
+        return KeyedGrammar(self._matcher(key_of(grammar_spec), sorted(stop_token_ids) if stop_token_ids else None))
 
     def _matcher(self, key: str, stops: Sequence[int] | None) -> Matcher:
         return self.grammars.get(key, self._channel).matcher(stops, self._max_rollback_tokens)

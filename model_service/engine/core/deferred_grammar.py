@@ -9,6 +9,7 @@ from vllm.v1.structured_output.backend_types import StructuredOutputOptions
 from grammar_service.backends import Matcher
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from model_service.engine.core.backend import ArtifactBackend, KeyedGrammar
+from model_service.engine.key_constraint import key_of
 
 
 class DeferredGrammar(KeyedGrammar):
@@ -90,6 +91,7 @@ class DeferredBackend(ArtifactBackend):
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> DeferredGrammar:
         stops = tuple(sorted(stop_token_ids)) if stop_token_ids else None
-        matcher = self._matcher(grammar_spec, stops)
+        key = key_of(grammar_spec)
+        matcher = self._matcher(key, stops)
         defers = not self._max_rollback_tokens and not isinstance(matcher, CanonicalMatcher)
-        return DeferredGrammar(matcher, grammar_spec, stops, defers)
+        return DeferredGrammar(matcher, key, stops, defers)

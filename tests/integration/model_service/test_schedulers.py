@@ -106,12 +106,14 @@ class Core:
 
     def begin(self) -> None:
         """Requests of both grammars, which are loaded when it returns."""
-        from vllm.sampling_params import SamplingParams, StructuredOutputsParams
+        from vllm.sampling_params import SamplingParams
+
+        from model_service.engine.key_constraint import key_constraint
         from vllm.v1.request import Request
 
         for number in range(REQUESTS):
             key = list(SPECS)[number % len(SPECS)]
-            params = SamplingParams(max_tokens=MOST_TOKENS, structured_outputs=StructuredOutputsParams(regex=key))
+            params = SamplingParams(max_tokens=MOST_TOKENS, structured_outputs=key_constraint(key))
             params.update_from_generation_config({}, self._manager.tokenizer.eos_token_id)
             self.requests[str(number)] = request = Request(str(number), [5] * (number + 1), params, None)
             self._manager.grammar_init(request)

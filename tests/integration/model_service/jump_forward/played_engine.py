@@ -226,7 +226,9 @@ class Core:
         self.scheduler.shutdown()
 
     def _make_requests(self) -> None:
-        from vllm.sampling_params import SamplingParams, StructuredOutputsParams
+        from vllm.sampling_params import SamplingParams
+
+        from model_service.engine.key_constraint import key_constraint
         from vllm.utils.hashing import sha256
         from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
         from vllm.v1.request import Request
@@ -235,7 +237,7 @@ class Core:
         hasher = get_request_block_hasher(BLOCK, sha256) if self._play.caching else None
         end = self._manager.tokenizer.eos_token_id
         for number, ask in enumerate(self._play.asks):
-            constraint = None if ask.spec is None else StructuredOutputsParams(regex=list(SPECS)[ask.spec])
+            constraint = None if ask.spec is None else key_constraint(list(SPECS)[ask.spec])
             params = SamplingParams(max_tokens=ask.most, structured_outputs=constraint)
             params.update_from_generation_config({}, end)
             self.requests[str(number)] = request = Request(str(number), [5] * ask.prompt, params, None, block_hasher=hasher)

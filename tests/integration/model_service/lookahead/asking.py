@@ -56,12 +56,14 @@ class Asking:
         return EngineModel(running.children, self._request(held))
 
     def _request(self, held: ExitStack) -> Any:
-        from vllm.sampling_params import SamplingParams, StructuredOutputsParams
+        from vllm.sampling_params import SamplingParams
+
+        from model_service.engine.key_constraint import key_constraint
         from vllm.v1.engine import EngineCoreRequest
 
         params = SamplingParams(temperature=0, max_tokens=100)
         if self._ends:
             params.update_from_generation_config({}, END)
         if self._spec is not None:
-            params.structured_outputs = StructuredOutputsParams(regex=self._engine._offered(self._spec, held).key)
+            params.structured_outputs = key_constraint(self._engine._offered(self._spec, held).key)
         return EngineCoreRequest(uuid4().hex, list(self._prompt), None, params, None, 0.0, None, self._salt, None)
