@@ -66,14 +66,18 @@ def merged(pages: Iterable[str], *, everything: bool) -> list[Metric]:
     """The kept families of all pages, each once, without Ray's prefix on our own names."""
     families: dict[str, Metric] = {}
     for page in pages:
-        for family in text_string_to_metric_families(page):
-            if not family.name.startswith(ALL if everything else OWN):
-                continue
+        for family in text_string_to_metric_families(_about(ALL if everything else OWN, page)):
             name = family.name.removeprefix("ray_")
             kept = families.setdefault(name, Metric(name, family.documentation, family.type))
             named = (sample._replace(name=sample.name.removeprefix("ray_")) for sample in family.samples)
             kept.samples += named if everything else map(_unplaced, named)
     return list(families.values())
+
+
+def _about(prefixes: tuple[str, ...], page: str) -> str:
+    """The lines about metrics with these prefixes: to parse the others, of 1.2 MB, takes 140 ms in place of 6, and answers wait for it."""
+    lines = page.splitlines(keepends=True)
+    return "".join(line for line in lines if line.removeprefix("# HELP ").removeprefix("# TYPE ").startswith(prefixes))
 
 
 def _unplaced(sample: Sample) -> Sample:

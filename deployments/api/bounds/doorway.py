@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -68,6 +69,7 @@ def _values(headers: Headers, wanted: bytes) -> list[str]:
     return [value.decode("latin-1") for name, value in headers if name == wanted]
 
 
+@lru_cache(256)  # the same few names in all requests
 def _is_known(host: str, names: frozenset[str]) -> bool:
     # What is written as an address was not looked up under a name that somebody else decides about.
     name = _bare(host)
