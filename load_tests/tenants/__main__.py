@@ -32,11 +32,11 @@ from load_tests.tenants.flooding import Flooding, flooding
 from load_tests.tenants.ingresses import ingress_rows
 from load_tests.tenants.light import Light, failed, first_p99_s
 from load_tests.tenants.many_connections import connections, most_connections
-from load_tests.tenants.service import HOST, SEATS, service
+from load_tests.tenants.service import HOST, SEATS, Tenants, service
 from load_tests.tenants.weighted import WEIGHTS, share_rows
 from router.turns.shares import seats_for_one
 
-TENANTS: Mapping[str, Mapping[str, float]] = {"light": {}, "flood": {}, **{name: {"weight": weight} for name, weight in WEIGHTS.items()}}
+TENANTS: Tenants = {"light": {}, "flood": {}, **{name: {"weight": weight} for name, weight in WEIGHTS.items()}}
 INGRESSES = "ingresses"
 IDLE, HALF_OPEN, DISCONNECTS = 10_000, 500, 1_000
 SETTLE_S = 30.0

@@ -18,12 +18,12 @@ from load_tests.front_door.clients.process import client_process
 from load_tests.tenants.figures import KILLED, TOGETHER
 from load_tests.tenants.limited import LIMITED, visiting
 from load_tests.tenants.limits_kept import limit_row
-from load_tests.tenants.service import HOST, service
+from load_tests.tenants.service import HOST, Tenants, service
 from load_tests.tenants.weighted import WEIGHTS, share_rows
 
 INGRESSES = 2
 MARK = f"ServeReplica:{APPLICATION}:{INGRESS}"
-TENANTS = {
+TENANTS: Tenants = {
     **{name: {"weight": weight} for name, weight in WEIGHTS.items()},
     **{one.what: {"limits": {one.what: one.most}} for one in LIMITED},
 }

@@ -36,7 +36,7 @@ def share_rows(
 
 def rows(scenario: str, came: Mapping[str, PiecesCame]) -> list[Row]:
     """Shares of the text, by the tenants' names. Not of its pieces: what a client is too slow to read comes joined."""
-    found = []
+    found = list[Row]()
     for name, weight in WEIGHTS.items():
         share = ratio(came[name].characters, sum(one.characters for one in came.values()))
         row = {"scenario": scenario, "tenant": name, "weight": weight, "characters": came[name].characters, "failed": came[name].failed}
