@@ -18,6 +18,8 @@ from model_service.settings import DraftSettings, EngineSettings
 
 PATIENCE_MS = 1000
 """For what no generation waits for: registering, deleting and listing names."""
+COUNTING_MS = 250
+"""At least, for what tenants use: nothing else tells it, and where an ingress is busy, an answer that came in time is read late."""
 EMBEDDED_WEIGHTS = Path(__file__).resolve().parents[1] / "model_service" / "embedded" / "weights"
 
 
@@ -106,12 +108,12 @@ def open_redis(settings: Settings) -> RedisCache | None:
     )
 
 
-def open_link(settings: Settings, counters: LinkCounters) -> RedisLink | None:
-    """Connects when it is first used; None without a shared cache."""
+def open_link(settings: Settings, counters: LinkCounters, least_ms: int = 0) -> RedisLink | None:
+    """Connects when it is first used, and waits `least_ms` for an answer where the settings say less; None without a shared cache."""
     redis = settings.redis
     if redis.url is None:
         return None
-    return RedisLink(redis.url, _password(settings), redis.timeout_ms, counters, ca_file=redis.ca_file)
+    return RedisLink(redis.url, _password(settings), max(redis.timeout_ms, least_ms), counters, ca_file=redis.ca_file)
 
 
 def open_registry(settings: Settings) -> RegistryStore | None:

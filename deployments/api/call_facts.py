@@ -75,7 +75,7 @@ class CallFacts:
 
 
 def _instructs(message: object) -> bool:
-    return isinstance(message, dict) and message.get("role") in INSTRUCTIONS
+    return isinstance(message, dict) and isinstance(role := message.get("role"), str) and role in INSTRUCTIONS
 
 
 def _name(beginning: list[str | int], longest: int) -> str:

@@ -14,7 +14,7 @@ from deployments.access.use_elsewhere import UseElsewhere
 from deployments.answers.receiver import AnswerReceiver
 from deployments.api.door import Door
 from deployments.api.engine_calls import EngineCalls
-from deployments.builders import open_link
+from deployments.builders import COUNTING_MS, open_link
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.traced import TracedPool
@@ -84,5 +84,5 @@ class IngressDeployment(ByHandle):
 
 def open_use_elsewhere(settings: Settings) -> UseElsewhere | None:
     """None where there is no other ingress, or no Redis to hear of it by."""
-    link = open_link(settings, LinkCounters()) if settings.http.num_replicas > 1 else None
+    link = open_link(settings, LinkCounters(), COUNTING_MS) if settings.http.num_replicas > 1 else None
     return None if link is None else UseElsewhere(link, settings.redis.namespace)

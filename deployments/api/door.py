@@ -34,7 +34,7 @@ from deployments.api.http.traced import TracedHttp
 from deployments.api.logged import LoggedConstraints
 from deployments.api.protocol import RequestReader
 from deployments.api.traced import TracedCalls, TracedConstraints, TracedEngines
-from deployments.builders import engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
+from deployments.builders import COUNTING_MS, engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.grammars.pool import CompilePool
@@ -157,7 +157,7 @@ class Door:
 
 def open_ledger(settings: Settings) -> Ledger:
     """What tenants use, whose connection to Redis opens when it is first used."""
-    link = open_link(settings, LinkCounters())
+    link = open_link(settings, LinkCounters(), COUNTING_MS)
     shared = SharedWindow(link, settings.redis.namespace, uuid4().hex) if link else None
     return Ledger(shared, settings.http.num_replicas)
 

@@ -23,7 +23,7 @@ from deployments.api.constraining import Constraints
 from deployments.api.engine_calls import Engines
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
-from deployments.constraints.forms import NamedGrammar, Requested, refusal
+from deployments.constraints.forms import NamedGrammar, Requested, refusal, warnings_of
 from deployments.errors import AnswerLost, ApiError, unavailable
 from grammar_service.errors import MaskcastError
 from grammar_service.messages import ReadyGrammar, Refusal
@@ -69,7 +69,8 @@ class Gateway:
         wished = [await self._wished(request, one, tenant) for one in request.wished]
         grammar = await self._constraints.ready(request, tenant)
         left_out = grammar.left_out if grammar else ()
-        warnings = chain(request.warnings, *(each.warnings for each in (grammar, *wished) if each is not None))
+        told = warnings_of(grammar, request.requested) if grammar else ()
+        warnings = chain(request.warnings, told, *(each.warnings for each in wished))
         warned = WarnedAnswer(warnings, unchecked=bool(left_out) and request.stream)
         made = partial(self._call, grammar=grammar, wished=wished, tenant=tenant, weight=weight)
         items = self._answered(request, made)

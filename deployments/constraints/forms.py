@@ -14,11 +14,13 @@ from typing import Any
 
 from deployments.constraints.defaults import ANNOTATE, ENFORCE, REFUSE, WARN, ConstraintDefaults
 from deployments.constraints.specs import SPECS, text_of
-from deployments.constraints.tool_places import place_in_request
+from deployments.constraints.tool_places import place_in_request, pointer_in_request
 from deployments.constraints.tools import Tool, auto_tag, chosen_tool, parse_tools, required_schema
 from deployments.errors import ApiError, bad_request, translated
 from grammar_service.errors import GrammarError, MaskcastError
+from grammar_service.messages import ReadyGrammar
 from grammar_service.spec import SCHEMA_KINDS, GrammarKind, GrammarSpec, indent_of
+from grammar_service.warning import ConstraintWarning
 
 FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
 OPTIONS = (
@@ -80,6 +82,13 @@ def refusal(error: MaskcastError, requested: Requested | NamedGrammar | None) ->
     if isinstance(requested, Requested) and requested.of_tools and isinstance(error, GrammarError) and error.pointer is not None:
         seen.param = place_in_request(error.pointer, requested.field, requested.tool)
     return seen
+
+
+def warnings_of(grammar: ReadyGrammar, requested: Requested | NamedGrammar | None) -> Sequence[ConstraintWarning]:
+    """What the client is told of its constraint, with places in the request where it was made of tools."""
+    if not isinstance(requested, Requested) or not requested.of_tools:
+        return grammar.warnings
+    return [replace(warning, pointer=pointer_in_request(warning.pointer, requested.tool)) for warning in grammar.warnings]
 
 
 def take_constraint(body: dict[str, Any], defaults: ConstraintDefaults, tool_parser: str) -> Requested | NamedGrammar | None:

@@ -16,13 +16,21 @@ _ANSWER = re.compile(r"/format/elements/1/json_schema(?=/|\Z)")
 def place_in_request(pointer: str, field: str, tool: int | None = None) -> str:
     """`param` for a fault at this JSON pointer: of the arguments of this `tool` alone, or of what was made of all tools and of the schema
     in `field`, which is `tools` where there is no other one."""
+    index, inner = _taken_apart(pointer, tool)
+    return f"{field}#{inner}" if index is None else f"tools[{index}].function.parameters#{inner}"
+
+
+def pointer_in_request(pointer: str, tool: int | None = None) -> str:
+    """For a warning: a JSON pointer into the request for what is of a tool, and into the schema of the answer as it stands there."""
+    index, inner = _taken_apart(pointer, tool)
+    return inner if index is None else f"/tools/{index}/function/parameters{inner}"
+
+
+def _taken_apart(pointer: str, tool: int | None) -> tuple[int | None, str]:
+    """The tool whose arguments it points into, None: into the schema of the answer; and where in there."""
     if tool is not None:
-        return _arguments(tool, pointer)
+        return tool, pointer
     if found := _ARGUMENTS.match(pointer):
-        return _arguments(int(found["call"] or found["definition"] or found["tag"] or 0), pointer[found.end() :])
+        return int(found["call"] or found["definition"] or found["tag"] or 0), pointer[found.end() :]
     answer = _ANSWER.match(pointer)
-    return f"{field}#{pointer[answer.end() :] if answer else pointer}"
-
-
-def _arguments(index: int, pointer: str) -> str:
-    return f"tools[{index}].function.parameters#{pointer}"
+    return None, pointer[answer.end() :] if answer else pointer

@@ -1,87 +1,85 @@
 """`python -m load_tests.tenants`: what tenants notice of each other at the HTTP port of one service.
 
-Light clients of one key by turns alone and beside each flood of another; three floods of keys with different weights; and connections that
-are opened and not used. Clients are processes of their own, those of floods less urgent than all others.
+Light clients of one key by turns alone and beside each flood of another; three floods of keys with different weights; connections that
+are opened and not used; floods by two ingresses of another service. Clients are processes of their own, those of floods less urgent than
+all others.
 """
 
 from __future__ import annotations
 
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
 import typer
-import yaml
 from rich.console import Console
 from transformers import AutoTokenizer
 
-from deployments.access.key_file import digest_of, new_key
 from deployments.builders import EMBEDDED_WEIGHTS
 from deployments.config import parse_settings
-from deployments.reporting.quantiles import ratio
 from deployments.reporting.report import BenchReport, Row
 from load_tests.front_door.clients.connection import request
-from load_tests.front_door.clients.messages import PieceCourse
-from load_tests.front_door.clients.process import ClientProcess, client_process
+from load_tests.front_door.clients.process import client_process
 from load_tests.front_door.figures import OURS
 from load_tests.front_door.workloads import make_workload
-from load_tests.reporting.running_service import PACKAGES, memory_mib, running_service
+from load_tests.reporting.running_service import PACKAGES, memory_mib
 from load_tests.tenants.bodies import Flood, chat, floods
 from load_tests.tenants.figures import ALONE, targets
 from load_tests.tenants.flooding import Flooding, flooding
+from load_tests.tenants.ingresses import ingress_rows
 from load_tests.tenants.light import Light, failed, first_p99_s
 from load_tests.tenants.many_connections import connections, most_connections
+from load_tests.tenants.service import HOST, SEATS, Tenants, service
+from load_tests.tenants.weighted import WEIGHTS, share_rows
 from router.turns.shares import seats_for_one
 
-SEATS = 64
-"""As a service has without settings: an eighth of them are for as many light clients as there are."""
-WEIGHTS = {"one": 1.0, "two": 2.0, "four": 4.0}
-HOST = "127.0.0.1"
+TENANTS: Tenants = {"light": {}, "flood": {}, **{name: {"weight": weight} for name, weight in WEIGHTS.items()}}
+INGRESSES = "ingresses"
 IDLE, HALF_OPEN, DISCONNECTS = 10_000, 500, 1_000
-RAMP_S, SETTLE_S = 8.0, 30.0
+SETTLE_S = 30.0
 
 
 def main(
     seconds: Annotated[float, typer.Option(min=0.5, help="of light clients alone, and beside each flood")] = 8.0,
     weights_s: Annotated[float, typer.Option(min=1, help="of the floods with weights")] = 30.0,
-    only: Annotated[str, typer.Option(help="floods | weights | connections, with commas between")] = "floods,weights,connections",
+    only: Annotated[
+        str, typer.Option(help="floods | weights | connections | ingresses, with commas between")
+    ] = "floods,weights,connections,ingresses",
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
     """Measure what tenants notice of each other."""
     console = Console()
     rows: list[Row] = []
-    with _service() as (port, keys), ExitStack() as held:
-        clients = [held.enter_context(client_process()) for _ in range(len(WEIGHTS))]
-        light = Light(clients[0], HOST, port, keys["light"], _light_bodies())
-        light.ask(4.0)  # every grammar is compiled before anything is measured
-        parts: Mapping[str, Callable[[], Iterator[Row]]] = {
-            "floods": lambda: _floods(light, keys["flood"], seconds),
-            "weights": lambda: _weights(clients, port, keys, weights_s),
-            "connections": lambda: _connections(light, keys["flood"], seconds),
-        }
-        for name in only.split(","):
-            for row in parts[name]():
-                rows.append(row)
-                console.print(" ".join(f"{what}={value}" for what, value in row.items()), highlight=False)
+    parts = only.split(",")
+    courses = (
+        _one_service([part for part in parts if part != INGRESSES], seconds, weights_s),
+        *([ingress_rows(weights_s)] if INGRESSES in parts else []),
+    )
+    for row in chain.from_iterable(courses):
+        rows.append(row)
+        console.print(" ".join(f"{what}={value}" for what, value in row.items()), highlight=False)
     command = f"python -m load_tests.tenants --seconds {seconds:g} --weights-s {weights_s:g} --only {only}"
     raise typer.Exit(BenchReport.here(command, PACKAGES, targets(rows), rows).publish(console, json_out))
 
 
-@contextmanager
-def _service() -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Its port, and the keys of its tenants by their names."""
-    weights = {"light": 1.0, "flood": 1.0, **WEIGHTS}
-    keys = {name: new_key() for name in weights}
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        yaml.safe_dump([{"name": name, "sha256": digest_of(key), "weight": weights[name]} for name, key in keys.items()], file)
-        file.flush()
-        with running_service({"model": {"max_num_seqs": SEATS}, "http": {"api_keys_file": file.name}}) as url:
-            yield httpx.URL(url).port or 80, keys
+def _one_service(names: Sequence[str], seconds: float, weights_s: float) -> Iterator[Row]:
+    """Whose door is in its one replica."""
+    if not names:
+        return
+    with service(TENANTS) as (port, keys), ExitStack() as held:
+        clients = [held.enter_context(client_process()) for _ in WEIGHTS]
+        light = Light(clients[0], HOST, port, keys["light"], _light_bodies())
+        light.ask(4.0)  # every grammar is compiled before anything is measured
+        parts: Mapping[str, Callable[[], Iterable[Row]]] = {
+            "floods": lambda: _floods(light, keys["flood"], seconds),
+            "weights": lambda: share_rows("weights", clients, port, keys, weights_s),
+            "connections": lambda: _connections(light, keys["flood"], seconds),
+        }
+        for name in names:
+            yield from parts[name]()
 
 
 def _light_bodies() -> list[bytes]:
@@ -114,28 +112,6 @@ def _struck(flood: Flood, found: Flooding) -> dict[str, Any]:
     slowest = max((one.seconds for one in found.struck), default=None)
     told = {"flood_answers": len(found.struck), "flood_statuses": " ".join(map(str, statuses))}
     return {**told, "slowest_s": None if slowest is None else round(slowest, 3)} if flood.hostile else told
-
-
-def _weights(clients: list[ClientProcess], port: int, keys: Mapping[str, str], seconds: float) -> Iterator[Row]:
-    """The text of three floods that ask alike. Not its pieces: what a client is too slow to read comes joined."""
-
-    def run(number: int, name: str) -> int:
-        course = PieceCourse(HOST, port, chat(40, 64), 2 * SEATS, RAMP_S, seconds, keys[name])
-        return clients[number].pieces(course, lambda: None, lambda _: None).characters
-
-    with ThreadPoolExecutor(len(WEIGHTS)) as pool:
-        characters = dict(zip(WEIGHTS, pool.map(run, range(len(WEIGHTS)), WEIGHTS), strict=True))
-    for name, weight in WEIGHTS.items():
-        share = ratio(characters[name], sum(characters.values()))
-        due = weight / sum(WEIGHTS.values())
-        yield {
-            "scenario": "weights",
-            "tenant": name,
-            "weight": weight,
-            "characters": characters[name],
-            "share": share and round(share, 4),
-            "share_by_due": share and round(share / due, 4),
-        }
 
 
 def _connections(light: Light, key: str, seconds: float) -> Iterator[Row]:

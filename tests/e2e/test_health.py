@@ -27,6 +27,13 @@ def test_the_process_is_up_and_the_service_ready(service: Service) -> None:
     }
 
 
+def test_who_watched_vllm_finds_its_health(service: Service) -> None:
+    answer = httpx.get(f"{service.url}/health", timeout=30)
+    assert (answer.status_code, answer.json()["status"]) == (200, "ready")
+    unknown = service.post("/tokenize", {"prompt": "Say."})
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "not_found")
+
+
 def test_metrics_tell_of_requests_grammars_and_the_engine(service: Service) -> None:
     assert service.text("Say.", structured_outputs={"regex": "metric-[0-9]"})
 

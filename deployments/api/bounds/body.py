@@ -15,6 +15,11 @@ from deployments.errors import ApiError, bad_request
 
 MAX_BODY_NESTING = 160  # far above any sane request, far below what recursive readers behind us stand
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_LONE = re.compile(
+    rb"(?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*+"
+    rb"(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+"""Up to the first escape that is half of a surrogate pair."""
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _OPENING = frozenset(b"[{")
 _DECODER = msgspec.json.Decoder()
@@ -30,10 +35,16 @@ def parse_body(raw: bytes, most_values: int) -> dict[str, Any]:
     try:
         body = _DECODER.decode(raw)
     except ValueError as error:
-        raise bad_request(f"The request body is not valid JSON: {error}", None, "invalid_json") from None
+        raise bad_request(_fault(raw, error), None, "invalid_json") from None
     if not isinstance(body, dict):
         raise bad_request("The request body must be a JSON object.", None, "invalid_json")
     return body
+
+
+def _fault(raw: bytes, error: ValueError) -> str:
+    if lone := _LONE.match(raw):  # the library's message tells of a text that ends too soon
+        return f"The request body is not Unicode: {lone[1].decode()} at byte {lone.start(1)} is one half of a surrogate pair."
+    return f"The request body is not valid JSON: {error}"
 
 
 def _check_shape(raw: bytes, most_values: int) -> None:

@@ -30,6 +30,9 @@ def http_application(http: HttpIngress, is_leaving: Callable[[], bool] = lambda:
             return JSONResponse({"status": "leaving"}, HTTPStatus.SERVICE_UNAVAILABLE)
         return JSONResponse({"status": "ok"})
 
+    async def able(request: Request) -> Response:
+        return await (alive(request) if is_leaving() else http.ready(request))
+
     return Starlette(
         routes=[
             Route("/v1/chat/completions", post_chat, methods=["POST"]),
@@ -41,6 +44,7 @@ def http_application(http: HttpIngress, is_leaving: Callable[[], bool] = lambda:
             Route("/v1/grammars/{name}", http.grammar),
             Route("/v1/grammars/{name}", http.delete_grammar, methods=["DELETE"]),
             Route("/healthz", alive),
+            Route("/health", able),  # as vLLM's server has it: whoever watched one asks there
             Route("/-/healthz", alive),  # KubeRay asks for it where Ray Serve's proxies would listen
             Route("/readyz", http.ready),
             Route("/metrics", http.metrics),

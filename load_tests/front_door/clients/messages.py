@@ -73,8 +73,8 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class PiecesCame:
-    """Within the window, all clients together: pieces of text and their characters. `failed`: answers that had another status than 200
-    or ended in an error. `gap_p99_s`: between two pieces of one client."""
+    """Within the window, all clients together: pieces of text and their characters. `failed`: answers that had another status than 200,
+    ended in an error or before their end, and clients that nobody answered any more. `gap_p99_s`: between two pieces of one client."""
 
     pieces: int
     characters: int

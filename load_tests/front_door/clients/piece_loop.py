@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from deployments.reporting.quantiles import quantile
@@ -23,10 +24,12 @@ async def run_pieces(course: PieceCourse, tell: Callable[[Report], None]) -> Non
     await asyncio.sleep(course.seconds)
     ended = time.perf_counter()
     tell(WindowEnded(ended - began, time.process_time() - used))
+    turned_away = sum(client.done() for client in clients)
     for client in clients:
         client.cancel()
     await asyncio.gather(*clients, return_exceptions=True)
-    tell(counted(replies, began, ended))
+    came = counted(replies, began, ended)
+    tell(replace(came, failed=came.failed + turned_away))
 
 
 async def _stream(course: PieceCourse, asked: list[Reply]) -> None:
@@ -46,7 +49,8 @@ def counted(replies: Sequence[Sequence[Reply]], began: float, ended: float) -> P
         times = []
         for reply in of_client:
             found, finish = read_pieces(reply.parts) if reply.status in (OK, 0) else ([], "error")
-            failed += finish == "error"
+            is_lost = not reply.status and reply is not of_client[-1]  # the connection ended before the answer did
+            failed += finish == "error" or is_lost
             within = [(at_s, text) for at_s, text in found if began <= at_s <= ended]
             characters += sum(len(text) for _, text in within)
             times += [at_s for at_s, _ in within]

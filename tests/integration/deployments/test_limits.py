@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +19,8 @@ from deployments.access.gate import Gate
 from deployments.access.ledger import Admission, Ledger
 from deployments.access.shared_window import SharedWindow
 from deployments.access.window import Used, Verdict, bucket_of, decide
-from deployments.config import KeyLimits
+from deployments.api.door import open_ledger
+from deployments.config import KeyLimits, parse_settings
 from deployments.errors import ApiError
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
@@ -188,6 +190,26 @@ async def test_what_was_admitted_while_redis_hung_is_told_later(dying_redis: Red
     assert other is not None
     # The one that hung may have been carried out later as well: then it counts twice, and never not at all.
     assert other.standing.remaining_requests in (5, 6)
+    for ledger in ledgers:
+        await ledger.close()
+
+
+async def busy() -> None:
+    """Other requests, for longer than Redis may take for a cached grammar."""
+    ends = time.perf_counter() + 0.04
+    while time.perf_counter() < ends:
+        pass
+
+
+async def test_ingresses_that_are_busy_count_together(redis_server: RedisProcess) -> None:
+    redis = {"url": redis_server.url, "password": PASSWORD, "namespace": uuid4().hex}
+    tree = {"redis": redis, "artifact_secret": "s" * 32, "http": {"num_replicas": 2}}
+    ledgers = [open_ledger(parse_settings(tree)) for _ in range(2)]
+    entered = []
+    for number in range(8):
+        admission, _ = await asyncio.gather(ledgers[number % 2].enter(caller(requests_per_minute=2), 0), busy())
+        entered.append(is_in(admission))
+    assert entered == [True] * 2 + [False] * 6
     for ledger in ledgers:
         await ledger.close()
 

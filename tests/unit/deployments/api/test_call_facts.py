@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from deployments.api.call_facts import FIRST, REMEMBERED, CallFacts
 
 LONG = "You are careful and brief. " * 10
+NAMES = st.text(max_size=5) | st.sampled_from(["role", "content"])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5) | st.sampled_from(["role", "content"]), inner, max_size=3)
+    ),
     max_leaves=10,
 )
 
@@ -29,6 +32,7 @@ JSON = st.recursive(
         ({"messages": [{"content": [{"type": "text", "text": "x" * 36}, {"image_url": {"url": "y" * 9000}}]}]}, 10),
         ({"prompt": "x" * 90_000}, 2048),
         ({"tools": [{"function": {"name": "f" * 40}}]}, 10),
+        ({"messages": [{"role": ["system"], "content": "x" * 36}]}, 10),
         ({}, 0),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from deployments.reporting.report import Row, Target
 from load_tests.tenants.bodies import floods
 from load_tests.tenants.figures import targets
@@ -30,11 +32,27 @@ def test_where_nobody_was_answered_nothing_holds() -> None:
 
 
 def test_the_worst_share_counts() -> None:
-    rows = [{"scenario": "weights", "share_by_due": share} for share in (1.05, 0.85, 1.0)]
-    (target,) = targets(rows)
-    assert target.value is not None
-    assert abs(target.value - 0.15) < 1e-9
-    assert not target.holds
+    worst, _ = targets([{"scenario": "weights", "share_by_due": share, "failed": 0} for share in (1.05, 0.85, 1.0)])
+    assert worst.value == pytest.approx(0.15)
+    assert not worst.holds
+
+
+def test_two_ingresses_may_be_further_off() -> None:
+    shares = [{"scenario": "two ingresses", "share_by_due": share, "failed": 1} for share in (1.1, 0.86, 1.0)]
+    worst, failed, spread = targets([*shares, {"scenario": "two ingresses", "fewest": 20, "held": 100}])
+    assert worst.value == pytest.approx(0.14)
+    assert worst.holds
+    assert (failed.value, failed.holds) == (3, False)
+    assert (spread.value, spread.holds) == (0.2, False)
+
+
+def test_without_redis_limits_hold_within_twice_and_nothing_fails() -> None:
+    limited = {"scenario": "Redis killed", "limit": "tokens_per_minute", "used_by_limit": 2.1, "answered_after": 0, "failed": 0}
+    flood = {"scenario": "Redis killed", "tenant": "one", "share_by_due": 3.0, "failed": 1}
+    used, after, failed = targets([flood, {"scenario": "Redis killed", "redis": "down"}, limited])
+    assert (used.value, used.holds) == (2.1, False)
+    assert not after.holds
+    assert (failed.value, failed.holds) == (1, False)
 
 
 def test_memory_is_to_come_back() -> None:

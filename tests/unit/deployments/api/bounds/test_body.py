@@ -65,6 +65,28 @@ def test_what_is_no_json_object_is_a_400(raw: bytes) -> None:
     assert caught.value.status == 400
 
 
+@pytest.mark.parametrize(
+    ("raw", "escape", "at"),
+    [
+        (rb'{"x": "\ud800"}', r"\ud800", 7),
+        (rb'{"x": "a\uD83D\u0041"}', r"\uD83D", 8),
+        (rb'{"x": "\udc00abc"}', r"\udc00", 7),
+        (rb'{"\ud83d\ude00\\ud800": "\n\ud800\ud800\udc00"}', r"\ud800", 27),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_told_with_its_place(raw: bytes, escape: str, at: int) -> None:
+    with pytest.raises(ApiError) as caught:
+        parse_body(raw, MOST)
+    assert caught.value.message == f"The request body is not Unicode: {escape} at byte {at} is one half of a surrogate pair."
+    assert raw[at:].startswith(escape.encode())
+
+
+def test_a_body_that_ends_too_soon_is_told_as_that() -> None:
+    for raw in (rb'{"x": "\ud8', rb'{"x": "\ud83d\ude00', rb'{"x": "\\ud800'):
+        with pytest.raises(ApiError, match="valid JSON"):
+            parse_body(raw, MOST)
+
+
 def test_brackets_and_commas_inside_strings_are_neither_nesting_nor_values() -> None:
     text = '[{,\\"' * 1000
     assert parse_body(json.dumps({"x": text}).encode(), 10) == {"x": text}
