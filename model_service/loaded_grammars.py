@@ -19,7 +19,7 @@ class LoadedGrammars:
     """
 
     def __init__(self, tokenizer: GrammarTokenizer, max_bytes: int = LOADED_BYTES) -> None:
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._backends: dict[str, Backend] = {}
         self._max_bytes = max_bytes
         self._held: OrderedDict[str, CompiledGrammar] = OrderedDict()
@@ -37,7 +37,7 @@ class LoadedGrammars:
                 self._held.move_to_end(key)
                 return self._held[key]
         payload = fetch(channel, key)
-        grammar = self._backend(payload.backend).load(payload.data, self._tokenizer)
+        grammar = self._backend(payload.backend).load(payload.data, self.tokenizer)
         with self._lock:
             self._held[key] = grammar
             self.loaded += 1

@@ -84,8 +84,7 @@ class Dispatcher:
             self._now = now
             self._waiting[request.name] = request
             self.shares.came(request.tenant, request.sequences, request.weight, now)
-            waiting = Waiting(request.name, request.key, request.tokens, now, request.prefix, request.sequences, request.tenant)
-            self._grouping.arrived(waiting)
+            self._grouping.arrived(Waiting(request.name, request.key, request.tokens, now, request.sequences, request.tenant))
 
     def tick(self, now: float) -> list[Release]:
         """Who goes now, and counts from now on as sent where its release says."""

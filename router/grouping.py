@@ -18,13 +18,12 @@ from router.parameters import Parameters
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """A request; `key` is its grammar's, None where it has none; `arrived_at` in seconds of the clock of `tick`, which does not run
-    backwards. Prompts of one `prefix` begin alike. It takes as many seats as it has `sequences`, of its `tenant`'s share."""
+    backwards. It takes as many seats as it has `sequences`, of its `tenant`'s share."""
 
     request: str
     key: str | None
     prefill_tokens: int
     arrived_at: float
-    prefix: str | None = None
     sequences: int = 1
     tenant: str = ""
 

@@ -20,29 +20,14 @@ class RoutedCall(Protocol):
     compute for it, a name for what its prompt begins with, and which replica has just failed to answer it (its id); either may be empty.
     By its `tenant` and its weight it has its turn, and `progress`, if it is one, tells what it costs."""
 
-    @property
-    def prompt_tokens(self) -> int: ...
-
-    @property
-    def forced_tokens(self) -> int: ...
-
-    @property
-    def sequences(self) -> int: ...
-
-    @property
-    def prefix(self) -> str: ...
-
-    @property
-    def avoid(self) -> str: ...
-
-    @property
-    def tenant(self) -> str: ...
-
-    @property
-    def weight(self) -> float: ...
-
-    @property
-    def progress(self) -> object: ...
+    prompt_tokens: int
+    forced_tokens: int
+    sequences: int
+    prefix: str
+    avoid: str
+    tenant: str
+    weight: float
+    progress: object
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from router.dispatcher import Dispatched, Dispatcher
 from router.fleet import Fleet
 from router.parameters import Parameters
 from router.rare_log import RareLog
-from router.reading import read_call, read_report
+from router.reading import CallFacts, read_call, read_report
 from router.turns.progress import Routed
 from router.waiting_room import WaitingRoom
 
@@ -163,18 +163,16 @@ class SchemaRouter(RequestRouter):
         return super()._get_pending_request_matching_internal_request_id(request_metadata)
 
     def _ticket(self, pending: PendingRequest) -> _Ticket:
-        request, avoid, routed = Dispatched(next(self._names), pending.metadata.session_id or None), "", None
+        facts, key = CallFacts(), pending.metadata.session_id or None
         with self._guarded():
             facts = read_call(pending.args)
-            request = Dispatched(request.name, request.key, facts.tokens, facts.prefix, facts.sequences, facts.tenant, facts.weight)
-            avoid = facts.avoid
             if facts.progress is not None:
                 charge = partial(self.dispatcher.shares.charge, facts.tenant)
                 facts.progress.listen(charge)
                 if facts.progress.elsewhere is not None:
                     charge(facts.progress.elsewhere())
-                routed = facts.progress.routed
-        return _Ticket(pending, request, avoid, routed=routed)
+        request = Dispatched(next(self._names), key, facts.tokens, facts.prefix, facts.sequences, facts.tenant, facts.weight)
+        return _Ticket(pending, request, facts.avoid, routed=facts.progress.routed if facts.progress is not None else None)
 
     def _ranked(self, candidates: list[RunningReplica], pending: PendingRequest) -> list[list[RunningReplica]]:
         ticket = self._tickets.get(id(pending.metadata)) or self._ticket(pending)

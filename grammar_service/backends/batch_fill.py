@@ -10,16 +10,11 @@ import numpy.typing as npt
 import torch
 import xgrammar
 
-from grammar_service.backends.bounded_whitespace import BoundedWhitespace
-from grammar_service.backends.canonical.matcher import CanonicalMatcher
-from grammar_service.backends.guarded import Guarded
+from grammar_service.backends.layer import Layer
 from grammar_service.backends.llguidance.matcher import LlguidanceMatcher
 from grammar_service.backends.protocol import Matcher
 from grammar_service.backends.xgrammar.matcher import XgrammarMatcher
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-
-Layer = BoundedWhitespace | Guarded | CanonicalMatcher
-"""Around a library's matcher; its `bound` makes the other one's mask its own."""
 
 
 class BatchFiller:

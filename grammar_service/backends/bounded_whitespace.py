@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import torch
 
+from grammar_service.backends.layer import Layer
 from grammar_service.backends.protocol import Matcher
 from grammar_service.vocabulary.token_spaces import TokenSpaces, advance
 
 
-class BoundedWhitespace:
+class BoundedWhitespace(Layer):
     """A Matcher that is another one of JSON texts, less what goes on after MAX_WHITESPACE characters of whitespace."""
 
     def __init__(self, matcher: Matcher, spaces: TokenSpaces) -> None:
-        self._matcher = matcher
+        super().__init__(matcher)
         self._spaces = spaces
         self._states = [0]
-
-    @property
-    def inner(self) -> Matcher:
-        return self._matcher
 
     def accept(self, token: int) -> bool:
         after = advance(self._states[-1], self._spaces.text(token))
@@ -34,12 +31,7 @@ class BoundedWhitespace:
         self._matcher.rollback(n)
         del self._states[len(self._states) - n :]
 
-    def fill(self, bitmask: torch.Tensor, row: int) -> None:
-        self._matcher.fill(bitmask, row)
-        self.bound(bitmask, row)
-
     def bound(self, bitmask: torch.Tensor, row: int) -> None:
-        """Make the other matcher's mask ours."""
         if (mask := self._spaces.mask(self._states[-1])) is not None:
             bitmask[row, : len(mask)] &= mask
 
@@ -52,9 +44,6 @@ class BoundedWhitespace:
                 return forced[:length]
             state = after
         return forced
-
-    def is_terminated(self) -> bool:
-        return self._matcher.is_terminated()
 
     def reset(self) -> None:
         self._matcher.reset()

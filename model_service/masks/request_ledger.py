@@ -56,13 +56,8 @@ class RequestLedger:
 
     def ready(self, rows: Sequence[tuple[str, Sequence[int]]]) -> list[ReadyRow]:
         """Those of the rows that can be asked for."""
-        requests = self._requests
-        found = []
-        for request_id, drafts in rows:
-            request = requests.get(request_id)
-            if request is not None and request.ready and request.slot is not None:
-                found.append((request_id, request.slot, drafts))
-        return found
+        known = ((request_id, self._requests.get(request_id), drafts) for request_id, drafts in rows)
+        return [(name, found.slot, drafts) for name, found, drafts in known if found is not None and found.ready and found.slot is not None]
 
     def step(self, number: int, rows_asked: Sequence[ReadyRow], late: int) -> Step | None:
         """All that is new, which counts as sent from now on; None where there is nothing to say."""

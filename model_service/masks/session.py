@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.errors import MaskcastError
 from model_service.errors import InvalidMessage
+from model_service.loaded_grammars import LoadedGrammars
 from model_service.masks.broadcaster_counters import BroadcasterCounters
 from model_service.masks.frame_filling import FrameFilling
 from model_service.masks.frames.header import HEADER_WORDS, WORD
@@ -15,7 +16,7 @@ from model_service.masks.loading import GrammarLoading
 from model_service.masks.messages import VERSION, FromEngine, Hello, Welcome
 from model_service.masks.ring.ring import SLOT_BYTES, RingWriter
 from model_service.masks.step_loop import StepLoop
-from model_service.masks.vocabularies import Vocabularies, Vocabulary
+from model_service.masks.vocabularies import Vocabularies
 from model_service.shared_memory import MemoryAddress, mapped
 from model_service.wire import Connection
 
@@ -51,11 +52,11 @@ class EngineSession:
 
     def _serve(self) -> None:
         hello = self._hello()
-        vocabulary = self._vocabulary(hello)
+        grammars = self._grammars(hello)
         with ExitStack() as stack:
-            loading = stack.enter_context(closing(GrammarLoading(vocabulary.grammars, hello.channel)))
+            loading = stack.enter_context(closing(GrammarLoading(grammars, hello.channel)))
             ring = stack.enter_context(closing(RingWriter(slot_bytes=_slot_bytes(hello))))
-            filling = FrameFilling(BatchFiller(vocabulary.tokenizer, self._threads), hello.vocab_size)
+            filling = FrameFilling(BatchFiller(grammars.tokenizer, self._threads), hello.vocab_size)
             self._connection.send(Welcome(ring.address))
             _log.info("engine %s is connected", hello.engine)
             StepLoop(self._connection, ring, filling, loading, self._counters).run(self._lease_s)
@@ -68,14 +69,14 @@ class EngineSession:
             raise InvalidMessage("an engine does not say hello as it should")
         return hello
 
-    def _vocabulary(self, hello: Hello) -> Vocabulary:
+    def _grammars(self, hello: Hello) -> LoadedGrammars:
         address = hello.vocabulary
         if address is None:
             raise InvalidMessage(f"engine {hello.engine} has no vocabulary")
-        vocabulary = self._vocabularies.get(hello.fingerprint, lambda: _content(address))
-        if vocabulary.tokenizer.vocab_size != hello.vocab_size:
-            raise InvalidMessage(f"engine {hello.engine} has {hello.vocab_size} tokens, its vocabulary {vocabulary.tokenizer.vocab_size}")
-        return vocabulary
+        grammars = self._vocabularies.get(hello.fingerprint, lambda: _content(address))
+        if grammars.tokenizer.vocab_size != hello.vocab_size:
+            raise InvalidMessage(f"engine {hello.engine} has {hello.vocab_size} tokens, its vocabulary {grammars.tokenizer.vocab_size}")
+        return grammars
 
 
 def _content(address: MemoryAddress) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Lock
 from weakref import WeakValueDictionary
 
@@ -13,22 +12,16 @@ from model_service.errors import InvalidMessage
 from model_service.loaded_grammars import LoadedGrammars
 
 
-@dataclass(frozen=True, eq=False)
-class Vocabulary:
-    tokenizer: GrammarTokenizer
-    grammars: LoadedGrammars
-
-
 class Vocabularies:
     """Kept for as long as anybody uses them; called from several threads."""
 
     def __init__(self) -> None:
-        self._held: WeakValueDictionary[str, Vocabulary] = WeakValueDictionary()
+        self._held: WeakValueDictionary[str, LoadedGrammars] = WeakValueDictionary()
         self._making: defaultdict[str, Lock] = defaultdict(Lock)
         self._lock = Lock()
 
-    def get(self, fingerprint: str, portable: Callable[[], bytes]) -> Vocabulary:
-        """The vocabulary of a fingerprint; if nobody has it, made of what `portable` tells (see `GrammarTokenizer`), which takes seconds.
+    def get(self, fingerprint: str, portable: Callable[[], bytes]) -> LoadedGrammars:
+        """Those of a vocabulary; if nobody has it, it is made of what `portable` tells (see `GrammarTokenizer`), which takes seconds.
 
         Raises:
             InvalidMessage: what is told has another fingerprint.
@@ -37,16 +30,16 @@ class Vocabularies:
         with self._lock:
             making = self._making[fingerprint]
         with making:
-            vocabulary = self._held.get(fingerprint)
-            if vocabulary is None:
-                vocabulary = self._held[fingerprint] = _made(fingerprint, portable())
-        return vocabulary
+            grammars = self._held.get(fingerprint)
+            if grammars is None:
+                grammars = self._held[fingerprint] = LoadedGrammars(_made(fingerprint, portable()))
+        return grammars
 
 
-def _made(fingerprint: str, portable: bytes) -> Vocabulary:
+def _made(fingerprint: str, portable: bytes) -> GrammarTokenizer:
     tokenizer = GrammarTokenizer.from_portable(portable)
     if tokenizer.fingerprint != fingerprint:
         raise InvalidMessage(f"a vocabulary with fingerprint {tokenizer.fingerprint[:16]}… came as {fingerprint[:16]}…")
     # Python code that takes a while: better now than while masks are filled.
     _ = tokenizer.spaces, tokenizer.names
-    return Vocabulary(tokenizer, LoadedGrammars(tokenizer))
+    return tokenizer

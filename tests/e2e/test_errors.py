@@ -142,6 +142,21 @@ def test_a_web_page_beside_the_service_cannot_use_it(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/v1/chat/completions", {"POST"}),
+        ("/v1/models", {"GET", "HEAD"}),
+        ("/v1/grammars", {"GET", "HEAD", "POST"}),
+        ("/v1/grammars/a-name", {"GET", "HEAD", "DELETE"}),
+    ],
+)
+def test_a_refused_method_is_told_which_there_are(path: str, methods: set[str], service: Service) -> None:
+    answer = httpx.put(f"{service.url}{path}", json={}, timeout=30)
+    assert answer.status_code == 405
+    assert set(answer.headers["allow"].split(", ")) == methods
+
+
+@pytest.mark.parametrize(
     ("fields", "param"),
     [
         ({"n": 129}, "n"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
 from starlette.applications import Starlette
@@ -14,6 +14,8 @@ from starlette.routing import Route
 from deployments.api.http.ingress import HttpIngress, error_response
 from deployments.errors import ApiError
 from model_service.messages import Endpoint
+
+Answer = Callable[[Request], Awaitable[Response]]
 
 
 def http_application(http: HttpIngress, is_leaving: Callable[[], bool] = lambda: False) -> Starlette:
@@ -39,10 +41,8 @@ def http_application(http: HttpIngress, is_leaving: Callable[[], bool] = lambda:
             Route("/v1/completions", post_completion, methods=["POST"]),
             Route("/v1/models", http.models),
             Route("/v1/models/{name:path}", http.model),
-            Route("/v1/grammars", http.register_grammar, methods=["POST"]),
-            Route("/v1/grammars", http.list_grammars),
-            Route("/v1/grammars/{name}", http.grammar),
-            Route("/v1/grammars/{name}", http.delete_grammar, methods=["DELETE"]),
+            _resource("/v1/grammars", GET=http.list_grammars, POST=http.register_grammar),
+            _resource("/v1/grammars/{name}", GET=http.grammar, DELETE=http.delete_grammar),
             Route("/healthz", alive),
             Route("/health", able),  # as vLLM's server has it: whoever watched one asks there
             Route("/-/healthz", alive),  # KubeRay asks for it where Ray Serve's proxies would listen
@@ -51,6 +51,15 @@ def http_application(http: HttpIngress, is_leaving: Callable[[], bool] = lambda:
         ],
         exception_handlers={ApiError: _error, HTTPException: _unknown},
     )
+
+
+def _resource(path: str, **answers: Answer) -> Route:
+    """One route for all methods of a path, by their names: a 405 must tell each of them."""
+
+    async def answer(request: Request) -> Response:
+        return await answers["GET" if request.method == "HEAD" else request.method](request)
+
+    return Route(path, answer, methods=[*answers])
 
 
 async def _error(_: Request, error: Exception) -> Response:

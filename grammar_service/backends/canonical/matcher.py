@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from grammar_service.backends.layer import Layer
 from grammar_service.backends.protocol import CompiledGrammar, Matcher
 from grammar_service.canonical.automaton import CanonicalAutomaton, State
 from grammar_service.canonical.packed_rows import Row
@@ -37,7 +38,7 @@ class CanonicalGrammar:
         return CanonicalMatcher(inner, self._automaton, self._own_stop_ids if stop_token_ids is None else stop_token_ids)
 
 
-class CanonicalMatcher:
+class CanonicalMatcher(Layer):
     """A Matcher that is another one, less the tokens that the tokenizer would not make there. The text begins at a boundary.
 
     Not every allowed token leads to an end: a grammar may leave no text whose sequence goes on so. Where at most NARROW are allowed, those
@@ -48,7 +49,7 @@ class CanonicalMatcher:
     """
 
     def __init__(self, matcher: Matcher, automaton: CanonicalAutomaton, stop_token_ids: Sequence[int]) -> None:
-        self._matcher = matcher
+        super().__init__(matcher)
         self._automaton = automaton
         self._stops = frozenset(stop_token_ids)
         self._course: list[State | None] = [automaton.start]
@@ -56,10 +57,6 @@ class CanonicalMatcher:
         self._banned: list[int] = []
         self._banned_at = 0
         self._judged_at = 0
-
-    @property
-    def inner(self) -> Matcher:
-        return self._matcher
 
     @property
     def has_fallen_back(self) -> bool:
@@ -88,12 +85,7 @@ class CanonicalMatcher:
         if len(self._course) < self._judged_at:
             self._judged_at = 0
 
-    def fill(self, bitmask: torch.Tensor, row: int) -> None:
-        self._matcher.fill(bitmask, row)
-        self.bound(bitmask, row)
-
     def bound(self, bitmask: torch.Tensor, row: int) -> None:
-        """Make the other matcher's mask ours."""
         state = self._course[-1]
         if state is None or self._matcher.is_terminated():
             return
@@ -126,12 +118,6 @@ class CanonicalMatcher:
         found = self._is_dead_end(after, DEPTH)
         self._matcher.rollback(1)
         return found
-
-    def forced_bytes(self) -> bytes:
-        return self._matcher.forced_bytes()
-
-    def is_terminated(self) -> bool:
-        return self._matcher.is_terminated()
 
     def reset(self) -> None:
         self._matcher.reset()

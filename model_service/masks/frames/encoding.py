@@ -21,20 +21,15 @@ _BASES = 8
 
 def encode(rows: Ints | torch.Tensor, vocab_size: int) -> bytes:
     """A frame for logits whose masks are the rows, int32 [n, ceil(V/32)], bit set = allowed, on the CPU; what stands past V is ignored.
-
-    Raises:
-        ValueError: not such a matrix.
-    """
+    Raises ValueError: not such a matrix."""
     return encode_indexed(rows, np.arange(len(rows), dtype=np.int32), vocab_size)
 
 
 def encode_indexed(rows: Ints | torch.Tensor, index: Ints, vocab_size: int) -> bytes:
     """The same, where masks are known to be equal, free or forced, and need no rows.
 
-    `index` int32 [n]: for each row of logits the number of its mask among the rows, `FREE`, or `forced_code(token)`.
-
-    Raises:
-        ValueError: no such matrix, or an index that points out of it.
+    `index` int32 [n]: for each row of logits the number of its mask among the rows, `FREE`, or `forced_code(token)`. Raises ValueError: no
+    such matrix, or an index that points out of it.
     """
     masks = _matrix(rows, vocab_size)
     if index.ndim != 1 or (index >= len(masks)).any() or (index < forced_code(vocab_size - 1)).any():

@@ -61,11 +61,8 @@ class Frame:
             mask_logits(self.header, self.words, logits, staging or Staging(self.header.logits))
 
     def arranged(self, places: npt.NDArray[np.integer]) -> Frame:
-        """A frame for logits in another order: the row at i takes the mask at `places[i]`, or is free where that is negative.
-
-        Raises:
-            ValueError: there is no such mask.
-        """
+        """A frame for logits in another order: the row at i takes the mask at `places[i]`, or is free where that is negative. Raises
+        ValueError: there is no such mask."""
         known = self.header.logits
         if (places >= known).any():
             raise ValueError(f"the frame has {known} masks only")

@@ -15,6 +15,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import pytest
+
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import backend_named
 from grammar_service.limits import Limits
@@ -168,6 +170,17 @@ class RunningEngine:
 
     def _run(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(300)
+
+
+@contextmanager
+def prepared_environment(settings: EngineSettings) -> Iterator[None]:
+    """That of an engine's process, without one: for parts of it that are played here."""
+    wanted: dict[str, str] = {}
+    prepare_environment(settings, wanted)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in wanted.items():
+            patch.setenv(name, value)
+        yield
 
 
 @contextmanager

@@ -20,14 +20,12 @@ import torch
 
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.artifact_channel import Payload
-from model_service.engine.environment import prepare_environment
 from model_service.masks.broadcaster import MaskBroadcaster
 from model_service.masks.client import MaskClient
 from model_service.settings import EngineSettings
 from model_service.shared_memory import MemoryAddress
-from tests.integration.model_service.running_engine import SETTINGS
-from tests.offered_grammars import offered, payload_of
+from tests.integration.model_service.running_engine import SETTINGS, prepared_environment
+from tests.offered_grammars import offered_specs
 from tests.waiting import until
 
 SPECS = {
@@ -154,19 +152,13 @@ def _nothing() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def environment() -> Iterator[None]:
-    wanted: dict[str, str] = {}
-    prepare_environment(replace(SETTINGS, mask_socket=""), wanted)
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in wanted.items():
-            patch.setenv(name, value)
+    with prepared_environment(replace(SETTINGS, mask_socket="")):
         yield
 
 
 @pytest.fixture(scope="module")
 def channel() -> Iterator[str]:
-    tokenizer = GrammarTokenizer.load(SETTINGS.model)
-    payloads: dict[str, Payload] = {key: payload_of(spec, tokenizer, "xgrammar") for key, spec in SPECS.items()}
-    with offered(payloads) as name:
+    with offered_specs(SPECS, GrammarTokenizer.load(SETTINGS.model)) as name:
         yield name
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pytest
@@ -35,6 +35,9 @@ class Said:
     prefix: Any
     avoid: Any
     sequences: Any
+    tenant: Any
+    weight: Any
+    progress: Any
 
 
 def test_a_call_of_the_model_service_is_one_that_can_be_read() -> None:
@@ -46,10 +49,13 @@ def test_other_arguments_say_nothing() -> None:
     assert read_call([]) == read_call([1, "text", {"prompt_tokens": 3}]) == CallFacts()
 
 
-@given(ANYTHING, ANYTHING, ANYTHING, ANYTHING, ANYTHING)
-def test_a_call_may_say_anything(prompt: object, forced: object, prefix: object, avoid: object, sequences: object) -> None:
-    facts = read_call([Said(prompt, forced, prefix, avoid, sequences)])
+@given(st.builds(Said, *[ANYTHING] * len(fields(Said))))
+def test_a_call_may_say_anything(said: Said) -> None:
+    facts = read_call([said])
     assert 1 <= facts.sequences <= LONGEST
+    assert 0 < facts.weight <= LONGEST
+    assert facts.tenant == str(said.tenant)
+    assert facts.progress is None
     assert facts.prefix is None or (isinstance(facts.prefix, str) and facts.prefix)
     assert 0 <= facts.tokens <= 2 * LONGEST
     assert isinstance(facts.avoid, str)

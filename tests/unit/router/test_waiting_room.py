@@ -15,7 +15,7 @@ from router.grouping import Release
 from router.parameters import Parameters
 from router.waiting_room import WaitingRoom
 
-LIMITS = Parameters(prefill_budget=100, seats=8, longest_wait_s=0.1, retry_s=0.001)
+LIMITS = Parameters(prefill_budget=100, seats=8, patience_s=0.05, longest_wait_s=0.1, retry_s=0.001)
 
 
 class Recorded(Dispatcher):

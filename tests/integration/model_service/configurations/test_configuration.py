@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from model_service.engine.environment import prepare_environment
 from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings, JumpForward
 from tests.integration.model_service.conftest import NGRAMS
-from tests.integration.model_service.running_engine import SETTINGS
+from tests.integration.model_service.running_engine import SETTINGS, prepared_environment
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted: dict[str, str] = {}
-    prepare_environment(SETTINGS, wanted)
-    for name, value in wanted.items():
-        monkeypatch.setenv(name, value)
+def environment() -> Iterator[None]:
+    with prepared_environment(SETTINGS):
+        yield
 
 
 def stock(settings: EngineSettings) -> Any:

@@ -11,27 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.engine.environment import prepare_environment
 from model_service.settings import JumpForward
 from tests.integration.model_service.jump_forward.played_engine import SPECS, Ask, Core, Play
-from tests.integration.model_service.running_engine import SETTINGS
-from tests.offered_grammars import offered, payload_of
+from tests.integration.model_service.running_engine import SETTINGS, prepared_environment
+from tests.offered_grammars import offered_specs
 
 
 @pytest.fixture(scope="module", autouse=True)
 def environment() -> Iterator[None]:
-    wanted: dict[str, str] = {}
-    prepare_environment(SETTINGS, wanted)
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in wanted.items():
-            patch.setenv(name, value)
+    with prepared_environment(SETTINGS):
         yield
 
 
 @pytest.fixture(scope="module")
 def channel() -> Iterator[str]:
-    tokenizer = GrammarTokenizer.load(SETTINGS.model)
-    with offered({key: payload_of(spec, tokenizer, "xgrammar") for key, spec in SPECS.items()}) as name:
+    with offered_specs(SPECS, GrammarTokenizer.load(SETTINGS.model)) as name:
         yield name
 
 

@@ -15,6 +15,7 @@ from model_service.settings import DraftSettings
 from tests.integration.model_service.lookahead.named_rewards import named
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import RunningEngine, running_engine
+from tests.one_thread import one_thread
 
 NOISE = 0.15
 
@@ -53,10 +54,17 @@ def drafted(draft_folder: Path) -> Iterator[RunningEngine]:
 
 
 @pytest.fixture(scope="package")
-def torch_draft(draft_folder: Path) -> TorchModel:
+def alone() -> Iterator[None]:
+    """Engines have their threads in processes of their own."""
+    with one_thread():
+        yield
+
+
+@pytest.fixture(scope="package")
+def torch_draft(alone: None, draft_folder: Path) -> TorchModel:
     return TorchModel(draft_folder)
 
 
 @pytest.fixture(scope="package")
-def torch_model() -> TorchModel:
+def torch_model(alone: None) -> TorchModel:
     return TorchModel(EMBEDDED_WEIGHTS)

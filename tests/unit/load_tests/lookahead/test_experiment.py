@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -23,6 +24,7 @@ from load_tests.lookahead.stages import Stages
 from load_tests.lookahead.tables import HEADINGS, cells
 from model_service.embedded.tokenizer import trained_on
 from model_service.lookahead import Stop
+from tests.one_thread import one_thread
 
 
 def untrained(tokenizer: PreTrainedTokenizerFast, seed: int, like: LlamaForCausalLM | None = None) -> LlamaForCausalLM:
@@ -46,6 +48,12 @@ def untrained(tokenizer: PreTrainedTokenizerFast, seed: int, like: LlamaForCausa
             for own, others in zip(model.parameters(), like.parameters(), strict=True):
                 own.copy_(others + 0.05 * own)
     return model
+
+
+@pytest.fixture(scope="module", autouse=True)
+def alone() -> Iterator[None]:
+    with one_thread():
+        yield
 
 
 @pytest.fixture(scope="module")
