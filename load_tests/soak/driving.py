@@ -70,6 +70,7 @@ class Driving:
 
 async def _leave(connection: Begun, content: bytes, reply: Reply) -> str:
     """When the first of the answer has come."""
+    connection.begun.clear()  # of the answer before
     answer, begun = asyncio.create_task(connection.ask(content, reply)), asyncio.create_task(connection.begun.wait())
     await asyncio.wait((answer, begun), timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
     begun.cancel()

@@ -7,17 +7,18 @@ import re
 from deployments.names import APPLICATION
 
 _ROLES = (
-    (re.compile(rf"^ray::ServeReplica:{APPLICATION}:(\w+)"), r"\1"),
-    (re.compile(r"^ray::ServeController"), "Serve's controller"),
-    (re.compile(r"^ray::(\w+)"), r"\1"),
+    (re.compile(rf"^ray::.*ServeReplica:{APPLICATION}:(\w+)"), r"\1"),
+    (re.compile(r"^ray::.*ServeController"), "Serve's controller"),
+    (re.compile(r"^ray::(DashboardAgent|RuntimeEnvAgent)"), "Ray's agents"),
+    (re.compile(r"^ray::IDLE|default_worker\.py"), "idle worker"),
+    (re.compile(r"^ray::(?:.*:)?(\w+)"), r"\1"),
     (re.compile(r"^VLLM::EngineCore"), "engine core"),
     (re.compile(r"^VLLM::Worker"), "engine worker"),
     (re.compile(r"grammar_service\.sandbox\.zygote"), "compile child"),
     (re.compile(r"redis-server"), "Redis"),
     (re.compile(r"gcs/gcs_server"), "Ray's GCS"),
     (re.compile(r"raylet/raylet"), "raylet"),
-    (re.compile(r"ray/_private/log_monitor\.py|ray/dashboard/|ray/_private/runtime_env/agent"), "Ray's agents"),
-    (re.compile(r"default_worker\.py"), "idle worker"),
+    (re.compile(r"ray/(_private/log_monitor|dashboard/|_private/runtime_env/agent|autoscaler/_private/monitor)"), "Ray's agents"),
 )
 OTHER = "other"
 

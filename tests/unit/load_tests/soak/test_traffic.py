@@ -71,6 +71,10 @@ def test_nothing_lost_is_called_by_another_name(kind: Kind, status: int, body: b
     [
         ("ray::ServeReplica:maskcast:ModelReplica", "raylet", "ModelReplica"),
         ("VLLM::EngineCore", "ModelReplica", "engine core"),
+        ("ray::SERVE_REPLICA::maskcast#Ingress#8jx:ServeReplica:maskcast:Ingress.start", "raylet", "Ingress"),
+        ("ray::DashboardAgent", "raylet", "Ray's agents"),
+        ("ray::BroadcasterActor", "raylet", "BroadcasterActor"),
+        ("ray::IDLE", "raylet", "idle worker"),
         ("python -m grammar_service.sandbox.zygote 7", "GrammarCompiler", "compile zygote"),
         ("python -m grammar_service.sandbox.zygote 7", "compile zygote", "compile child"),
         ("python -c from multiprocessing.resource_tracker import main", "ModelReplica", "ModelReplica"),
