@@ -2,7 +2,7 @@
 BIN := .venv/bin
 CODE := $(wildcard deployments grammar_service model_service router load_tests examples tests)
 
-.PHONY: serve test lint types bench load faults audit setup clean
+.PHONY: serve test lint types bench load faults soak audit setup clean
 
 serve: setup  ## start everything, show one extraction, serve until Ctrl-C (ONCE=1: stop after it; CONFIG=file: settings)
 	@exec $(BIN)/maskcast serve $(if $(CONFIG),--config '$(CONFIG)') $(if $(filter-out 0 no false,$(ONCE)),--once)
@@ -48,6 +48,10 @@ load: setup  ## mixed traffic with open arrivals; the report with charts goes to
 
 faults: setup  ## kill and suspend each kind of process of a cluster of two nodes under load; a quarter of an hour
 	@$(BIN)/python -m load_tests.faults --json load_tests/results/faults.json
+	@$(BIN)/python -m load_tests.reporting.tables
+
+soak: setup  ## half an hour of traffic over 2,000 schemas, and whether memory, files or anything else grows; MINUTES and REQUESTS choose
+	@$(BIN)/python -m load_tests.soak --minutes $(or $(MINUTES),30) --requests $(or $(REQUESTS),20000) --json load_tests/results/soak.json
 	@$(BIN)/python -m load_tests.reporting.tables
 
 audit: setup  ## known vulnerabilities of the pinned packages, where their database can be reached, and all licences

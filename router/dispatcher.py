@@ -36,15 +36,18 @@ class Dispatcher:
     """A request may wait for its group and for room (`arrived`, and a `Release` of `tick`) or be ranked at once (`ranks`). It counts from
     its release, or from `sent`, until `gone`. One without a grammar has no group, but waits for room as all do, or it would overtake.
 
-    `clock` is wall clock time, in seconds; `arrived` and `tick` are told the time of a clock that does not run backwards. Turns of tenants
-    are by `shares`, which is to be told what requests cost beyond their prompts.
+    `clock` is wall clock time, in seconds, by which replicas report; `steady` does not run backwards, and is `clock` where that is never
+    set; `arrived` and `tick` are told the time of one that does not run backwards. Turns of tenants are by `shares`, which is to be told
+    what requests cost beyond their prompts.
     """
 
-    def __init__(self, random: Random, clock: Callable[[], float], parameters: Parameters) -> None:
+    def __init__(
+        self, random: Random, clock: Callable[[], float], parameters: Parameters, steady: Callable[[], float] | None = None
+    ) -> None:
         self._affinity = Affinity(random, parameters)
-        self._clock = clock
+        self._steady = steady or clock
         self._board = LoadBoard(clock, parameters)
-        self._popularity = Popularity(clock, parameters.half_life_s)
+        self._popularity = Popularity(self._steady, parameters.half_life_s)
         self._parameters = parameters
         self._prefill_budget = parameters.prefill_budget
         self.shares = Shares()
@@ -75,7 +78,7 @@ class Dispatcher:
         if self._board.reported(report):
             self._grouping.roomier(report.replica)
             if report.step_ms > 0:
-                self._answered_at[report.replica] = self._clock()
+                self._answered_at[report.replica] = self._steady()
             self._prefill_budget = report.step_tokens or self._prefill_budget
 
     def arrived(self, request: Dispatched, now: float) -> None:
@@ -124,7 +127,7 @@ class Dispatcher:
         if (request := self._under_way.pop(name, None)) is not None:
             self.shares.ended(request.tenant, request.sequences, self._now)
         if (replica := self._board.completed(name)) is not None:
-            self._answered_at[replica] = self._clock()
+            self._answered_at[replica] = self._steady()
             self._grouping.roomier(replica)
 
     def _places(self, oldest: Waiting, tokens: int, has_waited: bool) -> Places:
@@ -139,7 +142,7 @@ class Dispatcher:
         return Places(ranks if request.key is None else ranks[:needed], each, silent)
 
     def _is_silent(self, replica: str) -> bool:
-        return self._clock() - self._answered_at.get(replica, -math.inf) >= self._parameters.patience_s
+        return self._steady() - self._answered_at.get(replica, -math.inf) >= self._parameters.patience_s
 
     def _released(self, release: Release) -> None:
         for name in release.requests:

@@ -76,7 +76,7 @@ class SchemaRouter(RequestRouter):
             self._set_policy(self.policy(**kwargs))
 
     def policy(self, **parameters: Any) -> Dispatcher:
-        return self.dispatcher_class(random.Random(), time.time, Parameters(**parameters))
+        return self.dispatcher_class(random.Random(), time.time, Parameters(**parameters), time.monotonic)
 
     def _set_policy(self, policy: Dispatcher) -> None:
         self.dispatcher = policy

@@ -23,7 +23,7 @@ local key, bucket, kept, me, running = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV
 local most = {tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])}
 local cost, number, newest = tonumber(ARGV[8]), tonumber(ARGV[10]), 0
 for i = 11, #ARGV, 3 do
-  if tonumber(ARGV[i]) >= bucket - kept then
+  if math.abs(tonumber(ARGV[i]) - bucket) <= kept then
     if ARGV[i + 1] ~= '0' then redis.call('HINCRBY', key, 'r' .. ARGV[i], ARGV[i + 1]) end
     if ARGV[i + 2] ~= '0' then redis.call('HINCRBY', key, 't' .. ARGV[i], ARGV[i + 2]) end
   end
@@ -42,7 +42,7 @@ for i = 1, #fields, 2 do
       value = 0
     end
   end
-  if tonumber(at) < bucket - kept then
+  if math.abs(tonumber(at) - bucket) > kept then
     redis.call('HDEL', key, fields[i])
   else
     used[kind] = used[kind] + tonumber(value)

@@ -65,9 +65,10 @@ def bucket_of(now: float) -> int:
 
 
 def counted(buckets: Buckets, now: float) -> dict[int, Used]:
-    """Those in which something may be less than a minute old."""
-    oldest = bucket_of(now) - KEPT
-    return {number: used for number, used in buckets.items() if number >= oldest}
+    """Those in which something may be less than a minute old. Clocks of others may be ahead; what is more than a minute ahead is of a clock
+    that has been set back since, and would count until that is there again."""
+    bucket = bucket_of(now)
+    return {number: used for number, used in buckets.items() if abs(number - bucket) <= KEPT}
 
 
 def decide(limits: KeyLimits, concurrent: int, buckets: Buckets, cost: int, now: float) -> Verdict:

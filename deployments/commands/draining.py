@@ -28,15 +28,15 @@ def drain(within_s: float, node: str | None = None, left: Callable[[int], None] 
     Raises:
         StatusError: no cluster is there, or it does not let the node go.
     """
-    deadline = time.time() + within_s
+    deadline = time.monotonic() + within_s
     try:
         ray.init(address="auto", log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
         raise StatusError(f"no Ray cluster is here: {error}") from error
     try:
         wanted = node or ray.get_runtime_context().get_node_id()
-        _announce(wanted, deadline)
-        while (count := _replicas(wanted)) and time.time() < deadline:
+        _announce(wanted, time.time() + within_s)
+        while (count := _replicas(wanted)) and time.monotonic() < deadline:
             left(count)
             time.sleep(POLL_S)
         return not count
@@ -45,6 +45,7 @@ def drain(within_s: float, node: str | None = None, left: Callable[[int], None] 
 
 
 def _announce(node: str, deadline: float) -> None:
+    """`deadline` in seconds since the epoch, as Ray has it."""
     client = GcsClient(address=ray.get_runtime_context().gcs_address)
     accepted, reason = client.drain_node(node, DRAIN_NODE_REASON_PREEMPTION, "the node is about to end", int(deadline * 1000))
     if not accepted:

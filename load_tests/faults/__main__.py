@@ -15,24 +15,18 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import yaml
 from rich.console import Console
 
-from deployments.config import Settings
-from deployments.local.environment import defaults
 from deployments.local.redis_server import RedisServer
 from deployments.reporting.report import BenchReport, Row, Target
 from load_tests.errors import BenchFailed
 from load_tests.faults.clients import FAILED, LOST, REFUSED, STRUCK, WHOLE, Clients
 from load_tests.faults.deployed import Deployed
-from load_tests.faults.ray_nodes import RayNodes
+from load_tests.faults.stages import Stage, stages
 from load_tests.faults.strikes import STRIKES, Strike
 from load_tests.faults.waiting import wait_for
-from load_tests.reporting.running_service import ONE_THREAD, PACKAGES
+from load_tests.reporting.running_service import PACKAGES
 
-OVERLAY = Path(__file__).parents[2] / "k8s" / "overlays" / "cpu-dev" / "serve.yaml"
-LABELS, CPUS = {"maskcast-role": "front"}, 2.0
-"""Of its pods."""
 NEAR, FAR = (2, 1), (1, 1)
 """Streaming and plain clients of the node that stays, and of the other one."""
 LETTERS = 300
@@ -42,41 +36,55 @@ BACK_S, GIVE_UP_S, SETTLE_S = 30.0, 120.0, 300.0
 def main(
     only: Annotated[str, typer.Option(help="the strikes whose name has one of these in it, with commas between")] = "",
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here; it keeps its rows of all other strikes")] = None,
+    faketime: Annotated[Path | None, typer.Option(help="libfaketimeMT.so.1, where it is not in its usual place")] = None,
 ) -> None:
     """Strike each kind of process under load, and count what becomes of the requests."""
-    console = Console()
-    chosen, rows = [each for each in STRIKES if any(text in each.name for text in only.split(","))], list[Row]()
-    pods = {**defaults(Settings(), Path.home()), **ONE_THREAD}
-    with RedisServer() as state, RayNodes(pods, state) as nodes, RedisServer(parent=nodes.folder) as redis:
-        deployed = Deployed(nodes, redis, yaml.safe_load(OVERLAY.read_text(encoding="utf-8")), CPUS, LABELS)
-        deployed.args["model"]["masks"] = "broadcaster"  # so that there is one to be struck
-        deployed.start()
-        try:
-            for strike in chosen:
-                rows.append(_struck(strike, deployed, redis))
-                console.print(rows[-1], highlight=False)
-        except BenchFailed as error:  # the cluster is not whole again, and what would be struck next is not there
-            console.print(error, style="red")
+    console, rows = Console(), list[Row]()
+    chosen = [stage.of(only) for stage in stages(faketime)]
+    for stage in chosen:
+        rows += [skipped(strike, stage.why_not) for strike in stage.strikes] if stage.why_not else _staged(stage, console)
     rows = merged(BenchReport.read(json_out).rows if json_out is not None and json_out.exists() else [], rows)
     report = BenchReport.here("python -m load_tests.faults", PACKAGES, targets(rows, len(STRIKES)), rows)
     raise typer.Exit(report.publish(console, json_out))
 
 
+def _staged(stage: Stage, console: Console) -> list[Row]:
+    """A row for each strike, until the cluster is not whole again: what would be struck next is not there."""
+    rows = list[Row]()
+    if stage.strikes:
+        with stage.begun() as (deployed, redis):
+            try:
+                for strike in stage.strikes:
+                    rows.append(_struck(strike, deployed, redis))
+                    console.print(rows[-1], highlight=False)
+            except BenchFailed as error:
+                console.print(error, style="red")
+    return rows
+
+
 def merged(earlier: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
-    """Of each strike the last row, in the order of the strikes."""
-    by_name = {row["strike"]: row for row in (*earlier, *rows)}
+    """Of each strike the last row, in the order of the strikes; one that was skipped keeps what an earlier run of it has found."""
+    by_name = {row["strike"]: row for row in (*earlier, *rows) if "lost" in row}
+    by_name = {**{row["strike"]: row for row in rows}, **by_name}
     return [by_name[each.name] for each in STRIKES if each.name in by_name]
 
 
 def targets(rows: Sequence[Row], strikes: int) -> list[Target]:
-    """Of so many `strikes`; those that ended in order have a row."""
-    lost = Target.at_most("requests lost", float(sum(row["lost"] for row in rows)), 0, "")
-    ended = Target.at_least("strikes after which the cluster was whole again", float(len(rows)), strikes, "")
+    """Of so many `strikes`; those that ended in order have a row, and those that cannot be had here one that says why."""
+    struck = [row for row in rows if "lost" in row]
+    lost = Target.at_most("requests lost", float(sum(row["lost"] for row in struck)), 0, "")
+    possible = strikes - (len(rows) - len(struck))
+    ended = Target.at_least("strikes after which the cluster was whole again", float(len(struck)), possible, "")
     return [
         lost,
         ended,
-        *(Target.at_most(f"{row['strike']}: all clients are answered again after", row["back_s"], BACK_S, "s") for row in rows),
+        *(Target.at_most(f"{row['strike']}: all clients are answered again after", row["back_s"], BACK_S, "s") for row in struck),
     ]
+
+
+def skipped(strike: Strike, why: str) -> Row:
+    """Of a strike that cannot be had on this machine."""
+    return {"strike": strike.name, "skipped": why}
 
 
 def row(strike: Strike, ends: Mapping[str, int], back_s: float | None, settled_s: float) -> Row:

@@ -7,8 +7,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,23 +22,31 @@ from deployments.local.processes import ProcessTree, die_with_parent
 from deployments.local.ray_access import CLUSTERS, TOKEN_PATH, RayAccess
 from deployments.local.redis_server import RedisServer
 from load_tests.errors import BenchFailed
+from load_tests.faults.clocks import Clocks
+from load_tests.faults.log_disk import filled, mounting
+from load_tests.faults.waiting import wait_for
 
 BIN = Path(sys.executable).parent
 HERE = "127.0.0.1"
 OBJECT_STORE = 100 * 2**20
 HEAD = "head"
-PATIENCE_S = 10.0
+PATIENCE_S, BEGINS_S = 10.0, 60.0
 
 
 class RayNodes:
     """Ends with all that it began. It never touches Ray in this process. Use it in the main thread: nodes end with the thread that began
     them."""
 
-    def __init__(self, environment: Mapping[str, str], state: RedisServer | None = None) -> None:
-        """`environment` is that of the pods. With `state`, Ray keeps there what it knows of the cluster, and the head may be lost."""
+    def __init__(
+        self, environment: Mapping[str, str], state: RedisServer | None = None, log_disks: bool = False, faketime: Path | None = None
+    ) -> None:
+        """`environment` is that of the pods. With `state`, Ray keeps there what it knows of the cluster, and the head may be lost. With
+        `log_disks`, nodes beside the head log to a small disk of their own; with the library `faketime`, all have `clocks` of their own."""
         self._state = state
+        self._log_disks = log_disks
         parent = tempfile.gettempdir()  # Ray opens sockets below it, whose paths must be short
         self.folder = Path(tempfile.mkdtemp(prefix="mc-", dir=parent if len(parent) <= LONGEST_TEMPORARY_FOLDER else "/tmp"))
+        self.clocks = Clocks(self.folder, faketime) if faketime is not None else None
         access = RayAccess(self.folder).make()
         del access[CLUSTERS]  # there is one here
         own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
@@ -115,6 +123,12 @@ class RayNodes:
             raise BenchFailed(f"{' '.join(command)}: {done.stdout}{done.stderr}")
         return done.stdout
 
+    @contextmanager
+    def full_logs(self, name: str) -> Iterator[None]:
+        """Nothing more can be written to the disk of that node's logs, until the end of the block."""
+        with filled(self._logs(name), self._nodes[name].pid):
+            yield
+
     def begin(self, *command: str) -> subprocess.Popen[str]:
         """The same, without waiting for it."""
         return subprocess.Popen(
@@ -153,7 +167,12 @@ class RayNodes:
         own = [f"--dashboard-agent-listen-port={agent}", f"--metrics-export-port={metrics}", "--min-worker-port=0", "--max-worker-port=0"]
         place = [f"--temp-dir={self.folder / name}", f"--object-store-memory={OBJECT_STORE}"]
         command = [str(BIN / "ray"), "start", "--block", "--disable-usage-stats", *place, *own, *options]
-        environment = {**self._environment, **self._kept()} if name == HEAD else self._environment
+        environment = {**self._environment, **(self._kept() if name == HEAD else {})}
+        if self.clocks is not None:
+            environment |= self.clocks.environment(name)
+        if self._log_disks and name != HEAD:
+            self._logs(name).mkdir(parents=True, exist_ok=True)
+            command = [*mounting(self._logs(name)), *command]
         with (self.folder / f"{name}.log").open("ab") as log:
             self._nodes[name] = subprocess.Popen(
                 command,
@@ -162,6 +181,12 @@ class RayNodes:
                 stderr=subprocess.STDOUT,
                 preexec_fn=die_with_parent(),  # noqa: PLW1509  # one prctl call, bound before the fork
             )
+
+    def _logs(self, name: str) -> Path:
+        """Sessions of Ray have one name on all nodes, which the head chooses."""
+        session = self.folder / HEAD / "session_latest"
+        wait_for(session.is_symlink, BEGINS_S, "Ray's session")
+        return self.folder / name / session.readlink().name / "logs"
 
     def _kept(self) -> dict[str, str]:
         return (

@@ -19,6 +19,7 @@ from load_tests.faults.ray_nodes import HEAD
 from load_tests.faults.waiting import wait_for
 
 AWAY_S, SUSPENDED_S = 30.0, 10.0
+HOUR_S = 3600
 ENDS_S = 60.0
 Act = Callable[[Deployed, RedisServer], None]
 
@@ -49,6 +50,7 @@ CHILDREN = Kind("a compile child", "grammar_service.sandbox.zygote", forked=True
 BROADCASTERS = Kind("a mask broadcaster", "ray::BroadcasterActor")
 CONTROLLER = Kind("Ray Serve's controller", "ServeController", on_head=True)
 GCS = Kind("Ray's GCS", "gcs/gcs_server", on_head=True)
+WORKERS = Kind("a worker of two", "VLLM::Worker")
 RAYLETS = Kind("a raylet", "raylet/raylet")
 
 
@@ -109,7 +111,21 @@ def _redis_away(_: Deployed, redis: RedisServer) -> None:
     redis.start()
 
 
-STRIKES = (
+def _fill_logs(deployed: Deployed, _: RedisServer) -> None:
+    with deployed.nodes.full_logs(deployed.other):
+        Event().wait(SUSPENDED_S)
+
+
+def _set_clock(deployed: Deployed, node: str) -> None:
+    """Ahead, then behind, then right."""
+    if (clocks := deployed.nodes.clocks) is None:
+        raise BenchFailed("the nodes have no clocks of their own")
+    for by_s in (HOUR_S, -HOUR_S, 0):
+        clocks.set(node, by_s)
+        Event().wait(SUSPENDED_S)
+
+
+USUAL = (
     *map(_kill, (INGRESSES, MODELS, CORES, COMPILERS, ZYGOTES, CHILDREN, BROADCASTERS, CONTROLLER)),
     Strike(f"Redis is killed, and away for {AWAY_S:g} s", _redis_away),
     *map(_suspend, (INGRESSES, CORES, COMPILERS, BROADCASTERS, CONTROLLER, GCS, RAYLETS)),
@@ -118,3 +134,10 @@ STRIKES = (
     Strike("a node's raylet is killed, and another node joins", _kill_node),
     Strike("Ray's GCS is killed, and its head started again", _kill_gcs),
 )
+FULL_DISK = Strike(f"the disk of a node's logs is full for {SUSPENDED_S:g} s", _fill_logs)
+CLOCKS = (
+    Strike("a node's clock is set an hour ahead, and an hour behind", lambda deployed, _: _set_clock(deployed, deployed.other)),
+    Strike("the head's clock is set an hour ahead, and an hour behind", lambda deployed, _: _set_clock(deployed, HEAD)),
+)
+TWO_WORKERS = (_kill(WORKERS), _suspend(WORKERS))
+STRIKES = (*USUAL, FULL_DISK, *CLOCKS, *TWO_WORKERS)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from deployments.reporting.quantiles import quantile
 from deployments.reporting.report import Row, machine
@@ -22,6 +23,7 @@ from load_tests.load.scenarios import Scenario
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 BINS = 20
+TICKS = 5
 STYLE = "body{font:15px sans-serif;max-width:72em;margin:2em auto;color:#333}td,th{padding:.2em .8em;text-align:right}img{width:100%}"
 
 
@@ -64,7 +66,7 @@ def page(runs: Sequence[Ran], command: str) -> str:
     where = ", ".join(f"{value}" for value in machine().values())
     body = [f"<h1>Load</h1><p><code>{escape(command)}</code> on {escape(where)}</p>", _table(rows)]
     for ran in runs:
-        body += [f"<h2>{escape(ran.scenario.name)}</h2><p>{escape(ran.scenario.about)}</p>", _image(_charts(ran))]
+        body += [f"<h2>{escape(ran.scenario.name)}</h2><p>{escape(ran.scenario.about)}</p>", _image(charts(ran))]
     return f"<!doctype html><html lang=en><meta charset=utf-8><title>Load</title><style>{STYLE}</style>{''.join(body)}</html>\n"
 
 
@@ -81,14 +83,15 @@ def _image(figure: Figure) -> str:
     return f'<img alt="" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
 
 
-def _charts(ran: Ran) -> Figure:
+def charts(ran: Ran) -> Figure:
+    """Six panels: requests over time, three distributions of times, where grammars were found, shares of tenants."""
     figure = Figure(figsize=(13, 6.5), layout="constrained")
     axes = figure.subplots(2, 3).flat
     answered = [each for each in ran.asked if each.is_answered]
     _over_time(axes[0], ran, answered)
-    _distribution(axes[1], "time to first token [s]", (each.first_s for each in answered))
-    _distribution(axes[2], "time per output token [s]", (each.token_s for each in answered))
-    _distribution(axes[3], "time to the end [s]", (each.whole_s for each in answered))
+    _distribution(axes[1], "time to first token [ms]", (each.first_s for each in answered))
+    _distribution(axes[2], "time per output token [ms]", (each.token_s for each in answered))
+    _distribution(axes[3], "time to the end [ms]", (each.whole_s for each in answered))
     _bars(axes[4], "where grammars were found", ran.counted.tiers)
     _bars(axes[5], "tokens by tenant", _tokens(answered))
     return figure
@@ -106,10 +109,12 @@ def _over_time(axes: Axes, ran: Ran, answered: Sequence[Asked]) -> None:
 
 
 def _distribution(axes: Axes, title: str, seconds: Iterable[float | None]) -> None:
-    """The share of answers that took no longer; percentiles are marked."""
-    known = sorted(each for each in seconds if each is not None)
+    """The share of answers that took no longer, in milliseconds; percentiles are marked."""
+    known = sorted(1000 * each for each in seconds if each is not None)
     axes.set_title(title, loc="left", fontsize=9)
+    axes.xaxis.set_major_locator(MaxNLocator(TICKS))  # fractions of a second have long labels, and more of them run into each other
     axes.set_ylim(0, 1.02)
+    axes.margins(x=0.15)  # room for what is written beside the last mark
     if known:
         axes.step(known, np.arange(1, len(known) + 1) / len(known), where="post")
         for name, share in SHARES.items():

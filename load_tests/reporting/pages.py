@@ -146,8 +146,27 @@ def _faults(report: BenchReport) -> list[str]:
     rows = [
         [row["strike"], *(str(row[name]) for name in _COUNTED), *("never" if row[at] is None else f"{row[at]} s" for at in _AGAIN)]
         for row in report.rows
+        if "lost" in row
     ]
-    return ["", *table(heads, rows)]
+    left_out = [f"- {row['strike']}: left out here: {row['skipped']}" for row in report.rows if "skipped" in row]
+    return ["", *table(heads, rows), *(["", *left_out] if left_out else [])]
+
+
+def _soak(report: BenchReport) -> list[str]:
+    rows = [
+        [
+            str(row["series"]),
+            f"{row['level']:,.5g}",
+            f"{row['slope']:+.3g}",
+            f"{row['low']:+.3g} to {row['high']:+.3g}",
+            f"{row['noise']:g}",
+        ]
+        for row in report.rows
+        if "series" in row
+    ]
+    (ended,) = [row for row in report.rows if "requests" in row]
+    said = f"Of {ended['requests']:,} requests: " + ", ".join(f"{count:,} {how}" for how, count in ended.items() if how != "requests")
+    return ["", f"{said}.", "", *table(["", "level", "more in 1,000 requests", "interval", "noise"], rows)]
 
 
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
@@ -155,6 +174,7 @@ _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "conformance_schemastore": _collection,
     "simulation": _simulation,
     "faults": _faults,
+    "soak": _soak,
     "front_door": _front_door,
     "front_door_pieces": _front_door_pieces,
     "vllm_client": _front_door,

@@ -14,8 +14,8 @@ from tests.unit.router.clock import Clock
 KEYED = Dispatched("any", "key")
 
 
-def dispatcher(replicas: str = "abcd", clock: Clock | None = None, **parameters: Any) -> Dispatcher:
-    made = Dispatcher(Random(5), clock or Clock(), Parameters(**parameters))
+def dispatcher(replicas: str = "abcd", clock: Clock | None = None, steady: Clock | None = None, **parameters: Any) -> Dispatcher:
+    made = Dispatcher(Random(5), clock or Clock(), Parameters(**parameters), steady)
     made.adopt(Fleet(replicas))
     return made
 

@@ -159,6 +159,23 @@ def test_who_waits_for_long_leaves_a_replica_that_answers_nothing(clock: Clock, 
     assert releases == ([] if home_answers else [Release(second, ("one",))])
 
 
+@pytest.mark.parametrize("set_by", [3600.0, -3600.0])
+def test_who_waits_leaves_a_replica_that_answers_nothing_whatever_the_wall_clock_is_set_to(clock: Clock, set_by: float) -> None:
+    steady = Clock()
+    policy = full(20, "abcd", clock, steady=steady)
+    for replica in "abcd":
+        policy.gone(f"{replica}0")
+        policy.sent(Dispatched(f"{replica}0", "other"), replica)
+    _, second = policy.ranks(KEYED, 2)
+    arrive(policy, Dispatched("one", "key"))
+    clock.now += set_by
+    policy.gone(f"{second}0")
+    assert policy.tick(5.0) == []
+    assert policy.tick(5.25 + USUAL.patience_s) == []  # it has answered a moment ago
+    steady.now += USUAL.patience_s
+    assert policy.tick(5.5 + USUAL.patience_s) == [Release(second, ("one",))]
+
+
 def test_with_one_replica_that_answers_nothing_there_is_nowhere_to_go_until_the_longest_wait_ends(clock: Clock) -> None:
     policy = full(1, "a", clock)
     arrive(policy, Dispatched("one", "key"), Dispatched("unkeyed"))

@@ -77,6 +77,14 @@ def test_all_is_there_again_after_a_minute_and_a_bucket() -> None:
     assert counted(buckets, 70.0) == {}
 
 
+def test_what_was_used_before_the_clock_was_set_back_does_not_count_until_it_is_there_again() -> None:
+    limits = KeyLimits(requests_per_minute=2)
+    buckets = {bucket_of(7200.0): Used(2, 0)}
+    assert decide(limits, 0, buckets, 0, 3600.0) is Verdict.ADMITTED
+    assert standing(Verdict.ADMITTED, limits, buckets, 0, 3600.0).reset_requests_s == 0
+    assert decide(limits, 0, buckets, 0, 7200.0 - WINDOW_S) is Verdict.REQUESTS  # another ingress's clock may be ahead
+
+
 def test_tokens_that_were_given_back_make_no_more_room_than_there_is() -> None:
     limits = KeyLimits(tokens_per_minute=10)
     assert standing(Verdict.ADMITTED, limits, {0: Used(1, -5)}, 0, 0.0).remaining_tokens == 10

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from load_tests.front_door.clients.connection import Reply
 from load_tests.front_door.clients.events import Part
 from load_tests.load.counted import Counted, read_page
 from load_tests.load.driving import Asked, read
-from load_tests.load.report import Ran, page, row
+from load_tests.load.report import Ran, charts, page, row
 from load_tests.load.scenarios import SCENARIOS
 
 HEAD: dict[str, Any] = {"choices": [{"delta": {"role": "assistant", "content": ""}}]}
@@ -79,3 +81,17 @@ def test_a_page_stands_alone_and_has_all_scenarios() -> None:
     assert text.count("<h2>") == text.count("data:image/png;base64,") == len(SCENARIOS)
     assert "&lt;with marks&gt;" in text
     assert "http" not in text.replace("data:image", "").split("base64,")[0]
+
+
+@pytest.mark.parametrize("token_s", [0.00012, 0.0034, 0.061, 1.7])
+def test_labels_of_an_axis_do_not_run_into_each_other(token_s: float) -> None:
+    """Of times of any length; the last answer took three times as long as the first."""
+    answers = [Asked("search", 0.0, 0.0, 200, 2 * token_s, token_s * (2 + each / 5), 2) for each in range(1, 31)]
+    figure = charts(Ran(SCENARIOS[0], 10.0, answers, Counted({"Redis": 1}, None, None)))
+    figure.savefig(BytesIO(), format="png")  # places everything
+    for axes in figure.axes:
+        left, right = axes.bbox.x0 - 1, axes.bbox.x1 + 1
+        boxes = sorted((label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()), key=lambda each: each.x0)
+        shown = [each for each in boxes if left <= (each.x0 + each.x1) / 2 <= right]
+        assert len(shown) > 1
+        assert all(one.x1 < next_.x0 for one, next_ in pairwise(shown)), axes.get_title(loc="left")
