@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from deployments.commands import grammar_commands
+from deployments.commands.grammar import commands as grammar_commands
 from deployments.commands.lookahead import tuning
 from grammar_service.errors import MaskcastError
 

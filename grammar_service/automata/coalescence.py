@@ -38,6 +38,14 @@ def runs(index: TokenIndex) -> list[Run]:
     return found
 
 
+def forced_paths(index: TokenIndex) -> list[Run]:
+    """What is decided, from each state that it may begin in to the next one with a choice."""
+    single = set(single_states(index))
+    with_choice = [state for state in range(len(index)) if state not in single]
+    begins = {target for state in with_choice for target in index.row(state)[1].tolist()} | {0}
+    return [_run(index, single, Run(state, (), state)) for state in sorted(begins & single)]
+
+
 def _run(index: TokenIndex, single: set[int], begun: Run) -> Run:
     tokens, target = [*begun.tokens], begun.target
     while target in single and len(tokens) <= len(index):

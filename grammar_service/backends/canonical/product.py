@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from grammar_service.automata.byte_dfa import of_choices, of_regex
 from grammar_service.automata.cartesian_merge import cartesian_merge
 from grammar_service.automata.token_index import TokenIndex
-from grammar_service.backends.choice import choices_of
+from grammar_service.backends.language import language_of
 from grammar_service.errors import ArtifactError, GrammarTooLarge, UnsupportedGrammar
-from grammar_service.spec import GrammarKind, GrammarSpec
+from grammar_service.spec import GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 _MOST_FORCED = 1024
@@ -36,11 +35,7 @@ class _Written(msgspec.Struct, frozen=True, array_like=True):
 def product_of(spec: GrammarSpec, tokenizer: GrammarTokenizer) -> TokenIndex | None:
     """The product of a regex or a choice; None for other specs, and where it is too large, as of texts that are mostly free."""
     try:
-        if spec.kind is GrammarKind.REGEX:
-            language = of_regex(spec.text, MOST_EFFORT)
-        elif spec.kind is GrammarKind.CHOICE:
-            language = of_choices(choices_of(spec.text))
-        else:
+        if (language := language_of(spec, MOST_EFFORT)) is None:
             return None
         canonical = tokenizer.canonical
         product = cartesian_merge(TokenIndex.of_language(language, canonical.trie, MOST_EDGES), canonical, MOST_NODES)

@@ -12,7 +12,7 @@ from rich.table import Table
 from grammar_service.spec import SPACED_KINDS
 
 if TYPE_CHECKING:
-    from deployments.commands.grammar_trial import Trial
+    from deployments.commands.grammar.trial import Trial
     from deployments.reporting.report import BenchReport
     from grammar_service.conformance import ConformanceReport
     from grammar_service.conformance.verdict import Tally

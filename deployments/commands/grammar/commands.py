@@ -34,7 +34,7 @@ Draft = Annotated[list[str] | None, typer.Option(help="draft4, draft6, draft7, d
 @app.command()
 def check(file: File, kind: Kind = None, whitespace: Whitespace = STANDARD) -> None:
     """Is the constraint served, by which backend, and what would each backend not enforce? Exit code 1: it is refused."""
-    from deployments.commands.grammar_tables import show_check
+    from deployments.commands.grammar.tables import show_check
     from grammar_service.inspection import inspect
     from grammar_service.spec_file import read_spec
 
@@ -46,13 +46,39 @@ def check(file: File, kind: Kind = None, whitespace: Whitespace = STANDARD) -> N
 @app.command("compile")
 def compile_file(file: File, tokenizer: TokenizerName = "embedded", kind: Kind = None, whitespace: Whitespace = STANDARD) -> None:
     """Compile the constraint as the service does, and tell what it costs and which text it forces at the start."""
-    from deployments.commands.grammar_tables import show_trial
-    from deployments.commands.grammar_trial import try_out
+    from deployments.commands.grammar.tables import show_trial
+    from deployments.commands.grammar.trial import try_out
     from deployments.commands.tokenizers import tokenizer_path
     from grammar_service.spec_file import read_spec
 
     spec = read_spec(file, kind, whitespace)
     show_trial(file, try_out(spec, tokenizer_path(tokenizer)), Console())
+
+
+@app.command()
+def automaton(
+    file: File,
+    tokenizer: TokenizerName = "embedded",
+    kind: Kind = None,
+    draw: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="draw small ones there: Graphviz text (.dot) or a picture (.png)")
+    ] = None,
+) -> None:
+    """The automata over tokens of a regex or a list of choices: of all token sequences of its texts, and of those that the tokenizer makes
+    itself; how many tokens a model is asked for."""
+    from deployments.commands.grammar.automaton import automata_of
+    from deployments.commands.grammar.automaton_table import show_automata
+    from deployments.commands.grammar.drawing.written import write_drawing
+    from deployments.commands.tokenizers import tokenizer_path
+    from grammar_service.spec_file import read_spec
+    from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+
+    spec = read_spec(file, kind)
+    loaded = GrammarTokenizer.load(tokenizer_path(tokenizer))
+    found = automata_of(spec, loaded)
+    show_automata(file, found, Console())
+    if draw:
+        write_drawing(found, loaded.vocabulary, draw)
 
 
 @app.command()
@@ -72,8 +98,8 @@ def conformance(
 
 def _judged_suites(folder: Path, tokenizer: GrammarTokenizer, drafts: Sequence[str], formats: bool) -> BenchReport:
     """Of these drafts, or the one that the folder holds."""
-    from deployments.commands.grammar_conformance import conformance_bench
-    from deployments.commands.grammar_tables import show_conformance
+    from deployments.commands.grammar.conformance import conformance_bench
+    from deployments.commands.grammar.tables import show_conformance
 
     wanted: list[str | None] = [*drafts] or [None]
     found = {name: _judged(folder, tokenizer, name, formats) for name in wanted}
@@ -91,7 +117,7 @@ def _judged(folder: Path, tokenizer: GrammarTokenizer, draft: str | None, format
 
 
 def _judged_collection(folder: Path, tokenizer: GrammarTokenizer) -> BenchReport:
-    from deployments.commands.grammar_collection import collection_bench, show_collection
+    from deployments.commands.grammar.collection import collection_bench, show_collection
     from deployments.commands.progress import CaseProgress
     from grammar_service.conformance.collection import run_collection
 
