@@ -60,15 +60,14 @@ def automaton(
     file: File,
     tokenizer: TokenizerName = "embedded",
     kind: Kind = None,
-    draw: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="draw small ones there: Graphviz text (.dot) or a picture (.png)")
-    ] = None,
+    graph: Annotated[Path | None, typer.Option(dir_okay=False, help="write small ones there for Graphviz")] = None,
 ) -> None:
     """The automata over tokens of a regex or a list of choices: of all token sequences of its texts, and of those that the tokenizer makes
     itself; how many tokens a model is asked for."""
     from deployments.commands.grammar.automaton import automata_of
     from deployments.commands.grammar.automaton_table import show_automata
-    from deployments.commands.grammar.drawing.written import write_drawing
+    from deployments.commands.grammar.graphviz import graphviz
+    from deployments.commands.grammar.panels import panels_of
     from deployments.commands.tokenizers import tokenizer_path
     from grammar_service.spec_file import read_spec
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -77,8 +76,8 @@ def automaton(
     loaded = GrammarTokenizer.load(tokenizer_path(tokenizer))
     found = automata_of(spec, loaded)
     show_automata(file, found, Console())
-    if draw:
-        write_drawing(found, loaded.vocabulary, draw)
+    if graph:
+        graph.write_text(graphviz(panels_of(found, loaded.vocabulary)), encoding="utf-8")
 
 
 @app.command()

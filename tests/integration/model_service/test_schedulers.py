@@ -105,9 +105,9 @@ class Core:
     def begin(self) -> None:
         """Requests of both grammars, which are loaded when it returns."""
         from vllm.sampling_params import SamplingParams
+        from vllm.v1.request import Request
 
         from model_service.engine.key_constraint import key_constraint
-        from vllm.v1.request import Request
 
         for number in range(REQUESTS):
             key = list(SPECS)[number % len(SPECS)]

@@ -227,11 +227,11 @@ class Core:
 
     def _make_requests(self) -> None:
         from vllm.sampling_params import SamplingParams
-
-        from model_service.engine.key_constraint import key_constraint
         from vllm.utils.hashing import sha256
         from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
         from vllm.v1.request import Request
+
+        from model_service.engine.key_constraint import key_constraint
 
         init_none_hash(sha256)
         hasher = get_request_block_hasher(BLOCK, sha256) if self._play.caching else None

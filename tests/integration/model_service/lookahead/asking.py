@@ -57,9 +57,9 @@ class Asking:
 
     def _request(self, held: ExitStack) -> Any:
         from vllm.sampling_params import SamplingParams
+        from vllm.v1.engine import EngineCoreRequest
 
         from model_service.engine.key_constraint import key_constraint
-        from vllm.v1.engine import EngineCoreRequest
 
         params = SamplingParams(temperature=0, max_tokens=100)
         if self._ends:

@@ -13,7 +13,7 @@ from deployments.commands.cli import app
 from deployments.commands.grammar.automaton import ANY, CANONICAL, Automata, Counts, automata_of
 from deployments.commands.grammar.automaton_table import show_automata
 from grammar_service.automata.token_index import TokenIndex
-from grammar_service.errors import UnsupportedGrammar, UnusableFile
+from grammar_service.errors import UnsupportedGrammar
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import schema_spec
@@ -79,11 +79,8 @@ def test_a_schema_is_no_automaton_as_it_is_written(embedded: GrammarTokenizer) -
         automata_of(schema_spec({"type": "boolean"}), embedded)
 
 
-def test_a_drawing_is_written_as_its_suffix_says(tmp_path: Path) -> None:
-    file, dot, png = tmp_path / "choices.json", tmp_path / "new" / "drawn.dot", tmp_path / "drawn.png"
-    file.write_text('["left", "right"]', encoding="utf-8")
-    assert automaton(file, "--draw", str(dot)).exit_code == 0
-    assert dot.read_text(encoding="utf-8").startswith("digraph automata {")
-    assert automaton(file, "--draw", str(png)).exit_code == 0
-    assert png.read_bytes().startswith(b"\x89PNG")
-    assert isinstance(automaton(file, "--draw", str(tmp_path / "drawn.txt")).exception, UnusableFile)
+def test_small_automata_are_written_for_graphviz(tmp_path: Path) -> None:
+    file, graph = tmp_path / "boolean.regex", tmp_path / "boolean.dot"
+    file.write_text(BOOLEAN, encoding="utf-8")
+    assert automaton(file, "--graph", str(graph)).exit_code == 0
+    assert graph.read_text(encoding="utf-8").startswith("digraph")

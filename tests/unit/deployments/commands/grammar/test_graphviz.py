@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from itertools import pairwise
-from pathlib import Path
-
 import pytest
 
 from deployments.commands.grammar.automaton import ANY, CANONICAL, Automata
-from deployments.commands.grammar.drawing.graphviz import graphviz
-from deployments.commands.grammar.drawing.layers import layout
-from deployments.commands.grammar.drawing.panel import MOST_STATES, Panel, panels_of
-from deployments.commands.grammar.drawing.picture import draw
-from deployments.commands.grammar.drawing.written import write_drawing
+from deployments.commands.grammar.graphviz import graphviz
+from deployments.commands.grammar.panels import MOST_STATES, Panel, panels_of
 from grammar_service.automata.token_index import TokenIndex
 from grammar_service.errors import GrammarTooLarge
 
 VOCABULARY = [b"a", b" b", b'"\\', b"\n", b"\xff", b"ab", b"a" * 40, b"c"]
 LADDER = TokenIndex.of_moves([{0: 1, 1: 2, 5: 3}, {2: 2, 3: 4}, {4: 3, 7: 4}, {0: 4}, {}], [False] * 4 + [True])
-LOOPS = TokenIndex.of_moves([{0: 0, 1: 1}, {2: 2}, {3: 0, 4: 2}], [False, False, True])
 
 
 def drawn(index: TokenIndex) -> Panel:
@@ -55,31 +47,11 @@ def test_long_texts_are_cut() -> None:
     assert edge.label == "a" * 23 + "…"
 
 
-@pytest.mark.parametrize("index", [LADDER, LOOPS, chain(12)])
-def test_no_two_things_stand_in_one_place_and_edges_lead_to_the_right_unless_they_go_back(index: TokenIndex) -> None:
-    panel = drawn(index)
-    found = layout(panel)
-    assert set(found.places) == set(panel.states)
-    columns: dict[float, list[float]] = defaultdict(list)
-    inner = {place for way in found.ways for place in way[1:-1]}
-    for layer, lane in [*found.places.values(), *inner]:
-        columns[layer].append(lane)
-    assert all(right - left >= 1 - 1e-9 for lanes in columns.values() for left, right in pairwise(sorted(lanes)))
-    for edge, way in zip(panel.edges, found.ways, strict=True):
-        assert (way[0], way[-1]) == (found.places[edge.source], found.places[edge.target])
-        assert len(way) == 2 or all(right == left + 1 for (left, _), (right, _) in pairwise(way))
-
-
-def test_an_automaton_with_circles_is_drawn(tmp_path: Path) -> None:
-    draw([drawn(LOOPS)], tmp_path / "loops.png")
-    assert (tmp_path / "loops.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_what_is_too_large_to_be_read_is_left_out(tmp_path: Path) -> None:
+def test_what_is_too_large_to_be_read_is_left_out() -> None:
     large = chain(MOST_STATES)
     assert [panel.title for panel in panels_of(Automata(1, {ANY: large, CANONICAL: chain(1)}), VOCABULARY)] == [
         "the tokenizer's own: 2 states, 1 edges",
         "what is decided, run together: 2 states, 1 edges",
     ]
     with pytest.raises(GrammarTooLarge, match="nothing is drawn"):
-        write_drawing(Automata(1, {ANY: large}), VOCABULARY, tmp_path / "large.dot")
+        panels_of(Automata(1, {ANY: large}), VOCABULARY)

@@ -10,6 +10,7 @@ from deployments.commands.grammar.automaton import MOST_MINIMISED, Automata
 from grammar_service.automata.coalescence import runs, single_states
 from grammar_service.automata.minimal import minimal
 from grammar_service.automata.token_index import TokenIndex
+from grammar_service.errors import GrammarTooLarge
 
 MOST_STATES, MOST_EDGES = 60, 240
 """Of one panel: more cannot be read."""
@@ -39,13 +40,17 @@ class Panel:
 
 
 def panels_of(found: Automata, vocabulary: Sequence[bytes]) -> list[Panel]:
-    """Of each automaton the smallest one of the same sequences, where that can be read, and the last one compressed; [] where none can."""
+    """Of each automaton the smallest one of the same sequences, where that can be read, and the last one compressed. Raises
+    GrammarTooLarge: none can."""
     smallest = {name: minimal(index) for name, index in found.indexes.items() if index.edges <= MOST_MINIMISED}
     drawn = [(name, index) for name, index in smallest.items() if len(index) <= MOST_STATES]
     panels = [_of_index(name, index, vocabulary) for name, index in drawn]
     if drawn:
         panels.append(_of_runs(drawn[-1][1], vocabulary))
-    return [panel for panel in panels if len(panel.edges) <= MOST_EDGES]
+    readable = [panel for panel in panels if len(panel.edges) <= MOST_EDGES]
+    if not readable:
+        raise GrammarTooLarge(f"nothing is drawn: more than {MOST_STATES} states, or {MOST_EDGES} pairs of them, cannot be read")
+    return readable
 
 
 def _of_index(name: str, index: TokenIndex, vocabulary: Sequence[bytes]) -> Panel:

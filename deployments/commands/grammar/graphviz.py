@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from deployments.commands.grammar.drawing.panel import Panel
+from deployments.commands.grammar.panels import Panel
 
 _HEAD = (
     "digraph automata {",
@@ -15,7 +15,8 @@ _HEAD = (
 
 def graphviz(panels: Sequence[Panel]) -> str:
     """A cluster for each panel. A state that a text may end in is a double circle; one with one way on is filled."""
-    lines = [*_HEAD, *(line for number, panel in enumerate(panels) for line in _cluster(number, panel)), "}"]
+    upwards = reversed([*enumerate(panels)])  # which is how Graphviz piles them up
+    lines = [*_HEAD, *(line for number, panel in upwards for line in _cluster(number, panel)), "}"]
     return "\n".join(lines) + "\n"
 
 

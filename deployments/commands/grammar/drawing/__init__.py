@@ -1,1 +1,0 @@
-"""Small automata over tokens, drawn: as Graphviz reads them, and as a picture."""
