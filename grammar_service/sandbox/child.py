@@ -27,12 +27,19 @@ class Origin(Protocol):
 
 
 class CompileChild:
-    """A running child; end it with `kill`, which leaves no zombie."""
+    """A running child; end it with `kill`, which leaves no zombie. `has_tables`: those of the tokenizer's own sequences, see `Order`."""
 
     def __init__(
-        self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, origin: Origin, output_limit_bytes: int
+        self,
+        pid: int,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        origin: Origin,
+        output_limit_bytes: int,
+        has_tables: bool = False,
     ) -> None:
         self.pid = pid
+        self.has_tables = has_tables
         self._reader = reader
         self._writer = writer
         self._origin = origin

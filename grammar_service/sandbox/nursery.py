@@ -55,6 +55,17 @@ class Nursery:
                     raise PoolUnavailable(f"no compile child can be forked: {error}") from None
         raise AssertionError("unreachable")
 
+    async def make_tables(self) -> None:
+        """Have the tables of the tokenizer's own sequences made where all children that are forked from now on find them; at once, if they
+        have been. Raises PoolUnavailable."""
+        zygote = await self._warm()
+        try:
+            await zygote.make_tables(self._start_timeout_s)
+        except (ChildDied, TimeoutError, OSError) as error:
+            await zygote.kill()
+            raise PoolUnavailable(f"the tokenizer's tables cannot be made: {error}") from None
+        self._setup = msgspec.structs.replace(self._setup, canonical=True)
+
     async def close(self) -> None:
         """Kill the zygote, and with it all children."""
         self._closed = True
@@ -100,8 +111,10 @@ class Zygote:
         self._lock = asyncio.Lock()
         self._tail: deque[bytes] = deque(maxlen=_TAIL_LINES)
         self._listener = asyncio.create_task(self._listen())
+        self._making: asyncio.Task[None] | None = None
         self.fingerprint = ""
         self.unconfined: str | None = None
+        self.has_tables = False
 
     @classmethod
     async def spawn(cls, setup: Setup, start_timeout_s: float) -> Zygote:
@@ -123,7 +136,7 @@ class Zygote:
         except BaseException:
             await zygote.kill()
             raise
-        zygote.fingerprint, zygote.unconfined = ready.fingerprint, ready.unconfined
+        zygote.fingerprint, zygote.unconfined, zygote.has_tables = ready.fingerprint, ready.unconfined, setup.canonical
         return zygote
 
     @property
@@ -133,6 +146,7 @@ class Zygote:
     async def fork(self, background: bool, output_limit_bytes: int) -> CompileChild:
         """Raises ChildDied, TimeoutError, OSError: the zygote is of no use any more."""
         ours, theirs = socket.socketpair()
+        has_tables = self.has_tables
         try:
             with theirs:
                 done = await self._ask(Order(background=background), Done, _ORDER_TIMEOUT_S, theirs)
@@ -140,7 +154,20 @@ class Zygote:
         except BaseException:
             ours.close()
             raise
-        return CompileChild(done.pid, reader, writer, self, output_limit_bytes)
+        return CompileChild(done.pid, reader, writer, self, output_limit_bytes, has_tables)
+
+    async def make_tables(self, timeout_s: float) -> None:
+        """Once, whoever of those that wait for it goes away; others are forked when it is done. Raises as `fork` does."""
+        if self.has_tables:
+            return
+        if self._making is None:
+            self._making = asyncio.create_task(self._make_tables(timeout_s))
+            self._making.add_done_callback(lambda made: None if made.cancelled() else made.exception())
+        await asyncio.shield(self._making)
+
+    async def _make_tables(self, timeout_s: float) -> None:
+        await self._ask(Order(tables=True), Done, timeout_s)
+        self.has_tables = True
 
     async def reap(self, pid: int) -> None:
         """Kill a child that was forked here and wait for its end; it is dead already where the zygote is."""

@@ -26,9 +26,6 @@ QUICK_CHILDREN = 2
 QUICK_DEADLINE_S = 2.0
 """Several times what a quick backend's grammar may take at all (`backends.load_cost`), since it keeps others waiting."""
 
-TABLES_S = 30.0
-"""More for specs that are `canonical`: the first one of a child makes the tokenizer's tables there, unless the zygote has."""
-
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
@@ -113,7 +110,6 @@ class Sandbox:
     async def _run(self, job: Task, tenant: str, deadline_s: float) -> Result:
         check_size(job.spec, self._limits)
         quick = isinstance(job, Job) and job.backend in QUICK
-        deadline_s += TABLES_S if isinstance(job, Job) and job.spec.canonical else 0
         async with (self._quick_turns if quick else self._turns).turn(tenant) as slot:
             result = await slot.run(job, min(deadline_s, QUICK_DEADLINE_S) if quick else deadline_s, tenant)
         if isinstance(result, Refused):

@@ -10,7 +10,7 @@ from contextlib import suppress
 from grammar_service.errors import CompileFailed, CompileTimeout, PoolUnavailable
 from grammar_service.sandbox.child import ChildDied, CompileChild
 from grammar_service.sandbox.nursery import Nursery
-from grammar_service.sandbox.wire import Refused, Result, Task
+from grammar_service.sandbox.wire import Job, Refused, Result, Task
 
 _LOG = logging.getLogger(__name__)
 _TRIES = 2
@@ -48,8 +48,9 @@ class Slot:
             PoolUnavailable: no child could be had.
         """
         left_s = deadline_s
+        needs_tables = isinstance(job, Job) and job.spec.canonical
         for _ in range(_TRIES):
-            child = await self._ready_for(tenant)
+            child = await self._ready_for(tenant, needs_tables)
             started = time.monotonic()
             try:
                 return await self._attempt(child, job, left_s)
@@ -79,11 +80,17 @@ class Slot:
                 self.replaced += 1
                 self._replace()
 
-    async def _ready_for(self, tenant: str) -> CompileChild:
-        """One that no other tenant has had: what a stranger's text has made of a child is between him and his own grammars."""
+    async def _ready_for(self, tenant: str, needs_tables: bool) -> CompileChild:
+        """One that no other tenant has had: what a stranger's text has made of a child is between him and his own grammars. Tables take
+        seconds, and children come and go, so that one that needs them is forked after they are made."""
+        if needs_tables:
+            await self._nursery.make_tables()
         if self._child is not None and self._served not in (None, tenant):
             self._replace()
         child = await self._ready()
+        if needs_tables and not child.has_tables:
+            self._replace()
+            child = await self._ready()
         self._served = tenant
         return child
 

@@ -44,17 +44,19 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """To the zygote: fork a child that answers on the socket sent along (`reap` None), or kill one and wait for its end.
+    """To the zygote: fork a child that answers on the socket sent along (`reap` None), kill one and wait for its end, or make the `tables`
+    of the tokenizer's own sequences, for all children that are forked after that.
 
     A child in the `background` gives way to every other process of the machine.
     """
 
     reap: int | None = None
     background: bool = False
+    tables: bool = False
 
 
 class Done(msgspec.Struct, frozen=True):
-    """From the zygote: the child's process id."""
+    """From the zygote: the child's process id, its own one for `tables`."""
 
     pid: int
 

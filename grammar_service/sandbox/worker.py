@@ -39,6 +39,11 @@ class Worker:
     def fingerprint(self) -> str:
         return self._tokenizer.fingerprint
 
+    def make_tables(self) -> None:
+        """Those of the tokenizer's own sequences, before children are forked, which then find them."""
+        with suppress(UnsupportedGrammar):  # each request that asks for them is told why
+            _ = self._tokenizer.canonical
+
     def run(self, connection: socket.socket, background: bool) -> None:
         """Answer jobs until the other end closes, with no more than it has open: the connection, standard error, and what tells its own
         size. It dies on the limits that the compiler itself cannot answer for."""

@@ -11,7 +11,6 @@ import ctypes
 import os
 import signal
 import socket
-from contextlib import suppress
 from importlib import import_module
 
 import msgspec
@@ -19,7 +18,6 @@ import msgspec
 from grammar_service.backends import Backend, backend_named
 from grammar_service.backends.canonical.backend import CanonicalBackend
 from grammar_service.backends.xgrammar.backend import XgrammarBackend
-from grammar_service.errors import UnsupportedGrammar
 from grammar_service.heap import settle_heap
 from grammar_service.sandbox.confinement import NotConfined, confine
 from grammar_service.sandbox.prewarm import TYPICAL
@@ -47,8 +45,16 @@ def main() -> None:
     settle_heap()
     while (ordered := read_packet(channel, Order)) is not None:
         order, descriptors = ordered
-        pid = _reap(order.reap) if order.reap is not None else _fork(channel, descriptors[0], worker, order.background)
-        channel.send(msgspec.msgpack.encode(Done(pid)))
+        channel.send(msgspec.msgpack.encode(Done(_done(order, channel, descriptors, worker))))
+
+
+def _done(order: Order, channel: socket.socket, descriptors: list[int], worker: Worker) -> int:
+    """The process id that the answer tells."""
+    if order.tables:
+        worker.make_tables()
+        settle_heap()
+        return os.getpid()
+    return _reap(order.reap) if order.reap is not None else _fork(channel, descriptors[0], worker, order.background)
 
 
 def _take_channel() -> socket.socket:
@@ -97,13 +103,13 @@ def _warm_worker(setup: Setup) -> Worker:
         for spec in TYPICAL:
             if not backend.unsupported(spec):
                 backend.compile(spec, tokenizer)
-    if setup.canonical:
-        with suppress(UnsupportedGrammar):  # each request that asks for them is told why
-            _ = tokenizer.canonical
     # A child that is confined opens no files: what a backend imports with its first grammar must be here.
     import_module(CANONICAL_PRODUCT)
     canonical = (CanonicalBackend(backend) for backend in backends.values())
-    return Worker({**backends, **{backend.name: backend for backend in canonical}}, tokenizer, setup)
+    worker = Worker({**backends, **{backend.name: backend for backend in canonical}}, tokenizer, setup)
+    if setup.canonical:
+        worker.make_tables()
+    return worker
 
 
 def _fork(channel: socket.socket, jobs: int, worker: Worker, background: bool) -> int:

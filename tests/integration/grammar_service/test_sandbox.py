@@ -65,6 +65,15 @@ async def test_a_confined_child_compiles_for_canonical_output(sandbox: Sandbox, 
     assert accepts(loaded, "ab" if spec.kind is GrammarKind.REGEX else '"ab"')
 
 
+async def test_tables_of_the_tokenizer_are_made_once_for_all_children(sandbox: Sandbox) -> None:
+    """Each tenant has a child of its own; the tables take half a second of a processor even for a tiny vocabulary."""
+    spec = replace(SIMPLE, canonical=True)
+    for tenant in ("another", ""):
+        await compile_in(sandbox, spec, select_backend(spec).name, DEADLINE_S, tenant)
+        spent = psutil.Process(worker_of(sandbox)).cpu_times()
+        assert spent.user + spent.system < 0.3
+
+
 async def test_the_compilers_verdict_is_a_grammar_error_and_keeps_the_child(sandbox: Sandbox) -> None:
     await sandbox.start()
     pid = worker_of(sandbox)
