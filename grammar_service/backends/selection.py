@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from grammar_service.backends.automata.backend import AutomataBackend
 from grammar_service.backends.canonical.backend import CanonicalBackend
 from grammar_service.backends.llguidance.backend import LlguidanceBackend
 from grammar_service.backends.llguidance.support import llguidance_faults
@@ -102,7 +103,12 @@ def _candidates(spec: GrammarSpec) -> list[Backend]:
 
 
 def _all() -> list[Backend]:
-    return [*_backends(), *(CanonicalBackend(backend) for backend in _backends())]
+    plain = (*_backends(), _automata())
+    return [*plain, *(CanonicalBackend(backend) for backend in plain)]
+
+
+def _automata() -> Backend:
+    return AutomataBackend(XgrammarBackend())
 
 
 def _backends() -> tuple[Backend, Backend]:
