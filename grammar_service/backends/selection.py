@@ -33,8 +33,8 @@ def backend_versions() -> list[str]:
 
 
 def select_backend(spec: GrammarSpec) -> Backend:
-    """The backend for a spec: for Lark and compact JSON llguidance, for other JSON and choices xgrammar or else llguidance, else
-    xgrammar; for a spec that is `canonical`, around that one.
+    """The backend for a spec: for Lark and compact JSON llguidance, for other JSON and choices xgrammar or else llguidance, for regexes
+    automata, with xgrammar for what is too large, else xgrammar; for a spec that is `canonical`, around that one.
 
     Raises:
         UnsupportedGrammar: no backend enforces all of it; pointer and message name the first keyword at fault.
@@ -99,6 +99,8 @@ def _candidates(spec: GrammarSpec) -> list[Backend]:
     xgrammar, llguidance = _backends()
     if spec.kind is GrammarKind.LARK or (spec.kind in JSON_KINDS and spec.whitespace == COMPACT):
         return [llguidance]
+    if spec.kind is GrammarKind.REGEX:
+        return [_automata()]
     return [xgrammar, llguidance] if spec.kind in JSON_KINDS or spec.kind is GrammarKind.CHOICE else [xgrammar]
 
 

@@ -10,7 +10,7 @@ import pytest
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.automata.byte_dfa import of_regex
 from grammar_service.automata.token_trie import TokenTrie
-from grammar_service.backends import backend_named
+from grammar_service.backends import backend_named, select_backend, select_stopgap
 from grammar_service.backends.automata.grammar import AutomataGrammar
 from grammar_service.backends.automata.state_rows import StateRows, compiled
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
@@ -118,3 +118,13 @@ def test_a_vocabulary_without_some_byte_has_no_automaton() -> None:
 def test_a_regex_that_nothing_matches_is_refused(tokenizer: GrammarTokenizer) -> None:
     with pytest.raises(InvalidGrammar, match="nothing matches"):
         compiled(regex("(?!a)a"), tokenizer)
+
+
+def test_it_serves_regexes_with_a_stopgap_and_leaves_choices_to_the_libraries() -> None:
+    chosen = select_backend(regex("[a-z]+"))
+    assert chosen.name == "automata"
+    stopgap = select_stopgap(regex("[a-z]+"), chosen)
+    assert stopgap is not None
+    assert stopgap.name == "llguidance"
+    assert select_backend(choice("left", "right")).name == "xgrammar"
+    assert select_backend(choice(*map(str, range(2000)))).name == "llguidance"
