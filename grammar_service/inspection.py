@@ -10,10 +10,12 @@ from grammar_service.limits import Limits, check_limits
 from grammar_service.relaxation import relaxed
 from grammar_service.resolve import warnings_of
 from grammar_service.schema.fault import Fault
-from grammar_service.spec import GrammarSpec
+from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.warning import ConstraintWarning
 
 BACKENDS = ("xgrammar", "llguidance")
+REGULAR = {GrammarKind.REGEX: ("automata",)}
+"""Asked as well, about the kinds that they are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def inspect(spec: GrammarSpec) -> Inspection:
     """Within the usual limits. Pure and quick. Never raises a GrammarError: it is part of the answer."""
     try:
         check_limits(spec, Limits())
-        opinions = tuple(Opinion(name, tuple(backend_named(name).unsupported(spec))) for name in BACKENDS)
+        opinions = tuple(Opinion(name, tuple(backend_named(name).unsupported(spec))) for name in (*REGULAR.get(spec.kind, ()), *BACKENDS))
     except GrammarError as error:
         return Inspection(spec, (), refusal=error)
     try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 
 from grammar_service.artifacts.artifact import decode
-from grammar_service.backends import Backend, CompiledGrammar
-from grammar_service.backends.llguidance.backend import LlguidanceBackend
-from grammar_service.backends.xgrammar.backend import XgrammarBackend
+from grammar_service.backends import Backend, CompiledGrammar, backend_named
 from grammar_service.mac import Secret
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+
+_SMALL = (GrammarSpec(GrammarKind.JSON_OBJECT, ""), GrammarSpec(GrammarKind.REGEX, "a"))
 
 
 class Reader:
@@ -19,14 +19,14 @@ class Reader:
     def __init__(self, tokenizer: GrammarTokenizer, secret: Secret) -> None:
         self._tokenizer = tokenizer
         self._secret = secret
-        self._backends: dict[str, Backend] = {backend.name: backend for backend in (XgrammarBackend(), LlguidanceBackend())}
+        self._backends: dict[str, Backend] = {name: backend_named(name) for name in ("xgrammar", "llguidance", "automata")}
         self._row = torch.zeros((1, (tokenizer.vocab_size + 31) // 32), dtype=torch.int32)
 
     def warm_up(self) -> None:
         """Read a small grammar with each backend, as engines do before they are ready."""
         for backend in self._backends.values():
-            payload = backend.compile(GrammarSpec(GrammarKind.JSON_OBJECT, ""), self._tokenizer)
-            self.mask(backend.load(payload.data, self._tokenizer))
+            spec = next(spec for spec in _SMALL if not backend.unsupported(spec))
+            self.mask(backend.load(backend.compile(spec, self._tokenizer).data, self._tokenizer))
 
     def load(self, blob: bytes, key: str) -> CompiledGrammar:
         """The grammar of an encoded artifact. Raises ArtifactError."""

@@ -13,7 +13,8 @@ Step = Callable[[Ints, Ints], Ints]
 
 
 class TokenTrie:
-    """`tokens`: the bytes of each token by id; ids without bytes are left out. Several ids may have the same bytes.
+    """`tokens`: the bytes of each token by id; ids without bytes are left out. Several ids may have the same bytes. `size`: how many ids
+    there are.
 
     The nodes of one depth are numbered by their parents, then by their bytes, so that children are a range.
     """
@@ -33,6 +34,7 @@ class TokenTrie:
             parents.append(found >> 8)
             symbols.append(found & 0xFF)
             count += len(found)
+        self.size = len(tokens)
         self._bytes = np.concatenate(symbols)
         parent = np.concatenate(parents)
         nodes = np.arange(count)
@@ -45,6 +47,12 @@ class TokenTrie:
 
     def walk(self, step: Step, starts: Ints) -> tuple[Ints, Ints, Ints]:
         """All (index of a start, token, state behind it), sorted."""
+        origins, tokens, states = self.met(step, starts)
+        order = np.lexsort((tokens, origins))
+        return origins[order], tokens[order], states[order]
+
+    def met(self, step: Step, starts: Ints) -> tuple[Ints, Ints, Ints]:
+        """The same, shorter tokens first: sorting takes most of the time where there are many."""
         node, state, origin = np.zeros(len(starts), np.int64), starts.astype(np.int64), np.arange(len(starts))
         found: list[tuple[Ints, Ints, Ints]] = []
         while len(node):
@@ -55,8 +63,7 @@ class TokenTrie:
             index, place = _ranges(self._first_id[node], self._ids_at[node])
             found.append((origin[index], self._ids[place], state[index]))
         origins, tokens, states = (np.concatenate(column) for column in zip(*found, strict=True))
-        order = np.lexsort((tokens, origins))
-        return origins[order], tokens[order], states[order]
+        return origins, tokens, states
 
 
 def _ranges(first: Ints, lengths: Ints) -> tuple[Ints, Ints]:

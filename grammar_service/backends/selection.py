@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from grammar_service.backends.automata.backend import AutomataBackend
 from grammar_service.backends.canonical.backend import CanonicalBackend
 from grammar_service.backends.llguidance.backend import LlguidanceBackend
 from grammar_service.backends.llguidance.support import llguidance_faults
@@ -32,8 +33,8 @@ def backend_versions() -> list[str]:
 
 
 def select_backend(spec: GrammarSpec) -> Backend:
-    """The backend for a spec: for Lark and compact JSON llguidance, for other JSON and choices xgrammar or else llguidance, else
-    xgrammar; for a spec that is `canonical`, around that one.
+    """The backend for a spec: for Lark and compact JSON llguidance, for other JSON and choices xgrammar or else llguidance, for regexes
+    automata, with xgrammar for what is too large, else xgrammar; for a spec that is `canonical`, around that one.
 
     Raises:
         UnsupportedGrammar: no backend enforces all of it; pointer and message name the first keyword at fault.
@@ -98,11 +99,18 @@ def _candidates(spec: GrammarSpec) -> list[Backend]:
     xgrammar, llguidance = _backends()
     if spec.kind is GrammarKind.LARK or (spec.kind in JSON_KINDS and spec.whitespace == COMPACT):
         return [llguidance]
+    if spec.kind is GrammarKind.REGEX:
+        return [_automata()]
     return [xgrammar, llguidance] if spec.kind in JSON_KINDS or spec.kind is GrammarKind.CHOICE else [xgrammar]
 
 
 def _all() -> list[Backend]:
-    return [*_backends(), *(CanonicalBackend(backend) for backend in _backends())]
+    plain = (*_backends(), _automata())
+    return [*plain, *(CanonicalBackend(backend) for backend in plain)]
+
+
+def _automata() -> Backend:
+    return AutomataBackend(XgrammarBackend())
 
 
 def _backends() -> tuple[Backend, Backend]:

@@ -16,6 +16,7 @@ from importlib import import_module
 import msgspec
 
 from grammar_service.backends import Backend, backend_named
+from grammar_service.backends.automata.backend import AutomataBackend
 from grammar_service.backends.canonical.backend import CanonicalBackend
 from grammar_service.backends.xgrammar.backend import XgrammarBackend
 from grammar_service.heap import settle_heap
@@ -25,7 +26,7 @@ from grammar_service.sandbox.wire import Done, Order, Ready, Setup, read_packet
 from grammar_service.sandbox.worker import Worker
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-CANONICAL_PRODUCT = "grammar_service.backends.canonical.product"
+FIRST_IMPORTS = ("grammar_service.backends.automata.state_rows", "grammar_service.backends.canonical.product")
 _PR_SET_PDEATHSIG = 1
 _CONFINED = b"+"
 _CACHE_SHARE = 8
@@ -103,8 +104,11 @@ def _warm_worker(setup: Setup) -> Worker:
         for spec in TYPICAL:
             if not backend.unsupported(spec):
                 backend.compile(spec, tokenizer)
+    backends["automata"] = AutomataBackend(compiler)
+    _ = tokenizer.trie
     # A child that is confined opens no files: what a backend imports with its first grammar must be here.
-    import_module(CANONICAL_PRODUCT)
+    for module in FIRST_IMPORTS:
+        import_module(module)
     canonical = (CanonicalBackend(backend) for backend in backends.values())
     worker = Worker({**backends, **{backend.name: backend for backend in canonical}}, tokenizer, setup)
     if setup.canonical:

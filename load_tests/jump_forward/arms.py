@@ -78,7 +78,7 @@ def offer(
     specs: Iterable[GrammarSpec], tokenizer: GrammarTokenizer, server: ArtifactServer, until: AsyncExitStack
 ) -> dict[GrammarSpec, str]:
     """Compile the specs and offer them until the stack is closed; their keys."""
-    backends = {name: backend_named(name) for name in ("xgrammar", "llguidance")}
+    backends = {name: backend_named(name) for name in ("xgrammar", "llguidance", "automata")}
     keys: dict[GrammarSpec, str] = {}
     for spec in dict.fromkeys(specs):
         resolved = resolve(spec, Limits(), tokenizer.fingerprint)

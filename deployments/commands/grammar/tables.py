@@ -72,7 +72,7 @@ def _verdict(inspection: Inspection) -> str:
 def show_trial(file: Path, trial: Trial, console: Console) -> None:
     header = trial.header
     table = Table(show_header=False, title=f"{escape(str(file))} on {header.backend} {header.backend_version}", title_justify="left")
-    expanded = f"{header.expanded_bytes:,} bytes" if header.expanded_bytes else "none: readers compile it again"
+    expanded = f"{header.expanded_bytes:,} bytes" if header.expanded_bytes else "none"
     for name, value in (
         ("compiling", f"{header.compile_ms:.1f} ms"),
         ("sandbox and encoding included", f"{trial.answer_ms:.1f} ms"),

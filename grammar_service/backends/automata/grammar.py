@@ -1,0 +1,148 @@
+"""Grammars and matchers of automata, as the protocol has them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from grammar_service.backends.automata.state_rows import StateRows
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+
+_WIDE = 8
+"""A row with more than this share (1 / 8) of its words is kept whole, once it has been asked for."""
+_MOST_FORCED = 4096
+"""Bytes that are looked for at a time."""
+Row = npt.NDArray[np.int32]
+
+
+class AutomataGrammar:
+    """Matchers share all of it."""
+
+    def __init__(self, rows: StateRows, tokenizer: GrammarTokenizer) -> None:
+        self._stop_ids = tokenizer.stop_token_ids
+        self._width = (tokenizer.vocab_size + 31) // 32
+        self._classes = rows.classes.tobytes()
+        self._class_count = rows.moves.shape[1]
+        self._moves = array("i", rows.moves.tobytes())
+        self._row_of = array("i", rows.row_of.tobytes())
+        self._starts = array("i", rows.row_starts.tobytes())
+        self._words, self._bits = rows.words.astype(np.intp), rows.bits
+        self._wide: dict[int, Row] = {}
+        self._wide_count = int((np.diff(rows.row_starts) * _WIDE > self._width).sum())
+        self._vocabulary = tokenizer.vocabulary
+        self._only_byte = _only_bytes(rows)
+        self.accepting: list[bool] = rows.accepting.tolist()
+
+    @property
+    def size_bytes(self) -> int:
+        return 12 * len(self._words) + 8 * len(self._moves) + 24 * len(self.accepting) + 4 * self._width * self._wide_count
+
+    def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> AutomataMatcher:
+        has_own = stop_token_ids is None or set(stop_token_ids) == set(self._stop_ids)
+        return AutomataMatcher(self, self._stop_ids if stop_token_ids is None else stop_token_ids, has_own)
+
+    def after(self, state: int, token: int) -> int:
+        """The state behind a token, -1 where there is none."""
+        text = self._vocabulary[token] if 0 <= token < len(self._vocabulary) else b""
+        if not text:
+            return -1
+        moves, classes, count = self._moves, self._classes, self._class_count
+        for byte in text:
+            state = moves[state * count + classes[byte]]
+            if state < 0:
+                return -1
+        return state
+
+    def write(self, mask: Row, state: int) -> None:
+        """The tokens that may come in a state, to a row of a bitmask."""
+        number = self._row_of[state]
+        if number in self._wide:
+            mask[:] = self._wide[number]
+            return
+        begin, end = self._starts[number], self._starts[number + 1]
+        mask[:] = 0
+        mask[self._words[begin:end]] = self._bits[begin:end]
+        if (end - begin) * _WIDE > self._width:
+            self._wide[number] = mask[: self._width].copy()
+
+    def forced(self, state: int) -> bytes:
+        found = bytearray()
+        while len(found) < _MOST_FORCED and (byte := self._only_byte[state]) >= 0:
+            found.append(byte)
+            state = self._moves[state * self._class_count + self._classes[byte]]
+        return bytes(found)
+
+
+class AutomataMatcher:
+    """A Matcher: a state, and how it was come to."""
+
+    def __init__(self, grammar: AutomataGrammar, stop_token_ids: Sequence[int], has_own_stops: bool) -> None:
+        self._grammar = grammar
+        self._stops = frozenset(stop_token_ids)
+        self._has_own_stops = has_own_stops
+        self._course = [0]
+        self._has_ended = False
+
+    def accept(self, token: int) -> bool:
+        if self._has_ended:
+            return False
+        at = self._course[-1]
+        if token in self._stops:
+            self._has_ended = self._grammar.accepting[at]
+            return self._has_ended
+        after = self._grammar.after(at, token)
+        if after < 0:
+            return False
+        self._course.append(after)
+        return True
+
+    def rollback(self, n: int) -> None:
+        accepted = len(self._course) - 1 + self._has_ended
+        if not 0 <= n <= accepted:
+            raise ValueError(f"cannot take back {n} of {accepted} tokens")
+        if n and self._has_ended:
+            self._has_ended = False
+            n -= 1
+        del self._course[len(self._course) - n :]
+
+    def fill(self, bitmask: torch.Tensor, row: int) -> None:
+        mask: Row = bitmask.numpy()[row]
+        if self._has_ended:
+            mask[:] = 0
+            return
+        at = self._course[-1]
+        self._grammar.write(mask, at)
+        ends = self._grammar.accepting[at]
+        if ends or not self._has_own_stops:  # the tokenizer's own are in no row
+            _set(mask, self._stops, ends)
+
+    def forced_bytes(self) -> bytes:
+        return b"" if self._has_ended else self._grammar.forced(self._course[-1])
+
+    def is_terminated(self) -> bool:
+        return self._has_ended
+
+    def reset(self) -> None:
+        self._course = [0]
+        self._has_ended = False
+
+
+def _only_bytes(rows: StateRows) -> list[int]:
+    """For each state the byte that every text goes on with, -1 where there is a choice, the end included."""
+    ways = rows.moves >= 0
+    counts = np.bincount(rows.classes, minlength=rows.moves.shape[1])
+    single = ((ways * counts).sum(axis=1) == 1) & ~rows.accepting
+    byte_of = np.zeros(rows.moves.shape[1], np.int64)
+    byte_of[rows.classes] = np.arange(256)
+    found: list[int] = np.where(single, byte_of[ways.argmax(axis=1)], -1).tolist()
+    return found
+
+
+def _set(row: Row, tokens: Iterable[int], allowed: bool) -> None:
+    for token in tokens:
+        bit = np.uint32(1 << (token & 31)).astype(np.int32)
+        row[token >> 5] = row[token >> 5] | bit if allowed else row[token >> 5] & ~bit

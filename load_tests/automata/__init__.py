@@ -1,0 +1,1 @@
+"""The backend `automata` beside the two libraries, on what all three enforce."""
