@@ -8,7 +8,7 @@ serve: setup  ## start everything, show one extraction, serve until Ctrl-C (ONCE
 	@exec $(BIN)/maskcast serve $(if $(CONFIG),--config '$(CONFIG)') $(if $(filter-out 0 no false,$(ONCE)),--once)
 
 test: setup  ## the whole test suite; TESTS='tests/unit -k spec' chooses
-	@folder=$$(mktemp -d /tmp/mc-test.XXXXXX) && trap 'rm -rf "$$folder"' EXIT && TMPDIR="$$folder" $(BIN)/python -m pytest $(TESTS)
+	@scripts/test $(TESTS)
 
 lint: setup  ## style and the import contracts
 	@$(BIN)/ruff check $(CODE)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
@@ -33,9 +35,22 @@ print(shim in sys.modules, *[name for name in names if getattr(torch.cuda, name)
 """
 
 
-@pytest.mark.parametrize("process", [REPLICA, CORE, WORKER], ids=["replica", "core", "worker"])
-def test_nothing_of_a_cpus_worker_is_in_torch(process: str) -> None:
-    command = [sys.executable, "-c", process + REPLACED]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+IMPORTS = {"replica": REPLICA, "core": CORE, "worker": WORKER}
+
+
+def imported(imports: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", imports + REPLACED], capture_output=True, text=True, timeout=240, check=False)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Mapping[str, Future[subprocess.CompletedProcess[str]]]]:
+    """Side by side: each is nothing but imports, of many seconds."""
+    with ThreadPoolExecutor() as threads:
+        yield {name: threads.submit(imported, imports) for name, imports in IMPORTS.items()}
+
+
+@pytest.mark.parametrize("process", IMPORTS)
+def test_nothing_of_a_cpus_worker_is_in_torch(process: str, processes: Mapping[str, Future[subprocess.CompletedProcess[str]]]) -> None:
+    done = processes[process].result()
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["False"]

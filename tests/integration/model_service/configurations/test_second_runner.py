@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,6 +18,7 @@ from tests.integration.model_service.running_engine import RunningEngine
 from tests.published.documents import ROOT
 
 SEEDS = range(12)
+JUMPS = ("sync", "async")
 INTERPRETED = Path(__file__).parent / "interpreted"
 
 
@@ -29,9 +32,23 @@ def printed(module: str, *arguments: str, **environment: str) -> str:
     return done.stdout.splitlines()[-1]
 
 
-def test_every_place_is_computed_with_its_final_token_whatever_becomes_of_requests() -> None:
+@pytest.fixture(scope="module")
+def side_by_side() -> Iterator[ThreadPoolExecutor]:
+    """Two at a time: what is interpreted keeps one core busy."""
+    with ThreadPoolExecutor(2) as threads:
+        yield threads
+
+
+@pytest.fixture(scope="module")
+def engines(side_by_side: ThreadPoolExecutor) -> Mapping[str, Future[str]]:
+    """What they print, by how they jump."""
+    return {jumps: side_by_side.submit(printed, "second_runner_engine", jumps, VLLM_USE_V2_MODEL_RUNNER="1") for jumps in JUMPS}
+
+
+def test_every_place_is_computed_with_its_final_token_whatever_becomes_of_requests(side_by_side: ThreadPoolExecutor) -> None:
     """Chunks, pauses, preemptions."""
-    assert int(printed("second_runner_process", *map(str, SEEDS))) > 100
+    halves = [side_by_side.submit(printed, "second_runner_process", *map(str, half)) for half in (SEEDS[::2], SEEDS[1::2])]
+    assert sum(int(half.result()) for half in halves) > 100
 
 
 def test_masks_from_frames_leave_the_logits_that_its_own_leave() -> None:
@@ -39,10 +56,10 @@ def test_masks_from_frames_leave_the_logits_that_its_own_leave() -> None:
     assert int(printed("second_masks_process", *map(str, SEEDS[:4]))) > 100
 
 
-@pytest.mark.parametrize("jumps", ["sync", "async"])
-def test_an_engine_answers_as_on_the_first_runner(jumping: RunningEngine, jumps: str) -> None:
+@pytest.mark.parametrize("jumps", JUMPS)
+def test_an_engine_answers_as_on_the_first_runner(jumping: RunningEngine, jumps: str, engines: Mapping[str, Future[str]]) -> None:
     on_the_first = answers(jumping)
-    on_the_second = json.loads(printed("second_runner_engine", jumps, VLLM_USE_V2_MODEL_RUNNER="1"))
+    on_the_second = json.loads(engines[jumps].result())
     assert [tuple(answer) for answer in on_the_second] == on_the_first
     assert [forced > 0 for _, forced in on_the_first] == [True, True, True, False]
 
