@@ -36,11 +36,10 @@ BACK_S, GIVE_UP_S, SETTLE_S = 30.0, 120.0, 300.0
 def main(
     only: Annotated[str, typer.Option(help="the strikes whose name has one of these in it, with commas between")] = "",
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here; it keeps its rows of all other strikes")] = None,
-    faketime: Annotated[Path | None, typer.Option(help="libfaketimeMT.so.1, where it is not in its usual place")] = None,
 ) -> None:
     """Strike each kind of process under load, and count what becomes of the requests."""
     console, rows = Console(), list[Row]()
-    chosen = [stage.of(only) for stage in stages(faketime)]
+    chosen = [stage.of(only) for stage in stages()]
     for stage in chosen:
         rows += [skipped(strike, stage.why_not) for strike in stage.strikes] if stage.why_not else _staged(stage, console)
     rows = merged(BenchReport.read(json_out).rows if json_out is not None and json_out.exists() else [], rows)

@@ -38,15 +38,15 @@ class RayNodes:
     them."""
 
     def __init__(
-        self, environment: Mapping[str, str], state: RedisServer | None = None, log_disks: bool = False, faketime: Path | None = None
+        self, environment: Mapping[str, str], state: RedisServer | None = None, log_disks: bool = False, own_clocks: bool = False
     ) -> None:
         """`environment` is that of the pods. With `state`, Ray keeps there what it knows of the cluster, and the head may be lost. With
-        `log_disks`, nodes beside the head log to a small disk of their own; with the library `faketime`, all have `clocks` of their own."""
+        `log_disks`, nodes beside the head log to a small disk of their own; with `own_clocks`, all have wall clocks of their own."""
         self._state = state
         self._log_disks = log_disks
         parent = tempfile.gettempdir()  # Ray opens sockets below it, whose paths must be short
         self.folder = Path(tempfile.mkdtemp(prefix="mc-", dir=parent if len(parent) <= LONGEST_TEMPORARY_FOLDER else "/tmp"))
-        self.clocks = Clocks(self.folder, faketime) if faketime is not None else None
+        self.clocks = Clocks(self.folder) if own_clocks else None
         access = RayAccess(self.folder).make()
         del access[CLUSTERS]  # there is one here
         own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}

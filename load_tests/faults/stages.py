@@ -22,18 +22,17 @@ from load_tests.reporting.running_service import ONE_THREAD
 OVERLAY = Path(__file__).parents[2] / "k8s" / "overlays" / "cpu-dev" / "serve.yaml"
 LABELS, CPUS = {"maskcast-role": "front"}, 2.0
 """Of its pods."""
-NO_FAKETIME = "there is no libfaketime (Debian's package of that name)"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Strikes, and the cluster for them: its `model` settings, whether logs have `log_disks`, and the library for `faketime`. `why_not` it
-    cannot be had here, if it cannot."""
+    """Strikes, and the cluster for them: its `model` settings, whether logs have `log_disks` and nodes `own_clocks`. `why_not` it cannot be
+    had here, if it cannot."""
 
     strikes: Sequence[Strike]
     model: Mapping[str, Any] = field(default_factory=dict)
     log_disks: bool = False
-    faketime: Path | None = None
+    own_clocks: bool = False
     why_not: str = ""
 
     def of(self, only: str) -> Stage:
@@ -46,7 +45,7 @@ class Stage:
         pods = {**defaults(Settings(), Path.home()), **ONE_THREAD}
         with (
             RedisServer() as state,
-            RayNodes(pods, state, self.log_disks, self.faketime) as nodes,
+            RayNodes(pods, state, self.log_disks, self.own_clocks) as nodes,
             RedisServer(parent=nodes.folder) as redis,
         ):
             deployed = Deployed(nodes, redis, yaml.safe_load(OVERLAY.read_text(encoding="utf-8")), CPUS, LABELS)
@@ -55,13 +54,11 @@ class Stage:
             yield deployed, redis
 
 
-def stages(faketime: Path | None = None) -> list[Stage]:
-    """All of them; `faketime` where libfaketime is not in its usual place."""
-    faketime = faketime or clocks.library()
-    no_disk = log_disk.why_not()
+def stages() -> list[Stage]:
+    """All of them."""
     return [
         Stage(USUAL),
-        Stage([FULL_DISK], log_disks=True, why_not=no_disk),
-        Stage(CLOCKS, faketime=faketime, why_not="" if faketime else NO_FAKETIME),
+        Stage([FULL_DISK], log_disks=True, why_not=log_disk.why_not()),
+        Stage(CLOCKS, own_clocks=True, why_not=clocks.why_not()),
         Stage(TWO_WORKERS, {"tensor_parallel_size": 2, "cpus_per_worker": 0.75}),
     ]

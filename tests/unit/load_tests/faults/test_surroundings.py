@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -42,20 +44,45 @@ def test_a_full_disk_refuses_its_node_and_nobody_else_until_the_end(tmp_path: Pa
         given.close()
 
 
-@pytest.mark.skipif(clocks.library() is None, reason="there is no libfaketime")
-def test_a_clock_that_is_set_is_that_of_one_node_and_runs_on(tmp_path: Path) -> None:
-    library = clocks.library()
-    assert library is not None
-    nodes = clocks.Clocks(tmp_path, library)
-    nodes.set("one", -3600)
-    says = ["python3", "-c", "import time; print(time.time(), time.monotonic())"]
-    told = {
-        node: list(map(float, subprocess.run(says, env=nodes.environment(node), capture_output=True, text=True, check=True).stdout.split()))
-        for node in ("one", "other")
-    }
-    assert told["one"][0] == pytest.approx(time.time() - 3600, abs=30)
-    assert told["other"][0] == pytest.approx(time.time(), abs=30)
-    assert told["one"][1] == pytest.approx(time.monotonic(), abs=30)
+WAITER = """
+import sys, threading, time
+for line in sys.stdin:
+    began = time.monotonic()
+    time.sleep(0.01)
+    threading.Event().wait(0.01)
+    print(time.time(), time.monotonic(), time.monotonic() - began, flush=True)
+"""
+
+
+@pytest.mark.skipif(bool(clocks.why_not()), reason=clocks.why_not())
+def test_a_clock_that_is_set_is_that_of_one_node_and_its_processes_run_on(tmp_path: Path) -> None:
+    nodes = clocks.Clocks(tmp_path)
+    with ExitStack() as stack:
+        one, other = (
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", WAITER], env=nodes.environment(node), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                )
+            )
+            for node in ("one", "other")
+        )
+        for by_s in (0, 3600, -3600):
+            nodes.set("one", by_s)
+            for process, wanted in ((one, by_s), (other, 0)):
+                wall, steady, waited = told(process)
+                assert wall == pytest.approx(time.time() + wanted, abs=30)
+                assert steady == pytest.approx(time.monotonic(), abs=30)
+                assert waited < 10
+        one.communicate()
+        other.communicate()
+
+
+def told(process: subprocess.Popen[str]) -> list[float]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return list(map(float, process.stdout.readline().split()))
 
 
 def test_every_strike_has_its_stage() -> None:
