@@ -97,6 +97,7 @@ class RequestReader:
             if name in REFUSED or str(name).startswith(OUR_ARGUMENTS):
                 raise bad_request(f"'vllm_xargs.{name}' is reserved.", "vllm_xargs")
         mark_forced = _take_flag(copied, MARK_FORCED)
+        _check_flag(copied, "stream")  # vLLM would hear "yes" and 1 as well, and stream what is taken for a whole answer here
         check = _take_check(copied, self.defaults.check)
         lookahead, wished = take_lookahead(copied, self.defaults, self.thresholds)
         warnings = first(chain(dropped, unheard(endpoint, copied)))
@@ -119,10 +120,13 @@ class RequestReader:
 
 
 def _take_flag(body: dict[str, Any], name: str) -> bool:
-    value = body.pop(name, None)
-    if not isinstance(value, bool | None):
+    _check_flag(body, name)
+    return bool(body.pop(name, None))
+
+
+def _check_flag(body: dict[str, Any], name: str) -> None:
+    if not isinstance(body.get(name), bool | None):
         raise bad_request(f"'{name}' must be true or false.", name)
-    return bool(value)
 
 
 def _take_check(body: dict[str, Any], default: bool) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from deployments.builders import EMBEDDED_WEIGHTS
 from deployments.config import parse_settings
 from deployments.local.local import LocalCluster
 from deployments.local.ports import free_port
@@ -55,9 +56,11 @@ def service(collector: Collector) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def apart(collector: Collector) -> Iterator[Service]:
-    """Two ingresses of their own, in front of one model replica."""
+    """Two ingresses of their own, in front of one model replica, whose model drafts for itself."""
     telemetry = {**traced(collector), "logs": "json"}
-    with running({"http": {"num_replicas": 2}, "model": {"max_num_seqs": 32}, "telemetry": telemetry}) as service:
+    drafting = {"lookahead": True, "draft": {"path": str(EMBEDDED_WEIGHTS)}}
+    model = {"max_num_seqs": 32, "restart_wait_s": 120, **drafting}
+    with running({"http": {"num_replicas": 2}, "model": model, "telemetry": telemetry}) as service:
         yield service
 
 

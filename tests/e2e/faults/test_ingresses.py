@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import yaml
 
+from deployments.commands.lookahead.grid import GRID, Thresholds
+from deployments.config import parse_settings
 from load_tests.traces.collector import Collector
 from tests.e2e.asked_trace import Asked
 from tests.e2e.faults.striking import MESSAGES, strike_under_load
@@ -20,6 +25,7 @@ pytestmark = pytest.mark.timeout(600)
 INGRESS_NAME = "Ingress"
 INGRESS = f"ServeReplica:maskcast:{INGRESS_NAME}"
 REPLICA = "ServeReplica:maskcast:ModelReplica"
+MASKCAST = Path(sys.executable).parent / "maskcast"
 
 
 def test_streamed_pieces_are_the_whole_answer(apart: Service) -> None:
@@ -57,6 +63,32 @@ def test_each_request_has_a_log_line_with_its_id_and_its_trace(apart: Service, c
     (line,) = wait_for(told, 20, "the request's line")
     assert (line["logger"], line["component"], line["status"], line["endpoint"]) == ("maskcast.requests", INGRESS_NAME, 200, "chat")
     assert line["request_id"] in answer["id"]
+
+
+def test_thresholds_are_tuned_at_its_port(apart: Service, tmp_path: Path) -> None:
+    """By the command, of the one service here that has a draft."""
+    cases, settings, curves = tmp_path / "cases.jsonl", tmp_path / "thresholds.yaml", tmp_path / "curves.png"
+    wished = {"type": "concepts", "words": ["right"]}
+    easy = {"prompt": "Say.", "reward": wished, "structured_outputs": {"choice": ["left", "right"]}}
+    hard = {**easy, "structured_outputs": {"choice": ["left", "wrong"]}}
+    cases.write_text("\n".join(map(json.dumps, (easy, hard))))
+    options = ["--cost", "1", "--d", "5", "--max-tokens", "8", "--output", str(settings), "--plot", str(curves)]
+    done = subprocess.run(
+        [str(MASKCAST), "lookahead", "tune", str(cases), "--url", apart.url, *options],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(GRID)} cases" in done.stderr
+    told = parse_settings(yaml.safe_load(settings.read_text())).model.lookahead_defaults
+    assert settings.read_text() in done.stdout
+    assert Thresholds(told.a_t, told.r_t, told.b) in GRID
+    assert curves.read_bytes().startswith(b"\x89PNG")
+    shares = {row.split("│")[4].strip() for row in done.stdout.splitlines() if row.count("│") == 9}
+    assert shares <= {"0.0", "50.0"}  # what is hard cannot be satisfied
+    assert "50.0" in shares
 
 
 async def test_a_client_that_leaves_frees_its_sequence(apart: Service) -> None:

@@ -73,6 +73,17 @@ def test_a_client_cannot_name_a_grammar_key_or_a_call_itself_or_reach_into_the_e
     assert caught.value.param == "vllm_xargs"
 
 
+@pytest.mark.parametrize("value", [1, 0, "yes", "true", "", []])
+@pytest.mark.parametrize("endpoint", Endpoint)
+def test_whether_to_stream_is_true_or_false(endpoint: Endpoint, value: Any) -> None:
+    """The engine would stream for some of these, to a door that expects a whole answer."""
+    body = {"messages": MESSAGES} if endpoint is Endpoint.CHAT else {"prompt": "Say."}
+    with pytest.raises(ApiError) as caught:
+        READER.read(endpoint, {**body, "stream": value})
+    assert (caught.value.status, caught.value.param) == (400, "stream")
+    assert [READER.read(endpoint, {**body, "stream": told}).stream for told in (True, False, None)] == [True, False, False]
+
+
 def test_asking_for_forced_spans_is_taken_out_of_the_body() -> None:
     request = READER.read(Endpoint.CHAT, {"messages": MESSAGES, "mark_forced": True})
     assert request.mark_forced
