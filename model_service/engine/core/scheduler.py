@@ -7,8 +7,11 @@ whether forced tokens are jumped over, are objects of their own, chosen by the o
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Container
+from multiprocessing import parent_process
+from threading import Thread
 from typing import Any
 
 from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
@@ -34,6 +37,7 @@ class MaskcastScheduler(Scheduler):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        _end_with_parent()
         options, manager = core_options(self.vllm_config), self.structured_output_manager
         backend = self._plug_backend(options)
         self.masks = mask_source(self.vllm_config, manager, self.requests, backend.vocabulary, super().get_grammar_bitmask)
@@ -137,3 +141,15 @@ class MaskcastScheduler(Scheduler):
     def shutdown(self) -> None:
         self.masks.close()
         super().shutdown()
+
+
+def _end_with_parent() -> None:
+    """An engine core whose replica is killed waits for requests for ever, and keeps its GPU. Ray ends it, unless Ray was killed as well."""
+    if (parent := parent_process()) is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=wait, name="end with parent", daemon=True).start()
