@@ -25,7 +25,8 @@ class Loads:
 
 
 class LoadBoard:
-    """One router's picture. `clock` is wall clock time in seconds: replicas on other machines report by theirs (`ReplicaClock`).
+    """One router's picture. `clock` is wall clock time in seconds: replicas on other machines report by theirs, and a clock that is ahead
+    counts as if it were not.
 
     Of its own requests a router knows at any time which are under way. Of the others' it knows what was left in the last report when its
     own were subtracted, and for the time since it assumes that they come and go as its own do: all routers choose alike, so that its own
@@ -51,8 +52,8 @@ class LoadBoard:
     def reported(self, report: LoadReport) -> bool:
         """Reports of strangers, and those that are stale or older than the last one, change nothing: False."""
         replica, now = self._replicas.get(report.replica), self._clock()
-        taken_at = replica.clock.ours(report.taken_at, now, self._parameters.stale_s) if replica is not None else None
-        if replica is None or taken_at is None:
+        taken_at = min(report.taken_at, now)
+        if replica is None or now - taken_at >= self._parameters.stale_s:
             return False
         if replica.taken_at is not None and replica.taken_at > now:
             # Our clock was set back, and what moved by then is in the future.

@@ -6,8 +6,6 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 
-from router.replica_clock import ReplicaClock
-
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
@@ -60,7 +58,6 @@ class ReplicaLoad:
     sent: int = 0
     step_ms: float = 0.0
     taken_at: float | None = None
-    clock: ReplicaClock = field(default_factory=ReplicaClock)
     _moves: deque[_Moved] = field(default_factory=deque)
 
     def came(self, sent: Sent) -> None:

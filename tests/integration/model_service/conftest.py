@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.integration.model_service.mask_requests import await_masks
+from tests.integration.model_service.masks.mask_requests import await_masks
 from tests.integration.model_service.running_broadcaster import RunningBroadcaster, running_broadcaster
 from tests.integration.model_service.running_engine import RunningEngine, running_engine
 

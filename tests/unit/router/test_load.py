@@ -171,22 +171,6 @@ def test_reports_count_at_once_when_our_clock_was_set_back(clock: Clock) -> None
     assert load(known) == pytest.approx([2])
 
 
-@pytest.mark.parametrize("set_by", [3600, -3600])
-def test_reports_count_again_when_a_clock_was_set(clock: Clock, set_by: float) -> None:
-    """Ours forward, or the replica's back; and the other way round."""
-    known, theirs = board(clock, "a"), 0.0
-    known.reported(report("a", clock.now, requests=90))
-    clock.now += set_by
-    for _ in range(6):
-        clock.now += 1
-        theirs = clock.now - set_by
-        known.reported(report("a", theirs, requests=3))
-    assert known.taken("a") == 3
-    clock.now += 1
-    assert known.reported(report("a", theirs + 1, requests=4))
-    assert known.taken("a") == 4
-
-
 def test_much_slower_replicas_count_as_loaded_by_as_much_more(clock: Clock) -> None:
     known = board(clock, "abcd")
     for replica, step_ms in zip("abcd", (10, 10, 14, 30), strict=True):

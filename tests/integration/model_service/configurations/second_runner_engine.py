@@ -8,7 +8,7 @@ import json
 import sys
 
 from grammar_service.spec import GrammarKind, GrammarSpec
-from tests.integration.model_service.mask_requests import await_masks
+from tests.integration.model_service.masks.mask_requests import await_masks
 from tests.integration.model_service.running_broadcaster import running_broadcaster
 from tests.integration.model_service.running_engine import RunningEngine, running_engine
 

@@ -12,7 +12,7 @@ import pytest
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from tests.integration.model_service.mask_requests import await_masks, requests
+from tests.integration.model_service.masks.mask_requests import await_masks, requests
 from tests.integration.model_service.masks.message_relay import MessageRelay
 from tests.integration.model_service.running_broadcaster import RunningBroadcaster, running_broadcaster
 from tests.integration.model_service.running_engine import Answer, RunningEngine, running_engine
