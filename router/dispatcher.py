@@ -36,8 +36,8 @@ class Dispatcher:
     """A request may wait for its group and for room (`arrived`, and a `Release` of `tick`) or be ranked at once (`ranks`). It counts from
     its release, or from `sent`, until `gone`. One without a grammar has no group, but waits for room as all do, or it would overtake.
 
-    `clock` is wall clock time, in seconds, by which replicas report; `steady` does not run backwards (`clock`, where that is never set), nor
-    does the time that `arrived` and `tick` are told. Turns are by `shares`, which is to be told what requests cost beyond their prompts.
+    `clock` is wall clock time in seconds, by which replicas report; `steady` is one that does not run backwards, as the one that `arrived`
+    and `tick` are told the time of. Turns are by `shares`, which is to be told what requests cost beyond their prompts.
     """
 
     def __init__(
