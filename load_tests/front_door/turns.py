@@ -42,19 +42,22 @@ def measured(plan: Plan, client: ClientProcess, said: Callable[[str], None]) -> 
         for side in plan.sides if turn % 2 == 0 else plan.sides[::-1]:
             said(f"turn {turn + 1} of {plan.turns}, {side}: starting")
             with running(side, plan.settings) as server:
-                _warm_up(plan, side, server, client)
+                warm_up(plan.workloads, side, server, client)
                 for workload, clients, way in product(plan.workloads, plan.clients, plan.ways):
-                    yield _cell(server, client, turn, side, workload, clients, way, plan.seconds)
+                    yield measured_cell(server, client, turn, side, workload, clients, way, plan.seconds)
 
 
-def _warm_up(plan: Plan, side: str, server: Server, client: ClientProcess) -> None:
+def warm_up(workloads: Sequence[Workload], side: str, server: Server, client: ClientProcess) -> None:
     """Every question twice, so that every grammar is compiled and every kernel has run: the first answers may come by a stopgap."""
-    for workload in [*plan.workloads, *plan.workloads]:
+    for workload in [*workloads, *workloads]:
         course = Course(HOST, server.port, workload.encoded(side, stream=True), WARMING, stream=True, seconds=None)
         client.answers(course, lambda: None, lambda _: None)
 
 
-def _cell(server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, clients: int, way: str, seconds: float) -> Cell:
+def measured_cell(
+    server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, clients: int, way: str, seconds: float
+) -> Cell:
+    """A window of `seconds`; `side` names the bodies that are sent."""
     stream, meter = way == STREAM, Meter(server.processor_time)
     course = Course(HOST, server.port, workload.encoded(side, stream=stream), clients, stream, seconds)
     answers = client.answers(course, meter.began, meter.ended)
