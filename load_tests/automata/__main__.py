@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -13,19 +13,18 @@ from rich.console import Console
 from rich.table import Table
 
 from deployments.commands.tokenizers import tokenizer_path
-from deployments.reporting.report import BenchReport, Target
+from deployments.reporting.report import BenchReport, Row, Target
 from grammar_service.backends import backend_named
 from grammar_service.sandbox.prewarm import TYPICAL
 from grammar_service.spec import GrammarKind
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from load_tests.automata.figures import HEADINGS, cells
 from load_tests.automata.languages import specs
 from load_tests.automata.measuring import cost
 
 BACKENDS = ("automata", "xgrammar", "llguidance")
 PACKAGES = ("maskcast", "xgrammar", "llguidance", "numpy", "mistral_common")
 SEED = 20261123
-FIGURES = ("compile_ms", "load_ms", "mask_p50_us", "mask_p99_us", "token_p50_us", "payload_bytes", "memory_bytes")
-Row = dict[str, Any]
 
 
 def main(
@@ -35,7 +34,7 @@ def main(
     """Print what choices and regexes cost on three backends."""
     rows = [row for name in tokenizers.split(",") for row in measured(name)]
     for name in tokenizers.split(","):
-        Console(width=160).print(table([row for row in rows if row["tokenizer"] == name], name))
+        Console(width=160).print(_table([row for row in rows if row["tokenizer"] == name], name))
     report = BenchReport.here(f"python -m load_tests.automata --tokenizers {tokenizers}", PACKAGES, _targets(rows), rows)
     raise typer.Exit(report.publish(Console(), json_out))
 
@@ -78,12 +77,10 @@ def _pairs(rows: list[Row]) -> Iterator[tuple[Row, Row]]:
             yield ours, by_case[name, case, "xgrammar"]
 
 
-def table(rows: list[Row], title: str) -> Table:
-    found = Table("", "backend", *(figure.replace("_", " ") for figure in FIGURES), title=title, title_justify="left")
+def _table(rows: list[Row], title: str) -> Table:
+    found = Table(*HEADINGS, title=title, title_justify="left")
     for row in rows:
-        case = row["case"] if row["backend"] == BACKENDS[0] else ""
-        values = [row["refused"]] if "refused" in row else [f"{row[figure]:,}" for figure in FIGURES]
-        found.add_row(case, row["backend"], *values)
+        found.add_row(*cells(row))
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from deployments.commands import simulation
 from deployments.reporting.report import BenchReport, Row
+from load_tests.automata import figures as automata
 from load_tests.front_door import table as front_door
 from load_tests.lookahead import beside_paper
 from load_tests.lookahead import tables as lookahead
@@ -169,7 +170,16 @@ def _soak(report: BenchReport) -> list[str]:
     return ["", f"{said}.", "", *table(["", "level", "more in 1,000 requests", "interval", "noise"], rows)]
 
 
+def _automata(report: BenchReport) -> list[str]:
+    found: list[str] = []
+    for tokenizer in dict.fromkeys(str(row["tokenizer"]) for row in report.rows):
+        rows = [automata.cells(row) for row in report.rows if row["tokenizer"] == tokenizer]
+        found += ["", f"## {tokenizer}", "", *table(automata.HEADINGS, rows)]
+    return found
+
+
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
+    "automata": _automata,
     "conformance": _conformance,
     "conformance_schemastore": _collection,
     "simulation": _simulation,

@@ -56,7 +56,10 @@ class AutomataBackend:
 
         kind, payload = payload[:1], payload[1:]
         if kind == _ROWS:
-            return AutomataGrammar(StateRows.read(payload), tokenizer)
+            rows = StateRows.read(payload)
+            if not rows.fits(tokenizer.vocab_size):
+                raise ArtifactError("the automaton leads to states or tokens that there are not")
+            return AutomataGrammar(rows, tokenizer)
         if kind != _OTHER:
             raise ArtifactError("the payload is of an unknown kind")
         return self._inner.load(payload, tokenizer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -67,6 +68,22 @@ class StateRows:
         words, bits = (np.concatenate([row[side] for row in rows]) for side in (0, 1))
         return cls(classes.astype(np.uint8).reshape(-1), columns, language.accepting, row_of, row_starts, words, bits)
 
+    def fits(self, vocab_size: int) -> bool:
+        """Whether all of it leads to what is there: who compiled it may have been hijacked, and an engine walks it."""
+        states, rows, width = len(self.accepting), len(self.row_starts) - 1, (vocab_size + 31) // 32
+        starts = self.row_starts
+        return (
+            len(self.classes) == 256
+            and len(self.row_of) == states > 0
+            and len(self.words) == len(self.bits)
+            and _within(self.classes, 0, self.moves.shape[1])
+            and _within(self.moves, -1, states)
+            and _within(self.row_of, -1, rows)
+            and _within(self.words, 0, width)
+            and _within(starts, 0, len(self.words) + 1)
+            and bool((np.diff(starts) >= 0).all())
+        )
+
     def written(self) -> bytes:
         arrays = (self.classes, self.moves, self.accepting, self.row_of, self.row_starts, self.words, self.bits)
         return msgspec.msgpack.encode(_Written(*(np.ascontiguousarray(array).tobytes() for array in arrays)))
@@ -82,6 +99,10 @@ class StateRows:
             return cls(np.frombuffer(held.classes, np.uint8), moves, accepting, *rest)
         except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
             raise ArtifactError(f"the automaton cannot be read: {error}") from None
+
+
+def _within(values: npt.NDArray[Any], least: int, end: int) -> bool:
+    return not values.size or bool(least <= values.min() and values.max() < end)
 
 
 def compiled(spec: GrammarSpec, tokenizer: GrammarTokenizer) -> CompiledPayload | None:

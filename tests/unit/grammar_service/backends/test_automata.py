@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -13,7 +14,7 @@ from grammar_service.automata.token_trie import TokenTrie
 from grammar_service.backends import backend_named, select_backend, select_stopgap
 from grammar_service.backends.automata.grammar import AutomataGrammar
 from grammar_service.backends.automata.state_rows import StateRows, compiled
-from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
+from grammar_service.errors import ArtifactError, InvalidGrammar, UnsupportedGrammar
 from grammar_service.segments import Segmenter
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -118,6 +119,21 @@ def test_a_vocabulary_without_some_byte_has_no_automaton() -> None:
 def test_a_regex_that_nothing_matches_is_refused(tokenizer: GrammarTokenizer) -> None:
     with pytest.raises(InvalidGrammar, match="nothing matches"):
         compiled(regex("(?!a)a"), tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("moves", 1 << 20), ("moves", -2), ("row_of", 1 << 20), ("words", 1 << 20), ("words", -1), ("row_starts", -1), ("classes", 255)],
+)
+def test_a_payload_that_leads_nowhere_is_refused(tokenizer: GrammarTokenizer, name: str, value: int) -> None:
+    rows = StateRows.of(of_regex("ab[0-9]*"), tokenizer.trie)
+    assert rows.fits(VOCAB_SIZE)
+    changed = getattr(rows, name).copy()
+    changed.flat[-1] = value
+    hostile = replace(rows, **{name: changed})
+    assert not hostile.fits(VOCAB_SIZE)
+    with pytest.raises(ArtifactError, match="leads to states or tokens that there are not"):
+        backend_named("automata").load(b"R" + hostile.written(), tokenizer)
 
 
 def test_it_serves_regexes_with_a_stopgap_and_leaves_choices_to_the_libraries() -> None:
