@@ -2,7 +2,7 @@
 
 The shapes of *character* and *city* are those of SGLang's report on compressed finite state machines (LMSYS, February 2024): data of a
 fictional character from a short prompt, data of a city from a long document. Free strings are bounded, so that a weak model ends its
-answers too, and bounded by lengths, since xgrammar, which both engines are to use, is not trusted with patterns here.
+answers too, and bounded by lengths, since xgrammar, which both engines are to use for schemas, is not trusted with patterns here.
 """
 
 from __future__ import annotations

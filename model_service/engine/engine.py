@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
+import psutil
 from pydantic import ValidationError
 from starlette.datastructures import State
 from vllm.config import VllmConfig
@@ -119,7 +120,9 @@ class Engine:
 
     def close(self) -> None:
         for engine in filter(None, (self._engine, self._drafts)):
-            engine.shutdown()
+            # What has not ended in time is killed, and has its name asked before: vLLM stumbles over what ends in between.
+            with suppress(psutil.NoSuchProcess):
+                engine.shutdown()
         self._page.close()
 
     async def respond(self, call: Call, timeline: Timeline | None = None) -> tuple[Head, AsyncGenerator[str, None]]:
