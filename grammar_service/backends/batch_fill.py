@@ -33,9 +33,10 @@ class BatchFiller:
         around: list[tuple[Layer, int]] = []
         for matcher, row in zip(matchers, rows, strict=True):
             layers, inner = _layers(matcher)
-            if isinstance(inner, XgrammarMatcher) and not inner.is_terminated():
+            asks_library = not inner.is_terminated() and not (layers and layers[-1].is_filled)
+            if asks_library and isinstance(inner, XgrammarMatcher):
                 ours.append((inner, row))
-            elif isinstance(inner, LlguidanceMatcher) and not inner.is_terminated():
+            elif asks_library and isinstance(inner, LlguidanceMatcher):
                 theirs.append((inner, row))
             else:
                 matcher.fill(bitmask, row)

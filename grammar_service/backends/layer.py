@@ -19,6 +19,11 @@ class Layer(ABC):
     def inner(self) -> Matcher:
         return self._matcher
 
+    @property
+    def is_filled(self) -> bool:
+        """Whether its next mask is known, so that `fill` has no need of the other matcher's."""
+        return False
+
     @abstractmethod
     def accept(self, token: int) -> bool:
         """As a Matcher's."""

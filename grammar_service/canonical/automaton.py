@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ from grammar_service.errors import UnsupportedGrammar
 
 ROWS_BYTES = 32 << 20
 """2,000 rows of a vocabulary of 131,072."""
+KNOWN = 1 << 14
+"""Moves that are remembered, about 5 MB of them."""
 
 
 class State(NamedTuple):
@@ -55,6 +58,7 @@ class CanonicalAutomaton:
         self._moves = PieceMoves(boundaries, Utf8Classes.of(classes.number_of), text, self.trie, derivations.made)
         self._spellings = Spellings(rules.added, text, self.trie)
         self._rows = PackedRows(rows_bytes)
+        self._known_after = lru_cache(KNOWN)(self._after)
         self._vocab_size = len(text)
         self.digest = _digest(rules)
 
@@ -79,6 +83,9 @@ class CanonicalAutomaton:
 
     def after(self, state: State, token: int) -> State | None:
         """The state behind a token; None where no text has this sequence. Ids without text never have one."""
+        return self._known_after(state, token)
+
+    def _after(self, state: State, token: int) -> State | None:
         if token in self._spellings.tokens:
             return self.start if self.may_end(state) else None
         spelling = self._spellings.after(state.spelling, token)
@@ -91,9 +98,9 @@ class CanonicalAutomaton:
         found.discard(DEAD)
         return State(frozenset(found), token, spelling) if found else None
 
-    def row(self, state: State) -> Row:
-        """The tokens that may come; not to be written to. Special tokens are never among them."""
-        return self._rows.get(state, lambda: self._row(state))
+    def row(self, state: State, stops: frozenset[int] = frozenset()) -> Row:
+        """The tokens that may come, `stops` where the sequence may end; not to be written to. Other special tokens are never among them."""
+        return self._rows.get((state, stops), lambda: self._row(state, stops))
 
     def accepts(self, sequence: Sequence[int]) -> bool:
         """Whether the tokenizer makes this sequence of its text."""
@@ -105,16 +112,14 @@ class CanonicalAutomaton:
             state = after
         return self.may_end(state)
 
-    def _row(self, state: State) -> Row:
-        row = self._targets(state.guesses, boundary=True)
+    def _row(self, state: State, stops: frozenset[int]) -> Row:
+        row = self._targets(state.guesses, boundary=True).copy()
         if state.last >= 0:
-            row = row | self._targets(state.guesses, boundary=False) & self._rows.get(state.last, lambda: self._followers(state.last))
-        if not self._spellings.tokens:
-            return row.copy()
-        spelling = state.spelling
-        row = row & self._rows.get(("spelling", spelling), lambda: packed(self._spellings.allowed(spelling)))
+            row |= self._targets(state.guesses, boundary=False) & self._rows.get(state.last, lambda: self._followers(state.last))
+        if self._spellings.tokens:
+            row &= self._rows.get(("spelling", state.spelling), lambda: packed(self._spellings.allowed(state.spelling)))
         if self.may_end(state):
-            for token in self._spellings.tokens:
+            for token in (*self._spellings.tokens, *stops):
                 row[token >> 5] |= np.uint32(1 << (token & 31)).astype(np.int32)
         return row
 

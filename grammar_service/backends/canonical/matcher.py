@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from grammar_service.backends.layer import Layer
@@ -41,9 +40,10 @@ class CanonicalGrammar:
 class CanonicalMatcher(Layer):
     """A Matcher that is another one, less the tokens that the tokenizer would not make there. The text begins at a boundary.
 
-    Not every allowed token leads to an end: a grammar may leave no text whose sequence goes on so. Where at most NARROW are allowed, those
-    that lead nowhere are left out; where there are more, `leads_nowhere` tells it of the one that was drawn, to be drawn anew.
-    Where nothing is left all the same, the other matcher's mask holds to the end, and `has_fallen_back` is True.
+    Not every allowed token leads to an end: a grammar may leave no text whose sequence goes on so. Who tells `draw` of a token before
+    `accept` hears of one that leads nowhere, to draw anew. Until somebody does, and where one was refused, masks of at most NARROW tokens
+    leave out those that lead nowhere. Where nothing is left all the same, the other matcher's mask holds to the end, and `has_fallen_back`
+    is True.
 
     A token may be banned at the place where the matcher stands, until it goes back behind that.
     """
@@ -51,12 +51,14 @@ class CanonicalMatcher(Layer):
     def __init__(self, matcher: Matcher, automaton: CanonicalAutomaton, stop_token_ids: Sequence[int]) -> None:
         super().__init__(matcher)
         self._automaton = automaton
+        self._is_told = False
         self._stops = frozenset(stop_token_ids)
         self._course: list[State | None] = [automaton.start]
-        self._scratch: list[torch.Tensor] = []
+        self._rows: list[tuple[torch.Tensor, Row]] = []
         self._banned: list[int] = []
         self._banned_at = 0
-        self._judged_at = 0
+        self._drawn: int | None = None
+        self._filled_at = 0
 
     @property
     def has_fallen_back(self) -> bool:
@@ -67,7 +69,36 @@ class CanonicalMatcher(Layer):
         """How many tokens are, here."""
         return len(self._banned) if self._banned_at == len(self._course) else 0
 
+    @property
+    def is_filled(self) -> bool:
+        return self._filled_at == len(self._course)
+
+    def draw(self, token: int) -> bool:
+        """Whether a token that was drawn leads somewhere; it is banned if not, and else taken until `accept` or `undraw`. What else a
+        matcher does must not come between."""
+        self._is_told = True
+        after = self._after(self._course[-1], token)
+        if after is None or token in self._stops or not self._matcher.accept(token):
+            return True
+        if self._is_dead_end(after, DEPTH):
+            self._matcher.rollback(1)
+            self.ban(token)
+            return False
+        self._course.append(after)
+        self._drawn, self._filled_at = token, len(self._course)
+        return True
+
+    def undraw(self) -> None:
+        """Take back what was drawn and not accepted."""
+        if self._drawn is not None:
+            self._drawn = None
+            self.rollback(1)
+
     def accept(self, token: int) -> bool:
+        if self._drawn == token:
+            self._drawn = None
+            return True
+        self.undraw()
         state = self._course[-1]
         after = self._after(state, token)
         if after is None and state is not None and not self._has_nothing_left():
@@ -80,10 +111,15 @@ class CanonicalMatcher(Layer):
     def rollback(self, n: int) -> None:
         self._matcher.rollback(n)
         del self._course[len(self._course) - n :]
+        self._filled_at = 0
         if len(self._course) < self._banned_at:
             self._unban()
-        if len(self._course) < self._judged_at:
-            self._judged_at = 0
+
+    def fill(self, bitmask: torch.Tensor, row: int) -> None:
+        if self.is_filled:
+            bitmask.numpy()[row] = self._rows[DEPTH][1]
+        else:
+            super().fill(bitmask, row)
 
     def bound(self, bitmask: torch.Tensor, row: int) -> None:
         state = self._course[-1]
@@ -93,15 +129,10 @@ class CanonicalMatcher(Layer):
         plain = allowed.copy()
         self._keep_canonical(allowed, state)
         self._leave_out_banned(allowed)
-        if _count(allowed) <= NARROW:
+        if (self.banned or not self._is_told) and _is_narrow(allowed):
             self._leave_out_dead_ends(allowed)
-            self._judged_at = len(self._course)
         if not allowed.any():
             allowed[:] = plain
-
-    def is_dead_draw(self, token: int) -> bool:
-        """Whether a token that was drawn leads nowhere; not, where all that were allowed have been looked at."""
-        return self._judged_at != len(self._course) and self.leads_nowhere(token)
 
     def ban(self, token: int) -> None:
         """Leave it out of masks here: it has been drawn, and leads nowhere. Where nothing else is left, it is allowed again."""
@@ -109,6 +140,7 @@ class CanonicalMatcher(Layer):
             self._unban()
             self._banned_at = len(self._course)
         self._banned.append(token)
+        self._filled_at = 0
 
     def leads_nowhere(self, token: int) -> bool:
         """Whether no end is found behind an allowed token; False where none is found to be missing within DEPTH tokens. State unchanged."""
@@ -122,7 +154,7 @@ class CanonicalMatcher(Layer):
     def reset(self) -> None:
         self._matcher.reset()
         self._course = [self._automaton.start]
-        self._judged_at = 0
+        self._drawn, self._filled_at = None, 0
         self._unban()
 
     def _after(self, state: State | None, token: int) -> State | None:
@@ -133,10 +165,7 @@ class CanonicalMatcher(Layer):
         return self._automaton.after(state, token)
 
     def _keep_canonical(self, allowed: Row, state: State) -> None:
-        stops = [token for token in self._stops if self._automaton.may_end(state) and _has(allowed, token)]
-        allowed &= self._automaton.row(state)
-        for token in stops:
-            allowed[token >> 5] |= _bit(token)
+        allowed &= self._automaton.row(state, self._stops)
 
     def _leave_out_dead_ends(self, allowed: Row) -> None:
         for token in [*_tokens(allowed)]:
@@ -156,15 +185,16 @@ class CanonicalMatcher(Layer):
             return False
         allowed = self._allowed(state, DEPTH + 1)
         self._leave_out_banned(allowed)
-        if _count(allowed) <= NARROW:
+        if _is_narrow(allowed):
             self._leave_out_dead_ends(allowed)
         return not allowed.any()
 
     def _is_dead_end(self, state: State, depth: int) -> bool:
         allowed = self._allowed(state, depth)
-        count = _count(allowed)
-        if not count or depth == 0 or count > NARROW:
-            return not count
+        if not _is_narrow(allowed):
+            return False
+        if depth == 0:
+            return not allowed.any()
         return all(self._is_dead_behind(state, token, depth) for token in _tokens(allowed))
 
     def _is_dead_behind(self, state: State, token: int, depth: int) -> bool:
@@ -179,10 +209,12 @@ class CanonicalMatcher(Layer):
 
     def _allowed(self, state: State, depth: int) -> Row:
         """What the other matcher and the tokenizer allow, in a row of its own for each depth."""
-        while len(self._scratch) <= DEPTH + 1:
-            self._scratch.append(torch.zeros(1, len(self._automaton.row(state)), dtype=torch.int32))
-        self._matcher.fill(self._scratch[depth], 0)
-        allowed: Row = self._scratch[depth].numpy()[0]
+        while len(self._rows) <= DEPTH + 1:
+            tensor = torch.zeros(1, len(self._automaton.row(state, self._stops)), dtype=torch.int32)
+            self._rows.append((tensor, tensor.numpy()[0]))
+        tensor, allowed = self._rows[depth]
+        self._filled_at = 0
+        self._matcher.fill(tensor, 0)
         self._keep_canonical(allowed, state)
         return allowed
 
@@ -191,15 +223,15 @@ def _bit(token: int) -> np.int32:
     return np.int32(np.uint32(1 << (token & 31)).astype(np.int32))
 
 
-def _has(row: Row, token: int) -> bool:
-    return bool(row[token >> 5] & _bit(token))
-
-
-def _count(row: Row) -> int:
-    return int(np.bitwise_count(row.view(np.uint32)).sum())
+def _is_narrow(row: Row) -> bool:
+    """At most NARROW tokens; words first, since mostly there are more of those."""
+    return int(np.count_nonzero(row)) <= NARROW and int.from_bytes(row.tobytes()).bit_count() <= NARROW
 
 
 def _tokens(row: Row) -> Iterator[int]:
-    for word in np.flatnonzero(row).tolist():
-        bits: npt.NDArray[np.uint8] = np.unpackbits(row[word : word + 1].view(np.uint8), bitorder="little")
-        yield from (word * 32 + np.flatnonzero(bits)).tolist()
+    for word in row.nonzero()[0].tolist():
+        bits = int(row[word]) & 0xFFFFFFFF
+        while bits:
+            lowest = bits & -bits
+            yield 32 * word + lowest.bit_length() - 1
+            bits ^= lowest

@@ -1,7 +1,7 @@
 """Answers that keep to the tokenizer's own tokens (vLLM 0.32: `v1/core/sched/scheduler.py`, `v1/worker/gpu_model_runner.py`).
 
-Where many tokens may come, not each of them is looked at beforehand whether the tokenizer's own sequences go on behind it; the one that
-was drawn is. If it leads nowhere it is dropped before vLLM sees it, left out of the next mask, and the last token is computed once more:
+No token is looked at beforehand whether the tokenizer's own sequences go on behind it; the one that was drawn is, and what may come next
+is its next mask. If it leads nowhere it is dropped before vLLM sees it, left out of the next mask, and the last token is computed once more:
 rejection, so that what is drawn has the distribution of a mask without it. Nothing is emitted in that step. A worker of the first model
 runner drops what it has sampled itself when it hears that the request has fewer output tokens, as it does where keys and values could not
 be loaded.
@@ -42,6 +42,7 @@ class CanonicalAnswers:
         self._requests = requests
         self._redraws = redraws
         self._fallen: set[str] = set()
+        self._drawn: list[CanonicalMatcher] = []
         self.answers = self.fallbacks = self.redraws = 0
 
     def computed(self, output: SchedulerOutput, computed: ModelRunnerOutput, but: Container[str] = ()) -> None:
@@ -53,10 +54,19 @@ class CanonicalAnswers:
             if request is None or grammar is None or (matcher := grammar.canonical) is None:
                 continue
             row = computed.req_id_to_index[request_id]
-            if len(sampled[row]) == 1 and self._can_drop(request) and _refuses(matcher, sampled[row][0]):
+            if len(sampled[row]) != 1 or matcher.banned >= MOST_REDRAWS or not self._can_drop(request):
+                continue
+            self._drawn.append(matcher)
+            if not matcher.draw(sampled[row][0]):
                 sampled[row] = []
                 request.num_computed_tokens -= 1
                 self.redraws += 1
+
+    def taken(self) -> None:
+        """vLLM has had the step's tokens."""
+        for matcher in self._drawn:
+            matcher.undraw()
+        self._drawn.clear()
 
     def ended(self, request: Request) -> None:
         """Whatever became of it."""
@@ -89,9 +99,3 @@ def _grammar(request: Request) -> KeyedGrammar | None:
     grammar = structured.grammar if structured is not None else None
     return grammar if isinstance(grammar, KeyedGrammar) else None
 
-
-def _refuses(matcher: CanonicalMatcher, token: int) -> bool:
-    if matcher.banned >= MOST_REDRAWS or not matcher.is_dead_draw(token):
-        return False
-    matcher.ban(token)
-    return True

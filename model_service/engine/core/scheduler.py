@@ -84,6 +84,7 @@ class MaskcastScheduler(Scheduler):
     def update_from_output(self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput) -> dict[int, EngineCoreOutputs]:
         self.canonical.computed(scheduler_output, model_runner_output, self._no_tokens())
         outputs: dict[int, EngineCoreOutputs] = super().update_from_output(scheduler_output, model_runner_output)
+        self.canonical.taken()
         self._counter.end_step(scheduler_output)
         if self.jumping is not None:
             self.jumping.split(outputs)
