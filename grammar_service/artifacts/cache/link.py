@@ -19,6 +19,8 @@ from grammar_service.errors import CacheUnavailable
 T = TypeVar("T")
 
 CLOSE_TIMEOUT_S = 1.0
+LOOKS = 10
+"""Into how many parts the time for an answer falls. To connect and to ask takes a loop about as many turns."""
 
 
 @dataclass(slots=True)
@@ -54,8 +56,8 @@ class RedisLink:
         self._redis: Redis = Redis.from_url(
             url,
             password=password,
-            socket_timeout=self._timeout_s,
-            socket_connect_timeout=self._timeout_s,
+            socket_timeout=None,
+            socket_connect_timeout=None,
             retry=Retry(NoBackoff(), retries),
             **trust,
         )
@@ -70,8 +72,7 @@ class RedisLink:
             self._counters.skipped += 1
             raise CacheUnavailable("Redis has been failing; it is asked again in a few seconds")
         try:
-            async with asyncio.timeout(self._timeout_s):
-                answer = await call(self._redis)
+            answer = await self._in_time(call(self._redis))
         except OutOfMemoryError as error:
             # It is full, and goes on to serve what it has.
             self._breaker.succeeded()
@@ -91,10 +92,22 @@ class RedisLink:
     async def ping(self) -> bool:
         """Redis answers in time now; asked past the breaker, so that health pages see a recovery at once."""
         try:
-            async with asyncio.timeout(self._timeout_s):
-                return bool(await self._redis.ping())
+            return bool(await self._in_time(self._redis.ping()))
         except (TimeoutError, RedisError, OSError, ValueError):
             return False
+
+    async def _in_time(self, answer: Awaitable[T]) -> T:
+        """Waits a part of the time after the other: a loop that is late finds the answer and the end of the time at once, and a Redis that
+        has answered would be taken for one that does not. Raises TimeoutError."""
+        asked = asyncio.ensure_future(answer)
+        try:
+            for _ in range(LOOKS):
+                done, _ = await asyncio.wait((asked,), timeout=self._timeout_s / LOOKS)
+                if done:
+                    return asked.result()
+        finally:
+            asked.cancel()
+        raise TimeoutError
 
     async def close(self) -> None:
         try:

@@ -41,17 +41,17 @@ class CanonicalMatcher(Layer):
     """A Matcher that is another one, less the tokens that the tokenizer would not make there. The text begins at a boundary.
 
     Not every allowed token leads to an end: a grammar may leave no text whose sequence goes on so. Who tells `draw` of a token before
-    `accept` hears of one that leads nowhere, to draw anew. Until somebody does, and where one was refused, masks of at most NARROW tokens
-    leave out those that lead nowhere. Where nothing is left all the same, the other matcher's mask holds to the end, and `has_fallen_back`
-    is True.
+    `accept` hears of one that leads nowhere, to draw anew. Who does not lets it be (`prunes`): then, and where a token was refused, masks of
+    at most NARROW tokens leave out those that lead nowhere. Where nothing is left all the same, the other matcher's mask holds to the end,
+    and `has_fallen_back` is True.
 
     A token may be banned at the place where the matcher stands, until it goes back behind that.
     """
 
     def __init__(self, matcher: Matcher, automaton: CanonicalAutomaton, stop_token_ids: Sequence[int]) -> None:
         super().__init__(matcher)
+        self.prunes = True
         self._automaton = automaton
-        self._is_told = False
         self._stops = frozenset(stop_token_ids)
         self._course: list[State | None] = [automaton.start]
         self._rows: list[tuple[torch.Tensor, Row]] = []
@@ -76,7 +76,6 @@ class CanonicalMatcher(Layer):
     def draw(self, token: int) -> bool:
         """Whether a token that was drawn leads somewhere; it is banned if not, and else taken until `accept` or `undraw`. What else a
         matcher does must not come between."""
-        self._is_told = True
         after = self._after(self._course[-1], token)
         if after is None or token in self._stops or not self._matcher.accept(token):
             return True
@@ -129,7 +128,7 @@ class CanonicalMatcher(Layer):
         plain = allowed.copy()
         self._keep_canonical(allowed, state)
         self._leave_out_banned(allowed)
-        if (self.banned or not self._is_told) and _is_narrow(allowed):
+        if (self.prunes or self.banned) and _is_narrow(allowed):
             self._leave_out_dead_ends(allowed)
         if not allowed.any():
             allowed[:] = plain

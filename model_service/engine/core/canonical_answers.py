@@ -45,6 +45,14 @@ class CanonicalAnswers:
         self._drawn: list[CanonicalMatcher] = []
         self.answers = self.fallbacks = self.redraws = 0
 
+    def scheduled(self, output: SchedulerOutput) -> None:
+        """Of requests that are scheduled for the first time, each token will be looked at."""
+        for new in output.scheduled_new_reqs if self._redraws else ():
+            request = self._requests[new.req_id]
+            grammar = _grammar(request)
+            if grammar is not None and grammar.canonical is not None:
+                grammar.canonical.prunes = _tells_of_its_prompt(request)
+
     def computed(self, output: SchedulerOutput, computed: ModelRunnerOutput, but: Container[str] = ()) -> None:
         """Drop what leads nowhere of a step's tokens; `but`: requests whose samples are no tokens."""
         sampled = computed.sampled_token_ids
@@ -88,10 +96,8 @@ class CanonicalAnswers:
         self._fallen.clear()
 
     def _can_drop(self, request: Request) -> bool:
-        # What is to be told of a prompt comes with the first token.
-        is_told = request.sampling_params.prompt_logprobs is not None or request.sampling_params.prompt_logprob_token_ids is not None
         is_running = request.status == RequestStatus.RUNNING and not request.num_stale_output_tokens
-        return is_running and not is_told and is_constrained(self._manager, request)
+        return is_running and not _tells_of_its_prompt(request) and is_constrained(self._manager, request)
 
 
 def _grammar(request: Request) -> KeyedGrammar | None:
@@ -99,3 +105,8 @@ def _grammar(request: Request) -> KeyedGrammar | None:
     grammar = structured.grammar if structured is not None else None
     return grammar if isinstance(grammar, KeyedGrammar) else None
 
+
+def _tells_of_its_prompt(request: Request) -> bool:
+    """That comes with the first token, which must not be dropped then."""
+    told = request.sampling_params
+    return told.prompt_logprobs is not None or told.prompt_logprob_token_ids is not None

@@ -70,6 +70,7 @@ class MaskcastScheduler(Scheduler):
         self._counter.begin_step(output, began)
         if self.jumping is not None:
             self.jumping.scheduled(output)
+        self.canonical.scheduled(output)
         began = time.perf_counter_ns()
         self.masks.scheduled(output)
         self._counter.count_masks(began)

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from redis.asyncio import Redis
 
 from grammar_service.artifacts.artifact import ArtifactHeader, AuthenticArtifact
 from grammar_service.artifacts.cache import Found, MemoryCache, RedisCache, TieredCache
+from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess
 
 pytestmark = pytest.mark.asyncio
@@ -75,6 +78,27 @@ async def test_a_paused_server_delays_by_the_timeout_at_most(redis_server: Redis
     finally:
         redis_server.resume()
         await cache.close()
+
+
+async def test_a_late_loop_is_not_taken_for_a_late_server(redis_server: RedisProcess) -> None:
+    """A service that has more to do than it can finds the answer and the end of its time at once."""
+    counters = LinkCounters()
+    link = RedisLink(redis_server.url, PASSWORD, TIMEOUT_MS, counters)
+
+    async def held_up(redis: Redis) -> bool:
+        asyncio.get_running_loop().call_soon(_hold, 3 * TIMEOUT_MS / 1000)
+        return bool(await redis.ping())
+
+    assert await link.ask(held_up)
+    assert await link.ask(held_up)
+    assert (counters.timeouts, counters.errors) == (0, 0)
+    await link.close()
+
+
+def _hold(seconds: float) -> None:
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
 
 
 async def test_a_server_that_comes_back_is_used_again(redis_server: RedisProcess) -> None:

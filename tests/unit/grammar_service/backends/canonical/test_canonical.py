@@ -14,6 +14,7 @@ from grammar_service.automata.byte_dfa import of_regex
 from grammar_service.automata.cartesian_merge import cartesian_merge
 from grammar_service.automata.token_index import TokenIndex
 from grammar_service.automata.token_trie import TokenTrie
+from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.backends.canonical.matcher import CanonicalGrammar, CanonicalMatcher
 from grammar_service.spec import COMPACT, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -145,6 +146,65 @@ def test_a_token_that_leads_nowhere_is_told(embedded: GrammarTokenizer) -> None:
     assert embedded.encode(" the") != [blank, *embedded.encode("the")]
     assert blank not in allowed(matcher, embedded.vocab_size)
     assert not matcher.leads_nowhere(embedded.encode(" the")[0])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_tokens_that_are_drawn_and_taken_are_those_of_masks_that_leave_dead_ends_out(backend: str, embedded: GrammarTokenizer) -> None:
+    """What is refused once drawn is what masks leave out beforehand, and the mask behind a draw is the one that is made without it."""
+    pattern = "(the|that|then)( end| ends|ing)?( {1,3}|\\.)[a-c]{2}"
+    looked, told = (matcher_of(regex(pattern), embedded, backend) for _ in range(2))
+    told.prunes = False
+    chance, refused = Random(8), 0
+    for _ in range(12):
+        looked.reset()
+        told.reset()
+        while not told.is_terminated():
+            offered, drawn = allowed(told, embedded.vocab_size), allowed(looked, embedded.vocab_size)
+            assert drawn <= offered
+            for token in sorted(offered - drawn):
+                assert not told.draw(token)
+                refused += 1
+            assert allowed(told, embedded.vocab_size) == drawn
+            token = chance.choice(sorted(drawn))
+            assert told.draw(token)
+            assert told.accept(token)
+            assert looked.accept(token)
+    assert refused
+    assert not told.has_fallen_back
+
+
+def test_what_was_drawn_and_not_accepted_is_taken_back(embedded: GrammarTokenizer) -> None:
+    matcher = matcher_of(regex("[a-z ]+"), embedded, "xgrammar")
+    first, second = embedded.encode("one and")
+    before = allowed(matcher, embedded.vocab_size)
+    assert matcher.draw(first)
+    matcher.undraw()
+    assert allowed(matcher, embedded.vocab_size) == before
+    assert matcher.draw(first)
+    other = embedded.encode("x")[0]
+    assert matcher.accept(other)
+    matcher.rollback(1)
+    assert allowed(matcher, embedded.vocab_size) == before
+    assert matcher.draw(first)
+    assert matcher.accept(first)
+    assert matcher.draw(second)
+    assert matcher.accept(second)
+    matcher.rollback(2)
+    assert allowed(matcher, embedded.vocab_size) == before
+
+
+def test_a_batch_is_filled_with_masks_that_are_known_already(embedded: GrammarTokenizer) -> None:
+    filler = BatchFiller(embedded, threads=1)
+    drawn, plain = (matcher_of(regex("[a-z ]+"), embedded, "xgrammar") for _ in range(2))
+    (token,) = embedded.encode("one")
+    assert drawn.draw(token)
+    assert drawn.accept(token)
+    assert plain.accept(token)
+    assert (drawn.is_filled, plain.is_filled) == (True, False)
+    masks = torch.zeros(2, (embedded.vocab_size + 31) // 32, dtype=torch.int32)
+    filler.fill([drawn, plain], masks, [0, 1])
+    assert masks[0].any()
+    assert torch.equal(masks[0], masks[1])
 
 
 def test_a_banned_token_is_left_out_where_it_was_banned_and_nowhere_else(embedded: GrammarTokenizer) -> None:
