@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -22,11 +23,15 @@ TELL_AGAIN_S = WINDOW_S / 4
 
 @dataclass(slots=True)
 class _Tenant:
-    """What this ingress knows. `own` is what it has admitted itself; `corrections` are not yet told."""
+    """What this ingress knows. `own` is what it has admitted itself, `others` what the others had when Redis last told, and they had
+    `elsewhere` requests under way then, which was at `told_at`; `corrections` are not yet told."""
 
     limits: KeyLimits
     running: int = 0
     own: dict[int, Used] = field(default_factory=dict)
+    others: dict[int, Used] = field(default_factory=dict)
+    elsewhere: int = 0
+    told_at: float = -math.inf
     corrections: Corrections = field(default_factory=Corrections)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -118,13 +123,15 @@ class Ledger:
         tenant.own = counted(tenant.own, now)
         answer = await self._asked(name, tenant, cost, bucket)
         limits = tenant.limits
+        is_told = answer is not None
         if answer is None:
-            limits = share(limits, self._ingresses)
-            answer = _alone(limits, tenant, cost, now)
+            limits, answer = _alone(tenant, self._ingresses, cost, now)
             if answer.verdict is Verdict.ADMITTED and self._shared is not None:
                 tenant.corrections.add(bucket, Used(1, cost))
         if answer.verdict is Verdict.ADMITTED:
             tenant.own[bucket] = tenant.own.get(bucket, Used()) + Used(1, cost)
+        if is_told:
+            _remember(tenant, answer, now)
         return Admission(name, bucket, cost, standing(answer.verdict, limits, answer.buckets, cost, now))
 
     async def _asked(self, name: str, tenant: _Tenant, cost: int, bucket: int) -> Answer | None:
@@ -163,10 +170,20 @@ class Ledger:
             await self.settle()
 
 
-def _alone(limits: KeyLimits, tenant: _Tenant, cost: int, now: float) -> Answer:
-    """By what this ingress has admitted itself."""
-    bucket, own = bucket_of(now), dict(tenant.own)
-    verdict = decide(limits, tenant.running - 1, own, cost, now)
-    if verdict is Verdict.ADMITTED:
-        own[bucket] = own.get(bucket, Used()) + Used(1, cost)
-    return Answer(verdict, 0, own)
+def _remember(tenant: _Tenant, answer: Answer, now: float) -> None:
+    """What was told of the others, for when Redis is away."""
+    tenant.others = {number: used - tenant.own.get(number, Used()) for number, used in answer.buckets.items()}
+    tenant.elsewhere, tenant.told_at = answer.elsewhere, now
+
+
+def _alone(tenant: _Tenant, ingresses: int, cost: int, now: float) -> tuple[KeyLimits, Answer]:
+    """By what this ingress has admitted itself, which is to fit in its share, and by what it last heard of the others. Limits that decided
+    are told as well."""
+    bucket, running, limits = bucket_of(now), tenant.running - 1, share(tenant.limits, ingresses)
+    if verdict := decide(limits, running, tenant.own, cost, now):
+        return limits, Answer(verdict, 0, dict(tenant.own))
+    known = {number: tenant.own.get(number, Used()) + tenant.others.get(number, Used()) for number in {*tenant.own, *tenant.others}}
+    elsewhere = tenant.elsewhere if now < tenant.told_at + TELL_AGAIN_S else 0
+    if not (verdict := decide(tenant.limits, running + elsewhere, known, cost, now)):
+        known[bucket] = known.get(bucket, Used()) + Used(1, cost)
+    return tenant.limits, Answer(verdict, elsewhere, known)

@@ -41,6 +41,10 @@ class Used:
     def __add__(self, other: Used) -> Used:
         return Used(self.requests + other.requests, self.tokens + other.tokens)
 
+    def __sub__(self, other: Used) -> Used:
+        """Nothing where more is taken away than there is."""
+        return Used(max(0, self.requests - other.requests), max(0, self.tokens - other.tokens))
+
 
 Buckets = Mapping[int, Used]
 """By their number: seconds of the clock, divided by `BUCKET_S`."""

@@ -41,9 +41,9 @@ class CanonicalMatcher(Layer):
     """A Matcher that is another one, less the tokens that the tokenizer would not make there. The text begins at a boundary.
 
     Not every allowed token leads to an end: a grammar may leave no text whose sequence goes on so. Who tells `draw` of a token before
-    `accept` hears of one that leads nowhere, to draw anew. Who does not lets it be (`prunes`): then, and where a token was refused, masks of
-    at most NARROW tokens leave out those that lead nowhere. Where nothing is left all the same, the other matcher's mask holds to the end,
-    and `has_fallen_back` is True.
+    `accept` hears of one that leads nowhere, to draw anew. Where nobody does (`prunes`), and where a token was refused, masks of at most
+    NARROW tokens leave out those that lead nowhere. Where nothing is left all the same, the other matcher's mask holds to the end, and
+    `has_fallen_back` is True.
 
     A token may be banned at the place where the matcher stands, until it goes back behind that.
     """

@@ -1,10 +1,10 @@
 """Answers that keep to the tokenizer's own tokens (vLLM 0.32: `v1/core/sched/scheduler.py`, `v1/worker/gpu_model_runner.py`).
 
 No token is looked at beforehand whether the tokenizer's own sequences go on behind it; the one that was drawn is, and what may come next
-is its next mask. If it leads nowhere it is dropped before vLLM sees it, left out of the next mask, and the last token is computed once more:
-rejection, so that what is drawn has the distribution of a mask without it. Nothing is emitted in that step. A worker of the first model
-runner drops what it has sampled itself when it hears that the request has fewer output tokens, as it does where keys and values could not
-be loaded.
+is its next mask. If it leads nowhere it is dropped before vLLM sees it, left out of the next mask, and the last token is computed once
+more: rejection, so that what is drawn has the distribution of a mask without it. Nothing is emitted in that step. A worker of the first
+model runner drops what it has sampled itself when it hears that the request has fewer output tokens, as it does where keys and values could
+not be loaded.
 """
 
 from __future__ import annotations

@@ -177,6 +177,25 @@ async def test_while_redis_is_away_all_are_answered_and_limits_hold_twice_over(d
         await ledger.close()
 
 
+async def test_what_others_had_used_is_remembered_while_redis_is_away(dying_redis: RedisProcess, clock: Clock) -> None:
+    """A limit that is reached is not granted once more because nobody can be asked; who was under way elsewhere has ended in time."""
+    mine = caller(requests_per_minute=10, tokens_per_minute=1000, concurrent_requests=9)
+    ledgers = [Ledger(window_of(dying_redis, "remembered", name), 2, clock) for name in ("a", "b")]
+    before = [await ledgers[number % 2].enter(mine, 10) for number in range(8)]
+    dying_redis.kill()
+    after = [await ledgers[0].enter(mine, 10) for _ in range(4)]
+    assert [is_in(one) for one in [*before, *after]] == [True] * 10 + [False] * 2
+    assert after[-1] is not None
+    assert after[-1].standing.verdict is Verdict.CONCURRENT
+    clock.now += 16
+    later = [await ledgers[0].enter(mine, 10) for _ in range(4)]
+    assert [is_in(one) for one in later] == [True] + [False] * 3
+    assert later[-1] is not None
+    assert later[-1].standing.verdict is Verdict.REQUESTS
+    for ledger in ledgers:
+        await ledger.close()
+
+
 async def test_what_was_admitted_while_redis_hung_is_told_later(dying_redis: RedisProcess, clock: Clock) -> None:
     links = [RedisLink(dying_redis.url, PASSWORD, 300, LinkCounters(), clock) for _ in range(2)]
     ledgers = [Ledger(SharedWindow(link, "hanging", str(number)), 2, clock) for number, link in enumerate(links)]
