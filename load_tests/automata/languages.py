@@ -9,6 +9,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 
 SIZES = (10, 100, 1000, 10_000)
 _SYLLABLES = "ka lo mer tin sa vel dor fi nu gra pe hol wi ster am ba cho ri ten ul".split()
+_STRING = r'"([^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
 _REGEXES = {
     "yes or no": "yes|no",
     "number": r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?",
@@ -22,6 +23,8 @@ _REGEXES = {
     "a line": r"[^\n]+",
     "a short line": r"[^\n]{1,80}",
     "a reason": r"(yes|no), because [a-z ,]{1,100}\.",
+    "JSON string": _STRING,
+    "three JSON strings": rf'\{{"name": {_STRING}, "city": {_STRING}, "job": {_STRING}\}}',
 }
 
 

@@ -17,6 +17,8 @@ _WIDE = 8
 _MOST_FORCED = 4096
 """Bytes that are looked for at a time."""
 Row = npt.NDArray[np.int32]
+Bits = Sequence[tuple[int, np.int32]]
+"""Words of a row, and a bit of each."""
 
 
 class AutomataGrammar:
@@ -24,6 +26,7 @@ class AutomataGrammar:
 
     def __init__(self, rows: StateRows, tokenizer: GrammarTokenizer) -> None:
         self._stop_ids = tokenizer.stop_token_ids
+        self._stop_bits = _bits_of(self._stop_ids)
         self._width = (tokenizer.vocab_size + 31) // 32
         self._classes = rows.classes.tobytes()
         self._class_count = rows.moves.shape[1]
@@ -42,8 +45,9 @@ class AutomataGrammar:
         return 12 * len(self._words) + 8 * len(self._moves) + 24 * len(self.accepting) + 4 * self._width * self._wide_count
 
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> AutomataMatcher:
-        has_own = stop_token_ids is None or set(stop_token_ids) == set(self._stop_ids)
-        return AutomataMatcher(self, self._stop_ids if stop_token_ids is None else stop_token_ids, has_own)
+        if stop_token_ids is None or set(stop_token_ids) == set(self._stop_ids):
+            return AutomataMatcher(self, self._stop_ids, self._stop_bits, has_own_stops=True)
+        return AutomataMatcher(self, stop_token_ids, _bits_of(stop_token_ids), has_own_stops=False)
 
     def after(self, state: int, token: int) -> int:
         """The state behind a token, -1 where there is none."""
@@ -80,9 +84,11 @@ class AutomataGrammar:
 class AutomataMatcher:
     """A Matcher: a state, and how it was come to."""
 
-    def __init__(self, grammar: AutomataGrammar, stop_token_ids: Sequence[int], has_own_stops: bool) -> None:
+    def __init__(self, grammar: AutomataGrammar, stop_token_ids: Sequence[int], stop_bits: Bits, has_own_stops: bool) -> None:
+        """`stop_bits`: where the stop tokens stand in a row."""
         self._grammar = grammar
         self._stops = frozenset(stop_token_ids)
+        self._stop_bits = stop_bits
         self._has_own_stops = has_own_stops
         self._course = [0]
         self._has_ended = False
@@ -118,7 +124,8 @@ class AutomataMatcher:
         self._grammar.write(mask, at)
         ends = self._grammar.accepting[at]
         if ends or not self._has_own_stops:  # the tokenizer's own are in no row
-            _set(mask, self._stops, ends)
+            for word, bit in self._stop_bits:
+                mask[word] = mask[word] | bit if ends else mask[word] & ~bit
 
     def forced_bytes(self) -> bytes:
         return b"" if self._has_ended else self._grammar.forced(self._course[-1])
@@ -142,7 +149,5 @@ def _only_bytes(rows: StateRows) -> list[int]:
     return found
 
 
-def _set(row: Row, tokens: Iterable[int], allowed: bool) -> None:
-    for token in tokens:
-        bit = np.uint32(1 << (token & 31)).astype(np.int32)
-        row[token >> 5] = row[token >> 5] | bit if allowed else row[token >> 5] & ~bit
+def _bits_of(tokens: Iterable[int]) -> Bits:
+    return [(token >> 5, np.uint32(1 << (token & 31)).astype(np.int32)) for token in tokens]
