@@ -195,7 +195,8 @@ def _distribution(report: BenchReport) -> list[str]:
     for kind in (WITH, WITHOUT):
         rows = distribution.of_kind(report.rows, kind)
         left_out = sum(row["set"] == kind for row in report.rows) - len(rows)
-        found += ["", f"## Sets {kind}", "", f"{len(rows)} sets; {left_out} left out."]
+        starved = f"Under mask and row, {100 * distribution.starved(rows):.2g} % of draws come to where nothing is left."
+        found += ["", f"## Sets {kind}", "", f"{len(rows)} sets; {left_out} left out. {starved}"]
         found += ["", *table(distribution.HEADINGS, distribution.cells(rows)), ""]
         found += table(distribution.PAIR_HEADINGS, distribution.pair_cells(rows))
     return found

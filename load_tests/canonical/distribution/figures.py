@@ -51,6 +51,11 @@ def difference(rows: Sequence[Row], one: str, other: str) -> Interval:
     return interval(row[one] - row[other] for row in rows)
 
 
+def starved(rows: Sequence[Row]) -> float:
+    """The share of draws under mask and row that come to a place where nothing is left, mean over sets."""
+    return float(np.mean([row["starved"] for row in rows]))
+
+
 def cells(rows: Sequence[Row]) -> Iterator[list[str]]:
     """A line an arm, of the sets of one kind."""
     for arm, name in NAMES.items():

@@ -16,7 +16,7 @@ from load_tests.canonical.distribution.value_sets import Question
 from load_tests.canonical.distribution.walks import Walk, Walked, along, conditional, masked, run
 from load_tests.errors import BenchFailed
 
-LEAST_MASS = 1e-5
+LEAST_MASS = 1e-6
 """Of the likeliest text's own sequence: what the model says behind a sequence that has come to less is not asked."""
 LEAST_SHARE = 1e-7
 """Of a mask's draws, the same."""
