@@ -34,6 +34,7 @@ bench: setup  ## every benchmark there is; refreshes the tables in docs/benchmar
 	@$(BIN)/python -m load_tests.lookahead.published --json load_tests/results/lookahead_published.json
 	@$(BIN)/python -m load_tests.lookahead --json load_tests/results/lookahead.json
 	@$(BIN)/python -m load_tests.canonical --json load_tests/results/canonical.json
+	@$(BIN)/python -m load_tests.canonical.distribution --json load_tests/results/canonical_distribution.json
 	@$(BIN)/python -m load_tests.canonical.served --json load_tests/results/canonical_served.json
 	@$(BIN)/python -m load_tests.automata --json load_tests/results/automata.json
 	@$(BIN)/python -m load_tests.routing.overhead --json load_tests/results/router_overhead.json

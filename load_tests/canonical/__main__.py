@@ -1,10 +1,11 @@
 """`python -m load_tests.canonical`: the automaton of canonical sequences against encoders (the embedded tokenizer's, Tekken's, tiktoken's,
 those of well-known pre-tokenizers on small trained tables), the theorem that it stands on, the algorithms of the automata against
-enumeration, and what all of it costs."""
+enumeration, what all of it costs, and the figures that are published of such automata beside ours (`--only published`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,14 +22,20 @@ from load_tests.canonical.costs import forbidden_successors, step_cost, table_co
 from load_tests.canonical.merging import compare
 from load_tests.canonical.probes import Probed, Probes, project_texts
 from load_tests.canonical.products import languages, product_row
+from load_tests.canonical.published import rows as published
 from load_tests.canonical.theorem import brute_force
 from load_tests.canonical.trained_tokenizers import PATTERNS, trained_tokenizer
 
-PACKAGES = ("maskcast", "tokenizers", "tiktoken", "mistral_common", "numpy")
+PACKAGES = ("maskcast", "tokenizers", "tiktoken", "mistral_common", "numpy", *published.PACKAGES)
 SEED = 20261123
 TABLE_SECONDS, TABLE_MEGABYTES = 3, 100
 CACHED_ROW_US, COLD_ROW_US = 20, 2000
 Row = dict[str, Any]
+
+
+class Half(StrEnum):
+    CHECKS = "checks"
+    PUBLISHED = "published"
 
 
 def main(
@@ -38,27 +45,21 @@ def main(
     others: Annotated[int, typer.Option(min=1, help="sequences for each other pre-tokenizer")] = 10_000,
     automata: Annotated[int, typer.Option(min=1, help="random automata")] = 2000,
     tables: Annotated[int, typer.Option(min=1, help="random tables, of five kinds each, for the theorem")] = 60,
+    only: Annotated[Half | None, typer.Option(help="leave out the other half")] = None,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
-    """Check canonical sequences against encoders, and measure what they cost."""
-    embedded, tekken = GrammarTokenizer.load(EMBEDDED_WEIGHTS), GrammarTokenizer.load(tekken_folder())
-    found = [
-        *_theorem(tables),
-        *_merging(automata),
-        *_pairs(tekken, pairs),
-        *_probed("embedded", embedded, sequences, rows),
-        *_probed("tekken", tekken, sequences, rows),
-        *(row for name in PATTERNS for row in _probed(name, trained_tokenizer(name), others, others // 10)),
-        {"tokenizer": "tekken", **table_cost(tekken)},
-        {"tokenizer": "embedded", **table_cost(embedded)},
-        {"tokenizer": "tekken", **step_cost(tekken, project_texts()[0])},
-        {"tokenizer": "tekken", **forbidden_successors(tekken.canonical, range(1000, tekken.vocab_size, 10))},
-        *_products(tekken),
-    ]
-    command = (
-        f"python -m load_tests.canonical --sequences {sequences} --rows {rows} --pairs {pairs} --others {others} --automata {automata}"
-    )
-    report = BenchReport.here(f"{command} --tables {tables}", PACKAGES, _targets(found), found)
+    """Check canonical sequences against encoders, measure what they cost, and set it beside what is published."""
+    tekken = GrammarTokenizer.load(tekken_folder())
+    found: list[Row] = []
+    if only is not Half.PUBLISHED:
+        found += [*_theorem(tables), *_merging(automata), *_pairs(tekken, pairs)]
+        found += [*_encoders(tekken, sequences, rows, others), *_costs(tekken)]
+    if only is not Half.CHECKS:
+        found += published.published_rows(tekken, SEED)
+    counts = f"--sequences {sequences} --rows {rows} --pairs {pairs} --others {others} --automata {automata} --tables {tables}"
+    options = [*([] if only is Half.PUBLISHED else [counts]), *([f"--only {only}"] if only else [])]
+    command = " ".join(["python -m load_tests.canonical", *options])
+    report = BenchReport.here(command, PACKAGES, [*_targets(found), *published.published_targets(found)], found)
     raise typer.Exit(report.publish(Console(), json_out))
 
 
@@ -90,6 +91,21 @@ def _pairs(tekken: GrammarTokenizer, count: int) -> Iterator[Row]:
     }
 
 
+def _encoders(tekken: GrammarTokenizer, sequences: int, rows: int, others: int) -> Iterator[Row]:
+    yield from _probed("embedded", GrammarTokenizer.load(EMBEDDED_WEIGHTS), sequences, rows)
+    yield from _probed("tekken", tekken, sequences, rows)
+    for name in PATTERNS:
+        yield from _probed(name, trained_tokenizer(name), others, others // 10)
+
+
+def _costs(tekken: GrammarTokenizer) -> Iterator[Row]:
+    yield {"tokenizer": "tekken", **table_cost(tekken)}
+    yield {"tokenizer": "embedded", **table_cost(GrammarTokenizer.load(EMBEDDED_WEIGHTS))}
+    yield {"tokenizer": "tekken", **step_cost(tekken, project_texts()[0])}
+    yield {"tokenizer": "tekken", **forbidden_successors(tekken.canonical, range(1000, tekken.vocab_size, 10))}
+    yield from _products(tekken)
+
+
 def _probed(name: str, tokenizer: GrammarTokenizer, sequences: int, rows: int) -> Iterator[Row]:
     probes = Probes(tokenizer, tokenizer.canonical, project_texts(), SEED)
     yield {"tokenizer": name, **_row("encoder", "tokens of texts", probes.texts())}
@@ -108,6 +124,9 @@ def _products(tokenizer: GrammarTokenizer) -> Iterator[Row]:
 
 
 def _targets(rows: list[Row]) -> list[Target]:
+    """Of the checks and costs, where they were made."""
+    if not any(row["part"] == "theorem" for row in rows):
+        return []
     by_part = {part: [row for row in rows if row["part"] == part] for part in ("theorem", "merging", "pairs", "encoder", "table", "steps")}
     table, steps = by_part["table"][0], by_part["steps"][0]
     return [

@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from deployments.commands import simulation
 from deployments.reporting.report import BenchReport, Row
 from load_tests.automata import figures as automata
+from load_tests.canonical.distribution import figures as distribution
+from load_tests.canonical.distribution.figures import WITH, WITHOUT
+from load_tests.canonical.published import tables as published
 from load_tests.front_door import table as front_door
 from load_tests.lookahead import beside_paper
 from load_tests.lookahead import tables as lookahead
@@ -178,8 +181,31 @@ def _automata(report: BenchReport) -> list[str]:
     return found
 
 
+def _canonical(report: BenchReport) -> list[str]:
+    found: list[str] = []
+    if figures := [published.cells(row) for row in report.rows if row.get("part") == published.PART]:
+        found += ["", "## Beside what is published", "", *table(published.HEADINGS, figures)]
+    if races := [published.index_cells(row) for row in report.rows if row.get("part") == published.INDEX_PART]:
+        found += ["", "## Token indexes, beside outlines-core", "", *table(published.INDEX_HEADINGS, races)]
+    return found
+
+
+def _distribution(report: BenchReport) -> list[str]:
+    found: list[str] = []
+    for kind in (WITH, WITHOUT):
+        rows = distribution.of_kind(report.rows, kind)
+        left_out = sum(row["set"] == kind for row in report.rows) - len(rows)
+        starved = f"Under mask and row, {100 * distribution.starved(rows):.2g} % of draws come to where nothing is left."
+        found += ["", f"## Sets {kind}", "", f"{len(rows)} sets; {left_out} left out. {starved}"]
+        found += ["", *table(distribution.HEADINGS, distribution.cells(rows)), ""]
+        found += table(distribution.PAIR_HEADINGS, distribution.pair_cells(rows))
+    return found
+
+
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "automata": _automata,
+    "canonical": _canonical,
+    "canonical_distribution": _distribution,
     "conformance": _conformance,
     "conformance_schemastore": _collection,
     "simulation": _simulation,
