@@ -21,7 +21,7 @@ from vllm.entrypoints.serve.exception_handling.error_response import create_erro
 from vllm.v1.engine.exceptions import EngineDeadError
 
 from model_service.core_figures import CoreFigures, FiguresPage
-from model_service.engine.arguments import parse_arguments
+from model_service.engine.arguments import load_parsers, parse_arguments
 from model_service.engine.configuration import OUR_WORKERS, USAGE, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.keyed import KeyedEngine
@@ -62,9 +62,10 @@ class Engine:
         self._wished: WishedGrammars | None = None
 
     async def start(self) -> None:
-        """Load the model; takes from ten seconds to minutes. Raises EngineSettingsError: vLLM refuses the arguments, or the model's logits
-        are not of its vocabulary."""
+        """Load the model; takes from ten seconds to minutes. Raises EngineSettingsError: vLLM refuses the arguments, a parser that they
+        name cannot be read, or the model's logits are not of its vocabulary."""
         arguments = parse_arguments(self._settings)
+        load_parsers(arguments)
         # In threads: both wait for others, and this one has others to answer.
         config = plug(await asyncio.to_thread(stock_config, arguments), self._settings, self._channel, self._page.address)
         engine = self._engine = await asyncio.to_thread(self._load, config)
