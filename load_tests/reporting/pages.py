@@ -8,6 +8,7 @@ from deployments.commands import simulation
 from deployments.reporting.report import BenchReport, Row
 from load_tests.automata import figures as automata
 from load_tests.front_door import table as front_door
+from load_tests.jump_forward.overlap import figures as overlap
 from load_tests.lookahead import beside_paper
 from load_tests.lookahead import tables as lookahead
 from load_tests.masks import figures as mask_figures
@@ -178,6 +179,12 @@ def _automata(report: BenchReport) -> list[str]:
     return found
 
 
+def _overlap(report: BenchReport) -> list[str]:
+    rows = report.rows
+    measured, rule = table(overlap.HEADINGS, overlap.cells(rows)), table(overlap.rule_headings(rows), overlap.rule_cells(rows))
+    return ["", *measured, "", "## For which forwards", "", *overlap.RULE, "", *rule]
+
+
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "automata": _automata,
     "conformance": _conformance,
@@ -192,5 +199,6 @@ _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "lookahead_published": _lookahead_published,
     "mask_bytes": _mask_bytes,
     "mask_path": _mask_path,
+    "overlap": _overlap,
 }
 """Tables after that of the promises, from the rows of a result."""
