@@ -28,7 +28,7 @@ from model_service.engine.keyed import KeyedEngine
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
 from model_service.engine.output_watch import ForcedTotals
-from model_service.engine.refused_fields import refused_field, told
+from model_service.engine.refused_fields import media_place, refused_field, told
 from model_service.engine.rendering import render_short_prompts_at_once
 from model_service.engine.workers.executors import executor_class
 from model_service.engine.workers.vocabulary_width import check_width
@@ -139,6 +139,10 @@ class Engine:
         except InvalidLookahead as error:
             field = ".".join(filter(None, ("lookahead", error.field)))
             return Head(HTTPStatus.BAD_REQUEST, stream=False), _whole(create_error_response(error.message, param=field).model_dump_json())
+        if not self._engine.vllm_config.model_config.is_multimodal_model and (place := media_place(call.body)):
+            # vLLM calls it a fault of the server.
+            refusal = create_error_response(f"'{place}': this model takes text only", param=place)
+            return Head(HTTPStatus.BAD_REQUEST, stream=False), _whole(refusal.model_dump_json())
         account = self._engine.follow(call.request_id, asked, call.trace, timeline)
         usage = _usage(account, call, asked)
         try:
