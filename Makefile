@@ -29,6 +29,7 @@ bench: setup  ## every benchmark there is; refreshes the tables in docs/benchmar
 	@$(BIN)/python -m load_tests.front_door.vllm_client --json load_tests/results/vllm_client.json
 	@$(BIN)/python -m load_tests.front_door.pieces --json load_tests/results/front_door_pieces.json
 	@$(BIN)/python -m load_tests.jump_forward --tekken --json load_tests/results/jump_forward.json
+	@$(BIN)/python -m load_tests.jump_forward.overlap --json load_tests/results/overlap.json
 	@$(BIN)/python -m load_tests.masks.sizes --json load_tests/results/mask_bytes.json
 	@$(BIN)/python -m load_tests.guards --json load_tests/results/guards.json
 	@$(BIN)/python -m load_tests.lookahead.published --json load_tests/results/lookahead_published.json

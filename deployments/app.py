@@ -34,12 +34,20 @@ LEAN = {
     "RAY_SERVE_USE_GRPC_BY_DEFAULT": "1",
     "RAY_SERVE_FREEZE_GC_ON_STARTUP": "1",
 }
+CALL_MIB = 4
+"""Of a call between processes, what gRPC takes where nothing is set."""
 HEALTH_PERIOD_S = 2.0
 HEALTH_TIMEOUT_S = 30.0
 REWARD_END_S = 2.0
 """One that hangs does not end by itself."""
 CLOSING_S = 10.0
 """For what closes after the last answer: an engine, connections."""
+
+
+def lean(settings: Settings) -> dict[str, str]:
+    """The environment of such processes: a call holds a request's body, and its constraint besides."""
+    longest = max(CALL_MIB, 2 * settings.http.max_body_mib + 1)
+    return {**LEAN, "RAY_SERVE_REPLICA_GRPC_MAX_MESSAGE_LENGTH": str(int(longest * 2**20))}
 
 
 def build(args: Mapping[str, Any] | Settings) -> serve.Application:
@@ -125,7 +133,7 @@ def _model_deployment(settings: Settings, replica: type[ModelDeployment], max_on
     deployment = serve.deployment(
         name=MODEL,
         num_replicas=model.num_replicas,
-        ray_actor_options={**placement.actor, "runtime_env": {"env_vars": LEAN}},
+        ray_actor_options={**placement.actor, "runtime_env": {"env_vars": lean(settings)}},
         request_router_config=_router(settings),
         placement_group_bundles=placement.bundles,
         placement_group_bundle_label_selector=cast(list[dict[str, str]], [model.nodes] if model.nodes else None),
@@ -165,7 +173,7 @@ def _ingress(settings: Settings, compilers: DeploymentHandle[Any], models: Deplo
     deployment = serve.deployment(
         name=INGRESS,
         num_replicas=http.num_replicas,
-        ray_actor_options={"num_cpus": 0, "runtime_env": {"env_vars": LEAN}, **_on(http.nodes)},
+        ray_actor_options={"num_cpus": 0, "runtime_env": {"env_vars": lean(settings)}, **_on(http.nodes)},
         max_ongoing_requests=http.max_ongoing_requests,
         graceful_shutdown_timeout_s=_end_s(settings),
         logging_config=_logging(settings),

@@ -90,6 +90,8 @@ class ModelSettings(Section):
         given = by_name(self.engine_args)
         if int(given.get("data_parallel_size", 1)) > 1:
             raise ValueError("a replica is one engine: in place of engine_args.data_parallel_size, set num_replicas")
+        if int(given.get("pipeline_parallel_size", 1)) > 1 and not self.gpus_per_worker:
+            raise ValueError("vLLM's workers on CPUs are no stages of a pipeline: in place of it, set tensor_parallel_size")
         if given.get("enable_sleep_mode"):
             raise ValueError("nothing puts an engine to sleep here: in place of engine_args.enable_sleep_mode, change num_replicas")
         if given.get("distributed_executor_backend", self.executor) != self.executor:

@@ -11,6 +11,7 @@ from load_tests.canonical.distribution import figures as distribution
 from load_tests.canonical.distribution.figures import WITH, WITHOUT
 from load_tests.canonical.published import tables as published
 from load_tests.front_door import table as front_door
+from load_tests.jump_forward.overlap import figures as overlap
 from load_tests.lookahead import beside_paper
 from load_tests.lookahead import tables as lookahead
 from load_tests.masks import figures as mask_figures
@@ -202,6 +203,12 @@ def _distribution(report: BenchReport) -> list[str]:
     return found
 
 
+def _overlap(report: BenchReport) -> list[str]:
+    rows = report.rows
+    measured, rule = table(overlap.HEADINGS, overlap.cells(rows)), table(overlap.rule_headings(rows), overlap.rule_cells(rows))
+    return ["", *measured, "", "## For which forwards", "", *overlap.RULE, "", *rule]
+
+
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "automata": _automata,
     "canonical": _canonical,
@@ -218,5 +225,6 @@ _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "lookahead_published": _lookahead_published,
     "mask_bytes": _mask_bytes,
     "mask_path": _mask_path,
+    "overlap": _overlap,
 }
 """Tables after that of the promises, from the rows of a result."""

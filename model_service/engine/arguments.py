@@ -1,4 +1,5 @@
-"""From our settings to vLLM's command line arguments (vLLM 0.32: `entrypoints/launchers/cli_args.py`)."""
+"""From our settings to vLLM's command line arguments (vLLM 0.32: `entrypoints/launchers/cli_args.py`), and the operator's parsers that they
+name (`entrypoints/launchers/api_server/entry.py`)."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any
 
 from vllm.entrypoints.launchers.cli_args import make_arg_parser
 from vllm.utils.argparse_utils import FlexibleArgumentParser
+from vllm.utils.import_utils import import_plugin
 
 from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings
@@ -32,6 +34,18 @@ def parse_arguments(settings: EngineSettings) -> Namespace:
     except (ValueError, TypeError) as error:
         raise EngineSettingsError(f"engine arguments: {error}") from error
     return arguments
+
+
+def load_parsers(arguments: Namespace) -> None:
+    """Reads the operator's own parsers of tools and reasoning, which vLLM's server does before it makes an engine.
+
+    Raises:
+        EngineSettingsError: one of them cannot be read; the log says why.
+    """
+    for name in ("tool_parser_plugin", "reasoning_parser_plugin"):
+        plugin = getattr(arguments, name)
+        if plugin and import_plugin(plugin) is None:
+            raise EngineSettingsError(f"engine arguments: {name} {plugin!r} is no module that can be imported")
 
 
 def stock_flags(settings: EngineSettings) -> list[str]:

@@ -21,14 +21,14 @@ from vllm.entrypoints.serve.exception_handling.error_response import create_erro
 from vllm.v1.engine.exceptions import EngineDeadError
 
 from model_service.core_figures import CoreFigures, FiguresPage
-from model_service.engine.arguments import parse_arguments
+from model_service.engine.arguments import load_parsers, parse_arguments
 from model_service.engine.configuration import OUR_WORKERS, USAGE, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.keyed import KeyedEngine
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
 from model_service.engine.output_watch import ForcedTotals
-from model_service.engine.refused_fields import refused_field, told
+from model_service.engine.refused_fields import media_place, refused_field, told
 from model_service.engine.rendering import render_short_prompts_at_once
 from model_service.engine.workers.executors import executor_class
 from model_service.engine.workers.vocabulary_width import check_width
@@ -62,9 +62,10 @@ class Engine:
         self._wished: WishedGrammars | None = None
 
     async def start(self) -> None:
-        """Load the model; takes from ten seconds to minutes. Raises EngineSettingsError: vLLM refuses the arguments, or the model's logits
-        are not of its vocabulary."""
+        """Load the model; takes from ten seconds to minutes. Raises EngineSettingsError: vLLM refuses the arguments, a parser that they
+        name cannot be read, or the model's logits are not of its vocabulary."""
         arguments = parse_arguments(self._settings)
+        load_parsers(arguments)
         # In threads: both wait for others, and this one has others to answer.
         config = plug(await asyncio.to_thread(stock_config, arguments), self._settings, self._channel, self._page.address)
         engine = self._engine = await asyncio.to_thread(self._load, config)
@@ -138,6 +139,10 @@ class Engine:
         except InvalidLookahead as error:
             field = ".".join(filter(None, ("lookahead", error.field)))
             return Head(HTTPStatus.BAD_REQUEST, stream=False), _whole(create_error_response(error.message, param=field).model_dump_json())
+        if not self._engine.vllm_config.model_config.is_multimodal_model and (place := media_place(call.body)):
+            # vLLM calls it a fault of the server.
+            refusal = create_error_response(f"'{place}': this model takes text only", param=place)
+            return Head(HTTPStatus.BAD_REQUEST, stream=False), _whole(refusal.model_dump_json())
         account = self._engine.follow(call.request_id, asked, call.trace, timeline)
         usage = _usage(account, call, asked)
         try:

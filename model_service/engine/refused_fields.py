@@ -15,6 +15,8 @@ from model_service.messages import Endpoint
 _PROMPT = {Endpoint.CHAT: "messages", Endpoint.COMPLETION: "prompt"}
 _OWN_NAMES = frozenset({"input_tokens", "input_text"})
 """What vLLM calls the prompt."""
+_MEDIA = ("image_url", "image_embeds", "image_pil", "input_image", "audio_url", "audio_embeds", "input_audio", "video_url", "video_embeds")
+"""Types of a message's parts that are no text, and in parts without a type what holds them (vLLM 0.32: `renderers/chat_utils.py`)."""
 _FIRST_WORD = re.compile(r"[`']?(\w+)")
 
 
@@ -37,3 +39,20 @@ def told(error: ValidationError, endpoint: Endpoint) -> tuple[str, str]:
         name, path = _PROMPT[endpoint], []
     place = name + "".join(f"[{index}]" for index in takewhile(lambda step: isinstance(step, int), path))
     return f"'{place}': {fault['msg']}", place
+
+
+def media_place(body: Mapping[str, Any]) -> str | None:
+    """Where the first part of a chat stands that is no text, such as `messages[0]`; None: there is none, or it is no chat."""
+    messages = body.get("messages")
+    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+        parts = message.get("content") if isinstance(message, Mapping) else None
+        if isinstance(parts, list) and any(map(_is_media, parts)):
+            return f"messages[{number}]"
+    return None
+
+
+def _is_media(part: Any) -> bool:
+    if not isinstance(part, Mapping):
+        return False
+    kind = part.get("type")
+    return any(part.get(name) is not None for name in _MEDIA) if kind is None else kind in _MEDIA

@@ -60,7 +60,7 @@ def apart(collector: Collector) -> Iterator[Service]:
     telemetry = {**traced(collector), "logs": "json"}
     drafting = {"lookahead": True, "draft": {"path": str(EMBEDDED_WEIGHTS)}}
     model = {"max_num_seqs": 32, "restart_wait_s": 120, **drafting}
-    with running({"http": {"num_replicas": 2}, "model": model, "telemetry": telemetry}) as service:
+    with running({"http": {"num_replicas": 2, "max_body_mib": 8}, "model": model, "telemetry": telemetry}) as service:
         yield service
 
 

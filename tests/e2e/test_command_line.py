@@ -69,21 +69,28 @@ def command(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     assert shared_memory() <= earlier
 
 
+def told(command: list[str], **environment: str) -> str:
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def test_serve_answers_until_it_is_interrupted_and_leaves_nothing(tmp_path: Path) -> None:
+    """With the settings of the example of a model that thinks, which thinks where it is asked to."""
     port = free_port("127.0.0.1")
-    with command(tmp_path, "serve", "--port", str(port)) as process:
+    url = f"http://127.0.0.1:{port}"
+    with command(tmp_path, "serve", "--config", "examples/reasoning.yaml", "--port", str(port)) as process:
         wait_for(lambda: "Serving at" in (tmp_path / "out").read_text() or process.poll() is not None, START_S, "the service")
         assert process.poll() is None, (tmp_path / "err").read_text()
-        status = subprocess.run(
-            [str(MASKCAST), "status", "--url", f"http://127.0.0.1:{port}"], capture_output=True, text=True, timeout=60, check=False
-        )
-        assert status.returncode == 0, status.stdout + status.stderr
-        assert "ModelReplica" in status.stdout
+        assert "ModelReplica" in told([str(MASKCAST), "status", "--url", url])
+        thought = told([sys.executable, "examples/think_first.py"], MASKCAST_URL=url)
         process.send_signal(signal.SIGINT)
         process.wait(120)
     assert '"name"' in (tmp_path / "out").read_text()
+    assert re.search(r"thought:.*record_person.*Clara Novak", thought, re.DOTALL)
+    assert re.search(r"answered: name='Clara Novak' age=34\n[1-9]\d* of \d+ tokens were forced", thought), thought
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"http://127.0.0.1:{port}/healthz")
+        httpx.get(f"{url}/healthz")
 
 
 def test_two_replicas_of_two_workers_each_answer(tmp_path: Path) -> None:

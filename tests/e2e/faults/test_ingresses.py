@@ -36,6 +36,14 @@ def test_streamed_pieces_are_the_whole_answer(apart: Service) -> None:
     assert text == apart.client().chat.completions.create(**request).choices[0].message.content  # type: ignore[call-overload]
 
 
+def test_a_body_as_large_as_the_settings_allow_reaches_the_engine(apart: Service) -> None:
+    """Which says that its model has no eyes."""
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 6 * 2**20}}
+    answers = [apart.post("/v1/chat/completions", {"messages": [{"role": "user", "content": [image] * count}]}) for count in (1, 2)]
+    assert [answer.status_code for answer in answers] == [400, 413]
+    assert answers[0].json()["error"]["message"] == "'messages[0]': this model takes text only"
+
+
 def test_a_trace_tells_of_the_way_through_all_processes(apart: Service, collector: Collector) -> None:
     asked = Asked(collector)
     response = apart.chat("Say.", structured_outputs={"regex": "apart-[a-f]{8}"}, stream=True, headers=asked.headers)

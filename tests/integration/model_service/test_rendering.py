@@ -55,3 +55,13 @@ def test_tokens_count_as_much_as_characters() -> None:
     assert is_short([{"prompt_token_ids": [1] * (SHORT // 2)}])
     assert not is_short([{"prompt_token_ids": [1] * SHORT}])
     assert not is_short([b"tensors"])
+
+
+def test_an_image_for_a_model_of_texts_is_refused_with_its_place(jumping: RunningEngine) -> None:
+    asked = [message(TEXT), message([{"type": "text", "text": TEXT}, IMAGE])]
+    assert jumping.body("", messages=asked)["error"] == {
+        "message": "'messages[1]': this model takes text only",
+        "type": "BadRequestError",
+        "param": "messages[1]",
+        "code": 400,
+    }

@@ -129,6 +129,7 @@ def test_replicas_may_share_a_gpu() -> None:
         ({"engine_args": {"enable_lora": True, "lora_modules": [{"path": "b"}]}}, "name"),
         ({"served_name": "a", "engine_args": {"enable_lora": True, "lora_modules": ["a=b"]}}, "names of their own"),
         ({"engine_args": {"data-parallel-size": 2}}, "num_replicas"),
+        ({"engine_args": {"pipeline-parallel-size": 2}}, "set tensor_parallel_size"),
         ({"engine_args": {"distributed_executor_backend": "ray"}}, "set executor"),
         ({"executor": "ray"}, "gpus_per_worker"),
         ({"tensor_parallel_size": 2, "gpus_per_worker": 0.5}, "a GPU each"),

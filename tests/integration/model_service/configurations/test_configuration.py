@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,6 +147,24 @@ def test_arguments_that_are_objects_reach_vllm_as_such() -> None:
     arguments = parse_arguments(given)
     assert [(module.name, module.path) for module in arguments.lora_modules] == [("a", "/one"), ("b", "/two")]
     assert arguments.cudagraph_capture_sizes == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["tool", "reasoning"])
+def test_parsers_of_an_operators_own_are_known_or_refused_when_they_cannot_be_read(kind: str, tmp_path: Path) -> None:
+    from vllm.reasoning import ReasoningParserManager
+    from vllm.tool_parsers import ToolParserManager
+
+    from model_service.engine.arguments import load_parsers, parse_arguments
+
+    own, argument = tmp_path / f"own_{kind}_parser.py", f"{kind}_parser_plugin"
+    arguments = parse_arguments(replace(SETTINGS, engine_args={argument: str(own)}))
+    with pytest.raises(EngineSettingsError, match=f"{argument} .*own_{kind}_parser"):
+        load_parsers(arguments)
+    name, package = f"{kind.capitalize()}Parser", "vllm.tool_parsers" if kind == "tool" else "vllm.reasoning"
+    own.write_text(f"from {package} import {name}, {name}Manager\n@{name}Manager.register_module('own')\nclass Own({name}): ...\n")
+    load_parsers(arguments)
+    known = ToolParserManager.get_tool_parser("own") if kind == "tool" else ReasoningParserManager.get_reasoning_parser("own")
+    assert known.__name__ == "Own"
 
 
 def test_what_would_be_plugged_out_or_misplaced_is_refused() -> None:

@@ -1,21 +1,28 @@
 """What an engine of vLLM can do beside decoding goes on working: adapters, reasoning ahead of the constrained answer, log probabilities of
-prompts. One engine has all of it."""
+prompts, weights of eight bits, images. Engines have as much of it at once as goes together."""
 
 from __future__ import annotations
 
+import base64
+import io
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from PIL import Image
 
-from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.spec import GrammarKind, GrammarSpec
 from model_service.errors import EngineSettingsError
+from tests.integration.model_service.configurations.made_models import (
+    IMAGE_TOKENS,
+    adapter,
+    quantized_model,
+    reasoning_model,
+    seeing_model,
+)
 from tests.integration.model_service.running_engine import RunningEngine, running_engine
 
 FIELDS = {"first_name": {"type": "string", "pattern": "^[A-Z][a-z]{1,8}$"}, "age": {"type": "integer", "maximum": 199, "minimum": 1}}
@@ -24,32 +31,6 @@ SPEC = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps({**SCHEMA, "additionalPro
 QUESTION = "Extract first_name, age as JSON.\n\nMeet Ada Young. Age: 36."
 ENDS, END = 2047, 1
 """The tokens that end the reasoning of the model below, and its answers."""
-
-
-def reasoning_model(folder: Path) -> Path:
-    """The embedded model with other names for the tokens around a tool call: those that models of DeepSeek reason between."""
-    shutil.copytree(EMBEDDED_WEIGHTS, folder)
-    tokenizer = folder / "tokenizer.json"
-    tokenizer.write_text(tokenizer.read_text(encoding="utf-8").replace("tool_call>", "think>"), encoding="utf-8")
-    return folder
-
-
-def adapter(folder: Path, strength: float) -> Path:
-    """One of LoRA's, which says nothing that makes sense."""
-    config = json.loads((EMBEDDED_WEIGHTS / "config.json").read_text())
-    chance, width, rank = np.random.default_rng(7), config["hidden_size"], 8
-    shapes = {"lora_A": (rank, width), "lora_B": (width, rank)}
-    names = [f"base_model.model.model.layers.{layer}.self_attn.q_proj" for layer in range(config["num_hidden_layers"])]
-    folder.mkdir()
-    weights = {
-        f"{name}.{part}.weight": (strength * chance.standard_normal(shape)).astype(np.float32)
-        for name in names
-        for part, shape in shapes.items()
-    }
-    save_file(weights, folder / "adapter_model.safetensors")
-    told = {"peft_type": "LORA", "r": rank, "lora_alpha": rank, "target_modules": ["q_proj"], "bias": "none", "task_type": "CAUSAL_LM"}
-    (folder / "adapter_config.json").write_text(json.dumps(told))
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +96,49 @@ def test_keys_and_values_come_from_a_connector_and_answers_stay_the_same(jumping
     assert [answer.usage["prompt_tokens_details"]["cached_tokens"] > 0 for answer in (first, second)] == [False, True]
     assert first.tokens == second.tokens == jumping.ask(question, SPEC, max_tokens=200).tokens
     assert second.forced > 0
+
+
+def test_a_quantized_model_keeps_to_the_grammar_and_jumps_to_what_it_would_step_to(tmp_path: Path) -> None:
+    with running_engine(model=str(quantized_model(tmp_path / "quantized"))) as engine:
+        assert engine.engine._engine is not None
+        assert engine.engine._engine.vllm_config.model_config.quantization == "compressed-tensors"
+        jumped, stepped = (engine.ask(QUESTION, SPEC, max_tokens=200, **fields) for fields in ({}, {"logprobs": True}))
+    assert is_of_the_schema(jumped.text)
+    assert jumped.tokens == stepped.tokens
+    assert [answer.forced > 0 for answer in (jumped, stepped)] == [True, False]
+
+
+@pytest.fixture(scope="module")
+def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEngine]:
+    with running_engine(model=str(seeing_model(tmp_path_factory.mktemp("seeing") / "model"))) as engine:
+        yield engine
+
+
+def shown(image: Image.Image) -> list[dict[str, Any]]:
+    """The messages of a question with it."""
+    written = io.BytesIO()
+    image.save(written, "PNG")
+    url = f"data:image/png;base64,{base64.b64encode(written.getvalue()).decode()}"
+    return [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": QUESTION}]}]
+
+
+def test_an_answer_about_an_image_keeps_to_the_grammar_and_is_jumped_to(seeing: RunningEngine) -> None:
+    messages = shown(Image.new("RGB", (60, 40), "red"))
+    jumped, stepped = (seeing.ask("", SPEC, messages=messages, max_tokens=200, **fields) for fields in ({}, {"logprobs": True}))
+    assert is_of_the_schema(jumped.text)
+    assert jumped.tokens == stepped.tokens
+    assert [answer.forced > 0 for answer in (jumped, stepped)] == [True, False]
+    assert jumped.usage["prompt_tokens_details"]["multimodal_tokens"] == {"image": IMAGE_TOKENS}
+
+
+def test_images_are_seen_those_of_many_megabytes_too(seeing: RunningEngine) -> None:
+    noise = Image.fromarray(np.random.default_rng(1).integers(0, 256, (1200, 1200, 3), dtype=np.uint8))
+    large, small = shown(noise), shown(Image.new("RGB", (60, 40), "red"))
+    assert len(json.dumps(large)) > 4 * 2**20
+    answers = [seeing.body("", SPEC, messages=messages, prompt_logprobs=1) for messages in (large, small)]
+    assert all(is_of_the_schema(answer["choices"][0]["message"]["content"]) for answer in answers)
+    assert answers[0]["prompt_token_ids"] == answers[1]["prompt_token_ids"]
+    assert answers[0]["prompt_logprobs"] != answers[1]["prompt_logprobs"]
 
 
 def test_log_probabilities_of_a_prompt_come_with_its_constrained_answer(jumping: RunningEngine) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from model_service.engine.refused_fields import refused_field, told
+from model_service.engine.refused_fields import media_place, refused_field, told
 from model_service.messages import Endpoint
 
 BODY = {"messages": [], "n": 0, "logprobs": True, "top_logprobs": 300, "presence_penalty": 9}
@@ -55,3 +55,20 @@ def test_a_fault_in_the_parts_of_a_message_is_one_of_the_prompt() -> None:
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(list[int]).validate_python(["x"])
     assert told(caught.value, Endpoint.CHAT)[1] == "messages"
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ("an image_url", None),
+        (None, None),
+        ([{"type": "text", "text": "image_url"}, "image_url"], None),
+        ([{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "b"}}], "messages[1]"),
+        ([{"type": "text", "text": "a", "image_url": None}, {"type": ["image_url"]}], None),
+        ([{"image_url": "b"}], "messages[1]"),
+        ([{"type": "input_audio", "input_audio": {}}], "messages[1]"),
+    ],
+)
+def test_media_are_found_in_whatever_message_they_stand(content: object, place: str | None) -> None:
+    assert media_place({"messages": [{"content": "first"}, {"content": content}, "odd"]}) == place
+    assert media_place({"prompt": "image_url"}) is None

@@ -1,0 +1,1 @@
+"""Where jumping in overlapping steps wins over jumping in synchronous ones."""

@@ -1,0 +1,96 @@
+"""Models that are made of the embedded one: its weights in another form, or with something beside them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoTokenizer, Blip2Config, Blip2ForConditionalGeneration, Blip2Processor, LlamaConfig
+from transformers.models.blip.image_processing_pil_blip import BlipImageProcessorPil
+
+from deployments.builders import EMBEDDED_WEIGHTS
+
+WEIGHTS = "model.safetensors"
+BITS = 8
+IMAGE_TOKENS, EDGE = 4, 28
+"""Of an image in a prompt; and what it is scaled to, in pixels."""
+
+
+def reasoning_model(folder: Path) -> Path:
+    """It has other names for the tokens around a tool call: those that models of DeepSeek reason between."""
+    return _renamed(folder, "tool_call>", "think>")
+
+
+def adapter(folder: Path, strength: float) -> Path:
+    """One of LoRA's, which says nothing that makes sense."""
+    config = _config(EMBEDDED_WEIGHTS)
+    chance, width, rank = np.random.default_rng(7), config["hidden_size"], 8
+    shapes = {"lora_A": (rank, width), "lora_B": (width, rank)}
+    names = [f"base_model.model.model.layers.{layer}.self_attn.q_proj" for layer in range(config["num_hidden_layers"])]
+    folder.mkdir()
+    weights = {
+        f"{name}.{part}.weight": torch.from_numpy((strength * chance.standard_normal(shape)).astype(np.float32))
+        for name in names
+        for part, shape in shapes.items()
+    }
+    save_file(weights, folder / "adapter_model.safetensors")
+    told = {"peft_type": "LORA", "r": rank, "lora_alpha": rank, "target_modules": ["q_proj"], "bias": "none", "task_type": "CAUSAL_LM"}
+    (folder / "adapter_config.json").write_text(json.dumps(told))
+    return folder
+
+
+def quantized_model(folder: Path) -> Path:
+    """Weights of 8 bits, a scale for each row, and activations that are quantized as they come."""
+    shutil.copytree(EMBEDDED_WEIGHTS, folder)
+    weights: dict[str, torch.Tensor] = {}
+    for name, weight in load_file(folder / WEIGHTS).items():
+        weights[name] = weight
+        if name.endswith("_proj.weight"):
+            scales = weight.float().abs().amax(dim=1, keepdim=True) / (2 ** (BITS - 1) - 1)
+            weights |= {name: (weight / scales).round().to(torch.int8), f"{name}_scale": scales}
+    save_file(weights, folder / WEIGHTS)
+    of_weights = {"num_bits": BITS, "type": "int", "symmetric": True, "strategy": "channel", "dynamic": False}
+    group = {"targets": ["Linear"], "weights": of_weights, "input_activations": {**of_weights, "strategy": "token", "dynamic": True}}
+    told = {"quant_method": "compressed-tensors", "format": "int-quantized", "quantization_status": "compressed", "ignore": ["lm_head"]}
+    config = _config(folder) | {"quantization_config": {**told, "config_groups": {"group_0": group}}}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def seeing_model(folder: Path) -> Path:
+    """A BLIP-2, of vLLM's models with images the one that needs least beside its text model; its eyes have random weights."""
+    _renamed(folder, "<tool_call>", "<image>")
+    tower = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = Blip2Config(
+        vision_config={**tower, "image_size": EDGE, "patch_size": EDGE // 2},
+        qformer_config={**tower, "encoder_hidden_size": tower["hidden_size"], "cross_attention_frequency": 1},
+        text_config=LlamaConfig.from_pretrained(EMBEDDED_WEIGHTS).to_dict(),
+        num_query_tokens=IMAGE_TOKENS,
+        architectures=["Blip2ForConditionalGeneration"],
+    )
+    with torch.device("meta"):
+        shapes = {name: weight.shape for name, weight in Blip2ForConditionalGeneration(config).state_dict().items()}
+    chance, text = torch.Generator().manual_seed(0), "language_model."
+    eyes = {name: 0.3 * torch.randn(shape, generator=chance) for name, shape in shapes.items() if not name.startswith(text)}
+    save_file({**eyes, **{text + name: weight for name, weight in load_file(EMBEDDED_WEIGHTS / WEIGHTS).items()}}, folder / WEIGHTS)
+    config.save_pretrained(folder)
+    reader = BlipImageProcessorPil(size={"height": EDGE, "width": EDGE})
+    Blip2Processor(reader, AutoTokenizer.from_pretrained(folder), num_query_tokens=IMAGE_TOKENS).save_pretrained(folder)
+    return folder
+
+
+def _renamed(folder: Path, token: str, name: str) -> Path:
+    shutil.copytree(EMBEDDED_WEIGHTS, folder)
+    tokenizer = folder / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text(encoding="utf-8").replace(token, name), encoding="utf-8")
+    return folder
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return config
