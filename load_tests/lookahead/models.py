@@ -1,4 +1,4 @@
-"""The experiment's models, trained from nothing by the embedded model's training code: a target, and a draft of an eighth of its size."""
+"""The experiment's models, trained from nothing by the embedded model's training code: a target, and a draft of a tenth of its size."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Shape:
 
 
 TARGET = Shape("target", 128, 4, 4, steps=500, rate=6e-3)
-DRAFT = Shape("draft", 64, 2, 2, steps=1200, rate=1e-2)
+DRAFT = Shape("draft", 64, 1, 2, steps=1200, rate=1e-2)
 
 
 def prompt_of(concepts: Sequence[str]) -> str:

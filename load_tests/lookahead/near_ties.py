@@ -8,7 +8,7 @@ from random import Random
 
 from load_tests.lookahead.arms import Experiment, LookaheadArm
 from load_tests.lookahead.driving import LanguageModel
-from model_service.lookahead import Method, Rejection
+from model_service.lookahead import Method, Parameters, Rejection
 from model_service.lookahead.instructions import Tokens
 from tests.unit.model_service.lookahead.reference import Logits, Reference
 
@@ -42,10 +42,10 @@ class Compared:
 def loops(experiment: Experiment, arm: LookaheadArm | None) -> list[Loop]:
     """Of every task; `arm` None: greedily. Whether an arm reuses look-aheads makes no difference."""
     target, draft = _alone(experiment.target), _alone(experiment.draft)
-    sizes = {} if arm is None else {"d": arm.parameters.d, "k": arm.parameters.k}
+    of = Parameters() if arm is None else arm.parameters
     found: list[Loop] = []
     for number, task in enumerate(experiment.tasks):
-        reference = Reference(target, draft, task.prompt, task.reward, experiment.stop.most, experiment.stop.ends, **sizes)
+        reference = Reference(target, draft, task.prompt, task.reward, experiment.stop.most, experiment.stop.ends, of.d, of.k)
         said = _said(reference, arm, number)
         near = sorted({length for length, margin in reference.margins if margin < NEAR})
         found.append(Loop(said, near, 0 if arm is None else reference.d + 1))

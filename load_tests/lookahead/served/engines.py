@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from load_tests.lookahead.arms import MOST, LookaheadArm, Task
+from load_tests.lookahead.arms import LookaheadArm, Task
 from load_tests.lookahead.models import CONTEXT, DRAFT, TARGET
 from model_service.lookahead.instructions import Tokens
 from model_service.lookahead.request import Lookahead
@@ -67,11 +67,11 @@ def settings_of(folder: Path) -> EngineSettings:
     )
 
 
-async def ask(engine: Engine, task: Task, arm: LookaheadArm | None, seed: int, salt: str) -> Said:
-    """`arm` None: greedily. `salt`: only those that have the same find what the others have computed."""
+async def ask(engine: Engine, task: Task, arm: LookaheadArm | None, seed: int, salt: str, most: int) -> Said:
+    """`arm` None: greedily. `salt`: only those that have the same find what the others have computed. `most`: tokens."""
     body = {
         "prompt": list(task.prompt),
-        "max_tokens": MOST,
+        "max_tokens": most,
         "temperature": 0,
         "return_token_ids": True,
         "cache_salt": salt,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from load_tests.lookahead.arms import LookaheadArm, Task
+from load_tests.lookahead.arms import MOST, LookaheadArm, Task
 from load_tests.lookahead.figures import GREEDY
 from load_tests.lookahead.served.engines import Said, ask
 from model_service.lookahead.instructions import Tokens
@@ -42,10 +42,16 @@ class Served:
 
 
 async def take_turns(
-    engine: Engine, name: str, tasks: Sequence[Task], arms: Sequence[LookaheadArm | None], at_once: int, told: Callable[[int], None]
+    engine: Engine,
+    name: str,
+    tasks: Sequence[Task],
+    arms: Sequence[LookaheadArm | None],
+    at_once: int,
+    told: Callable[[int], None],
+    most: int = MOST,
 ) -> list[Served]:
-    """All tasks by every arm, None being greedy decoding. `told` hears how many answers there are."""
-    turns = {arm: _Turns(engine, tasks, arm, at_once, told) for arm in arms}
+    """All tasks by every arm, None being greedy decoding, each answer of up to `most` tokens. `told` hears how many answers there are."""
+    turns = {arm: _Turns(engine, most, tasks, arm, at_once, told) for arm in arms}
     for turn in turns.values():
         await turn.warm()
     for start in range(0, len(tasks), TURN):
@@ -57,21 +63,26 @@ async def take_turns(
 class _Turns:
     """Of one arm."""
 
-    def __init__(self, engine: Engine, tasks: Sequence[Task], arm: LookaheadArm | None, at_once: int, told: Callable[[int], None]) -> None:
-        self._engine, self._tasks, self._arm, self._at_once, self._told = engine, tasks, arm, at_once, told
+    def __init__(
+        self, engine: Engine, most: int, tasks: Sequence[Task], arm: LookaheadArm | None, at_once: int, told: Callable[[int], None]
+    ) -> None:
+        self._engine, self._most, self._tasks, self._arm, self._at_once, self._told = engine, most, tasks, arm, at_once, told
         self._said: list[Said] = []
         self._seconds = 0.0
         self._forwards = 0
 
     async def warm(self) -> None:
-        await asyncio.gather(*(ask(self._engine, task, self._arm, 0, "warm") for task in self._tasks[: self._at_once]))
+        await asyncio.gather(*(self._ask(number, "warm") for number in range(min(self._at_once, len(self._tasks)))))
+
+    async def _ask(self, number: int, salt: str) -> Said:
+        return await ask(self._engine, self._tasks[number], self._arm, number, salt, self._most)
 
     async def take(self, start: int) -> None:
         seats, before, began = asyncio.Semaphore(self._at_once), self._engine.core.steps, time.perf_counter()
 
         async def one(number: int) -> Said:
             async with seats:
-                said = await ask(self._engine, self._tasks[number], self._arm, number, f"{self._name}, {self._at_once}")
+                said = await self._ask(number, f"{self._name}, {self._at_once}")
             self._told(1)
             return said
 

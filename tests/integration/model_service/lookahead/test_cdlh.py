@@ -9,7 +9,7 @@ import pytest
 
 from grammar_service.spec import GrammarKind, GrammarSpec
 from tests.integration.model_service.lookahead.asking import END
-from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, reference, reward_of, same
+from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, allows, reference, reward_of, same
 from tests.integration.model_service.lookahead.named_rewards import SHORT_REWARD
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import RunningEngine
@@ -60,6 +60,7 @@ def test_with_a_grammar_it_looks_ahead_inside_of_it(chunked: RunningEngine, torc
     asked = {"method": "cdlh", "d": 4, "reward": {"type": "concepts", "words": ["age", "end"]}}
     answers = chunked.ask_all([(question, spec, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
     assert sum(same(answer, reference([torch_model], asked, answer.prompt, spec), Reference.cdlh) for answer in answers) >= 3
+    assert all(allows(spec, answer.tokens) for answer in answers)
 
 
 def test_its_reward_is_what_the_usage_says(forgetful: RunningEngine) -> None:

@@ -9,7 +9,7 @@ from itertools import islice
 
 import pytest
 
-from load_tests.lookahead.arms import APPX, CDLH, CDSL, KEEPING, MOST, REUSING, Experiment, LookaheadArm, Task
+from load_tests.lookahead.arms import APPX, CDLH, CDSL, KEEPING, REUSING, Experiment, LookaheadArm, Task
 from load_tests.lookahead.concept_sets import concept_sets
 from load_tests.lookahead.driving import Logits
 from load_tests.lookahead.near_ties import Loop, compare, loops
@@ -17,11 +17,11 @@ from load_tests.lookahead.served.turns import FORWARDS, take_turns
 from model_service.lookahead import Stop
 from model_service.lookahead.instructions import Tokens
 from tests.integration.model_service.lookahead.asking import END
-from tests.integration.model_service.lookahead.expected import tokenizer
+from tests.integration.model_service.lookahead.expected import LIMIT, tokenizer
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import RunningEngine
 
-TASKS = 12
+TASKS = 8
 ARMS: tuple[LookaheadArm | None, ...] = (None, CDLH, APPX, CDSL, KEEPING, *REUSING)
 
 
@@ -37,7 +37,7 @@ class Language:
 @pytest.fixture(scope="module")
 def experiment(torch_model: TorchModel, torch_draft: TorchModel) -> Experiment:
     tasks = [Task(drawn, tokenizer()) for drawn in islice(concept_sets(5, held_out=True, least=3), TASKS)]
-    return Experiment(Language(torch_model), Language(torch_draft), tasks, Stop(MOST, frozenset({END})))
+    return Experiment(Language(torch_model), Language(torch_draft), tasks, Stop(LIMIT, frozenset({END})))
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_texts_are_those_of_plain_loops_and_each_verification_is_a_forward(
     drafted: RunningEngine, experiment: Experiment, expected: dict[LookaheadArm | None, list[Loop]], at_once: int
 ) -> None:
     told: list[int] = []
-    turns = drafted._run(take_turns(drafted.engine, "drafted", experiment.tasks, ARMS, at_once, told.append))
+    turns = drafted._run(take_turns(drafted.engine, "drafted", experiment.tasks, ARMS, at_once, told.append, LIMIT))
     assert sum(told) == TASKS * len(ARMS)
     for arm, served in zip(ARMS, turns, strict=True):
         found = compare(expected[arm], served.said)
