@@ -64,6 +64,7 @@ def settings_of(folder: Path) -> EngineSettings:
         cpu_kv_cache_gib=0.25,
         lookahead=True,
         draft=draft,
+        reward_deadline_s=600,  # of a machine that is held up, what was not yet found is not lost
     )
 
 
