@@ -28,6 +28,7 @@ class Task:
 
     def __init__(self, drawn: ConceptSet, tokenizer: PreTrainedTokenizerFast) -> None:
         self.prompt: Tokens = tuple(tokenizer.encode(prompt_of(drawn.concepts), add_special_tokens=False))
+        self.words = drawn.concepts
         self.concepts = len(drawn.concepts)
         self._reward = Concepts(drawn.concepts, "en")
         self._tokenizer = tokenizer

@@ -8,6 +8,7 @@ from typing import Any
 from deployments.reporting.report import Target
 from load_tests.lookahead.arms import APPX, CDLH, CDSL, REUSING, Experiment, Outcome
 from load_tests.lookahead.driving import log_softmax
+from load_tests.lookahead.near_ties import Compared
 from model_service.lookahead.cost import runtime
 
 GREEDY, DRAFT_ALONE = "greedy", "greedy, the draft alone"
@@ -57,6 +58,19 @@ def same_texts(outcomes: Sequence[Outcome]) -> Target:
     pairs = [(said[arm.name.removesuffix(", reused")], said[arm.name]) for arm in REUSING]
     other = sum(a != b for fixed, reused in pairs for a, b in zip(fixed, reused, strict=True))
     return Target.at_most("texts that reuse changes", other, 0, "")
+
+
+def compared_cells(found: Compared) -> dict[str, int]:
+    """For the row of an arm."""
+    return {"compared": found.texts, "equal": found.equal, "near_ties": found.excused}
+
+
+def as_loops(compared: Sequence[Compared]) -> list[Target]:
+    near = 100 * sum(found.excused for found in compared) / sum(found.texts for found in compared)
+    return [
+        Target.at_most("texts that are not those of plain loops", sum(found.wrong for found in compared), 0, ""),
+        Target.at_most("near-ties excused, of all texts", near, 2, "%"),
+    ]
 
 
 def _saved(of: Mapping[str, Row], name: str) -> Target:

@@ -1,10 +1,12 @@
-"""The experiment's models, trained from nothing by the embedded model's training code: a target, and a draft of an eighth of its size."""
+"""The experiment's models, trained from nothing by the embedded model's training code: a target, and a draft of a tenth of its size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
@@ -29,7 +31,7 @@ AT_ONCE = 512
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`steps` of training at `rate`."""
+    """`steps` of training at `rate`; `width / heads` is a size of heads that vLLM has kernels for on every device."""
 
     name: str
     width: int
@@ -40,7 +42,7 @@ class Shape:
 
 
 TARGET = Shape("target", 128, 4, 4, steps=500, rate=6e-3)
-DRAFT = Shape("draft", 64, 2, 4, steps=1200, rate=1e-2)
+DRAFT = Shape("draft", 64, 1, 2, steps=1200, rate=1e-2)
 
 
 def prompt_of(concepts: Sequence[str]) -> str:
@@ -58,13 +60,23 @@ def tokenizer_in(folder: Path) -> PreTrainedTokenizerFast:
     return tokenizer
 
 
-def model_in(folder: Path, shape: Shape) -> LlamaForCausalLM:
-    """A model of that shape, trained where it is not there yet."""
-    path = folder / shape.name
-    if not path.is_dir():
-        _train(shape, tokenizer_in(folder)).save_pretrained(path)
-    model: LlamaForCausalLM = LlamaForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
-    return model
+def models_in(folder: Path, shapes: Sequence[Shape]) -> list[TorchLanguage]:
+    """Models of those shapes; what is not there yet is trained, a process and a processor each. Every folder has the tokenizer beside the
+    weights."""
+    tokenizer_in(folder)
+    missing = [shape for shape in shapes if not (folder / shape.name).is_dir()]
+    if missing:
+        with ProcessPoolExecutor(len(missing), mp_context=get_context("spawn")) as processes:
+            list(processes.map(_train_in, [folder] * len(missing), missing))
+    return [TorchLanguage(LlamaForCausalLM.from_pretrained(folder / shape.name, dtype=torch.float32).eval()) for shape in shapes]
+
+
+def _train_in(folder: Path, shape: Shape) -> None:
+    torch.set_num_threads(1)
+    tokenizer, partial = tokenizer_in(folder), folder / f"{shape.name}.part"
+    _train(shape, tokenizer).save_pretrained(partial)
+    tokenizer.save_pretrained(partial)
+    partial.rename(folder / shape.name)
 
 
 def _train(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:

@@ -1,17 +1,29 @@
-"""Compares what machines said with what the plain loops of `tests/unit/model_service/lookahead/reference.py` say, one text at a time."""
+"""Compares texts with what the plain loops of `tests/unit/model_service/lookahead/reference.py` say, one text at a time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from load_tests.lookahead.arms import Experiment, LookaheadArm, Outcome
+from load_tests.lookahead.arms import Experiment, LookaheadArm
 from load_tests.lookahead.driving import LanguageModel
-from model_service.lookahead import Method, Rejection
+from model_service.lookahead import Method, Parameters, Rejection
+from model_service.lookahead.instructions import Tokens
 from tests.unit.model_service.lookahead.reference import Logits, Reference
 
 NEAR = 1e-3
 """Logits: what two forwards of other shapes may differ by, and much less than what sets tokens apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What a plain loop says for one task. `near`: the lengths of the text at which two tokens were as good as equal; a look-ahead from
+    where texts part reaches `reach` tokens beyond."""
+
+    said: Tokens
+    near: list[int]
+    reach: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,30 +39,39 @@ class Compared:
         return self.texts - self.equal - self.excused
 
 
-def compare(experiment: Experiment, arm: LookaheadArm, outcome: Outcome, most: int) -> Compared:
-    """The first `most` tasks."""
-    equal = excused = 0
-    stop = experiment.stop
+def loops(experiment: Experiment, arm: LookaheadArm | None) -> list[Loop]:
+    """Of every task; `arm` None: greedily. Whether an arm reuses look-aheads makes no difference."""
     target, draft = _alone(experiment.target), _alone(experiment.draft)
-    tasks = experiment.tasks[:most]
-    for number, (task, said) in enumerate(zip(tasks, outcome.said, strict=False)):
-        d, k = arm.parameters.d, arm.parameters.k
-        reference = Reference(target, draft, task.prompt, task.reward, stop.most, stop.ends, d=d, k=k)
-        expected = _said(reference, arm, number)
-        if expected == said:
+    of = Parameters() if arm is None else arm.parameters
+    found: list[Loop] = []
+    for number, task in enumerate(experiment.tasks):
+        reference = Reference(target, draft, task.prompt, task.reward, experiment.stop.most, experiment.stop.ends, of.d, of.k)
+        said = _said(reference, arm, number)
+        near = sorted({length for length, margin in reference.margins if margin < NEAR})
+        found.append(Loop(said, near, 0 if arm is None else reference.d + 1))
+    return found
+
+
+def compare(expected: Sequence[Loop], said: Sequence[Tokens]) -> Compared:
+    """Task by task."""
+    equal = excused = 0
+    for loop, text in zip(expected, said, strict=True):
+        if loop.said == text:
             equal += 1
-        else:
-            parted = next((n for n, (a, b) in enumerate(zip(expected, said, strict=False)) if a != b), min(len(expected), len(said)))
-            # A look-ahead from where they part reaches d + 1 tokens beyond.
-            excused += any(margin < NEAR for length, margin in reference.margins if length <= parted + d + 1)
-    return Compared(len(tasks), equal, excused)
+            continue
+        short = min(len(loop.said), len(text))
+        parted = next((n for n, (a, b) in enumerate(zip(loop.said, text, strict=False)) if a != b), short)
+        excused += any(length <= parted + loop.reach for length in loop.near)
+    return Compared(len(said), equal, excused)
 
 
 def _alone(model: LanguageModel) -> Logits:
     return lambda text: model.logits([tuple(text)], [1])[0][0]
 
 
-def _said(reference: Reference, arm: LookaheadArm, seed: int) -> tuple[int, ...]:
+def _said(reference: Reference, arm: LookaheadArm | None, seed: int) -> Tokens:
+    if arm is None:
+        return reference.greedy()
     if arm.method is not Method.CDSL:
         return reference.cdlh() if arm.method is Method.CDLH else reference.cdlh_appx()
     of = arm.parameters

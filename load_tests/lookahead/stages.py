@@ -2,51 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from load_tests.lookahead.arms import MOST, Experiment, LookaheadArm, Outcome
-from load_tests.lookahead.near_ties import Compared, compare
-from load_tests.lookahead.tables import Row
+from load_tests.lookahead.arms import MOST, Experiment, LookaheadArm, Outcome, Task
+from load_tests.lookahead.near_ties import Loop, loops
 
 _NAME = "{}-{}.json"
-
-
-class Stage(msgspec.Struct, frozen=True):
-    """What one arm has said, and how that compares with the plain loops."""
-
-    outcome: Outcome
-    compared: Compared
+Kept = TypeVar("Kept")
 
 
 class Stages:
-    """In `folder`, where the models are as well: those that are trained anew have none of these files."""
+    """Of these tasks, in `folder`, where the models are as well: those that are trained anew have none of these files."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, tasks: Sequence[Task]) -> None:
         self._folder = folder
+        self._prompts = [task.prompt for task in tasks]
 
-    def of(self, experiment: Experiment, arm: LookaheadArm) -> Stage:
-        """From its file, or else computed, and kept."""
-        path = self._folder / _NAME.format(arm.name.replace(" ", "_").replace(",", ""), _digest(experiment, arm))
+    def kept(self, name: str, decides: object, kind: type[Kept], compute: Callable[[], Kept]) -> Kept:
+        """From its file, or else computed, and kept. `decides`: all that it depends on, but for models and tasks."""
+        digest = blake2b(repr((decides, MOST, self._prompts)).encode(), digest_size=8).hexdigest()
+        path = self._folder / _NAME.format("_".join(name.replace(",", "").split()), digest)
         if path.is_file():
-            return msgspec.json.decode(path.read_bytes(), type=Stage)
-        outcome = experiment.look_ahead(arm)
-        stage = Stage(outcome, compare(experiment, arm, outcome, len(experiment.tasks)))
+            return msgspec.json.decode(path.read_bytes(), type=kind)
+        found = compute()
         partial = path.with_suffix(".part")
-        partial.write_bytes(msgspec.json.encode(stage))
+        partial.write_bytes(msgspec.json.encode(found))
         partial.replace(path)
-        return stage
+        return found
 
+    def outcome(self, experiment: Experiment, arm: LookaheadArm) -> Outcome:
+        return self.kept(arm.name, (arm.method, arm.parameters), Outcome, lambda: experiment.look_ahead(arm))
 
-def _digest(experiment: Experiment, arm: LookaheadArm) -> str:
-    """Of all that decides what an arm says, but for the models."""
-    decides = repr((arm.method, arm.parameters, MOST, [task.prompt for task in experiment.tasks]))
-    return blake2b(decides.encode(), digest_size=8).hexdigest()
-
-
-def compared_cells(stage: Stage) -> Row:
-    """For the row of the arm."""
-    found = stage.compared
-    return {"compared": found.texts, "equal": found.equal, "near_ties": found.excused}
+    def loops(self, experiment: Experiment, arm: LookaheadArm | None) -> list[Loop]:
+        """The same file for arms that differ in nothing that makes a difference."""
+        decides = None if arm is None else (arm.method, replace(arm.parameters, reuse=False))
+        return self.kept("plain loops", decides, list[Loop], lambda: loops(experiment, arm))

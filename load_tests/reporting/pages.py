@@ -14,6 +14,7 @@ from load_tests.front_door import table as front_door
 from load_tests.jump_forward.overlap import figures as overlap
 from load_tests.lookahead import beside_paper
 from load_tests.lookahead import tables as lookahead
+from load_tests.lookahead.served import figures as engines
 from load_tests.masks import figures as mask_figures
 from load_tests.masks import sizes as mask_bytes
 from load_tests.reporting.markdown import kept, machine, ran, table, target_table
@@ -137,9 +138,17 @@ def _front_door_pieces(report: BenchReport) -> list[str]:
 
 
 def _lookahead(report: BenchReport) -> list[str]:
-    own = table(lookahead.HEADINGS, [lookahead.cells(row) for row in report.rows])
-    beside = table(beside_paper.HEADINGS, [pair.cells() for pair in beside_paper.pairs(report.rows)])
-    return ["", *own, "", "## Beside the paper's models", "", "Percent of texts that are satisfied, and speed-ups over CDLH:", "", *beside]
+    on_engines = engines.served_rows(report.rows)
+    rows = [row for row in report.rows if row not in on_engines]
+    own = table(lookahead.HEADINGS, [lookahead.cells(row) for row in rows])
+    beside = table(beside_paper.HEADINGS, [pair.cells() for pair in beside_paper.pairs(rows)])
+    times = table(engines.time_headings(), engines.time_lines(on_engines))
+    texts = table(engines.TEXT_HEADINGS, engines.text_lines(on_engines))
+    return [
+        *["", *own, "", "## Beside the paper's models", "", "Percent of texts that are satisfied, and speed-ups over CDLH:", "", *beside],
+        *["", "## On engines", "", "Time for a token, so many answers at once:", "", *times],
+        *["", "All texts, by all methods, with drafts discarded and kept:", "", *texts],
+    ]
 
 
 def _lookahead_published(report: BenchReport) -> list[str]:

@@ -34,6 +34,7 @@ PERSON = {
 SPECS = {
     "words": GrammarSpec(GrammarKind.REGEX, "([a-z]{2,6} ){3,5}(end|age)"),
     "an object, much of which is forced": GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(PERSON)),
+    "brackets in brackets": GrammarSpec(GrammarKind.EBNF, 'root ::= "[" (word | root) (", " (word | root))* "]"\nword ::= [a-z]{2,6}'),
 }
 NEAR_TIE = 1e-4
 
@@ -60,11 +61,9 @@ class Masked:
     """A model among what a grammar allows after a prompt of that many tokens: what it forces is said in the tokenizer's own tokens."""
 
     def __init__(self, model: TorchModel, spec: GrammarSpec, prompt: int) -> None:
-        vocabulary = GrammarTokenizer.load(SETTINGS.model)
-        backend = backend_named("xgrammar")
         self._model = model
-        self._grammar = backend.load(backend.compile(spec, vocabulary).data, vocabulary)
-        self._segmenter = Segmenter(vocabulary)
+        self._grammar = _grammar(spec)
+        self._segmenter = Segmenter(GrammarTokenizer.load(SETTINGS.model))
         self._prompt = prompt
 
     def logits(self, text: Sequence[int]) -> NDArray[np.float32]:
@@ -91,6 +90,17 @@ class Masked:
         while len(said) < length and END not in said:
             said = (*said, int(self.logits((*text, *said)).argmax()))
         return said
+
+
+def allows(spec: GrammarSpec, text: Sequence[int]) -> bool:
+    """Whether a grammar allows all of an answer's tokens, in turn."""
+    return all(map(_grammar(spec).matcher([END], 0).accept, text))
+
+
+@cache
+def _grammar(spec: GrammarSpec) -> CompiledGrammar:
+    vocabulary, backend = GrammarTokenizer.load(SETTINGS.model), backend_named("xgrammar")
+    return backend.load(backend.compile(spec, vocabulary).data, vocabulary)
 
 
 def reference(models: Sequence[TorchModel], asked: dict[str, Any], prompt: tuple[int, ...], spec: GrammarSpec | None = None) -> Reference:

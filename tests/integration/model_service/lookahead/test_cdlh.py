@@ -6,17 +6,19 @@ import json
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from grammar_service.spec import GrammarKind, GrammarSpec
 from tests.integration.model_service.lookahead.asking import END
-from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, reference, reward_of, same
+from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, allows, reference, reward_of, same
 from tests.integration.model_service.lookahead.named_rewards import SHORT_REWARD
 from tests.integration.model_service.lookahead.torch_model import TorchModel
-from tests.integration.model_service.running_engine import RunningEngine
+from tests.integration.model_service.running_engine import SETTINGS, RunningEngine
 from tests.unit.model_service.lookahead.reference import Reference
 from tests.waiting import until
 
 CANDIDATES = 3
+COUNTED = ("vllm:request_success_total", "vllm:prompt_tokens_total", "vllm:generation_tokens_total")
 WORDS = {"type": "concepts", "words": ["city", "number", "age"]}
 CDLH = {"method": "cdlh", "reward": WORDS}
 SHORT = {"method": "cdlh", "d": 5, "k": 4, "reward": {"type": "length", "least": 3, "most": 4}}
@@ -60,6 +62,7 @@ def test_with_a_grammar_it_looks_ahead_inside_of_it(chunked: RunningEngine, torc
     asked = {"method": "cdlh", "d": 4, "reward": {"type": "concepts", "words": ["age", "end"]}}
     answers = chunked.ask_all([(question, spec, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
     assert sum(same(answer, reference([torch_model], asked, answer.prompt, spec), Reference.cdlh) for answer in answers) >= 3
+    assert all(allows(spec, answer.tokens) for answer in answers)
 
 
 def test_its_reward_is_what_the_usage_says(forgetful: RunningEngine) -> None:
@@ -189,6 +192,24 @@ def test_what_this_engine_cannot_do_is_refused_with_its_field(forgetful: Running
     assert (error["code"], error["param"]) == (400, field)
 
 
+def test_an_answer_is_one_request_to_whoever_counts(forgetful: RunningEngine) -> None:
+    before = counted()
+    answer = forgetful.ask(QUESTIONS[2], max_tokens=LIMIT, lookahead=SHORT)
+    grown = {name: value - before[name] for name, value in counted().items()}
+    assert answer.usage["completion_tokens_details"]["lookahead"]["target_calls"] > len(answer.tokens)
+    assert grown == dict(zip(COUNTED, (1, len(answer.prompt), len(answer.tokens)), strict=True))
+
+
+def test_an_answer_ends_one_token_ahead_of_the_contexts_end(chunked: RunningEngine) -> None:
+    spec = GrammarSpec(GrammarKind.REGEX, "[a-z]{200}")
+    question = " ".join(["age"] * 1000)
+    missing = SETTINGS.max_model_len - 1 - 11 - len(chunked.ask(question, spec, max_tokens=1).prompt)
+    answer = chunked.ask(f"{question}{' age' * missing}", spec, max_tokens=None, lookahead=SHORT)
+    assert answer.finish_reason == "length"
+    assert len(answer.prompt) + len(answer.tokens) == SETTINGS.max_model_len - 1
+    assert answer.text.isalpha()
+
+
 def test_an_engine_that_does_not_look_ahead_says_so(jumping: RunningEngine) -> None:
     error = jumping.body(QUESTIONS[0], lookahead=CDLH)["error"]
     assert (error["code"], error["param"]) == (400, "lookahead")
@@ -197,6 +218,12 @@ def test_an_engine_that_does_not_look_ahead_says_so(jumping: RunningEngine) -> N
 def test_a_request_without_look_ahead_is_what_it_is_elsewhere(forgetful: RunningEngine, jumping: RunningEngine) -> None:
     assert forgetful.ask(QUESTIONS[0]).tokens == jumping.ask(QUESTIONS[0]).tokens
     assert "lookahead" not in json.dumps(forgetful.body(QUESTIONS[0]))
+
+
+def counted() -> dict[str, float]:
+    """By vLLM, in this process."""
+    samples = [sample for family in REGISTRY.collect() for sample in family.samples]
+    return {name: sum(sample.value for sample in samples if sample.name == name) for name in COUNTED}
 
 
 def nothing_left(engine: RunningEngine) -> bool:

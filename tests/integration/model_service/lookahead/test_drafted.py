@@ -22,7 +22,7 @@ from deployments.commands.lookahead.grid import Outcome, Thresholds, chosen
 from grammar_service.spec import GrammarSpec
 from model_service.errors import EngineDead, EngineSettingsError
 from model_service.settings import DraftSettings
-from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, reference, same
+from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, allows, reference, same
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import SETTINGS, RunningEngine, running_engine
 from tests.unit.model_service.lookahead.reference import Reference
@@ -91,6 +91,7 @@ def test_with_a_grammar_both_models_keep_to_it(
     asked, decoded = METHODS[method]
     answers = drafted.ask_all([(question, spec, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
     assert sum(same(answer, reference([torch_model, torch_draft], asked, answer.prompt, spec), decoded) for answer in answers) >= 3
+    assert all(allows(spec, answer.tokens) for answer in answers)
 
 
 def test_thresholds_are_tried_and_the_best_of_the_fastest_is_taken(drafted: RunningEngine) -> None:

@@ -10,7 +10,7 @@ import pytest
 from grammar_service.spec import GrammarSpec
 from model_service.settings import DraftSettings
 from tests.integration.model_service.lookahead.asking import Asking, prompt_of
-from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, reference, same
+from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, allows, reference, same
 from tests.integration.model_service.lookahead.test_drafted import METHODS
 from tests.integration.model_service.lookahead.test_verification import check, wrong
 from tests.integration.model_service.lookahead.torch_model import TorchModel
@@ -45,3 +45,4 @@ def test_answers_are_those_of_the_plain_loops(
     asked, decoded = METHODS[method]
     answers = parallel.ask_all([(question, spec, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
     assert sum(same(answer, reference([torch_model, torch_draft], asked, answer.prompt, spec), decoded) for answer in answers) >= 3
+    assert spec is None or all(allows(spec, answer.tokens) for answer in answers)

@@ -238,6 +238,23 @@ def test_whoever_leaves_takes_what_was_asked_along(chunked: RunningEngine) -> No
     assert chunked.engine.core.steps - before < 50
 
 
+def test_what_is_asked_has_the_place_in_the_queue_and_the_cache_of_whom_it_is_for(
+    chunked: RunningEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core: Any = chunked.engine._engine.engine_core  # type: ignore[union-attr]  # it has started
+    add, added = core.add_request_async, []
+
+    async def seen(request: Any) -> None:
+        added.append((request.arrival_time, request.priority, request.cache_salt))
+        await add(request)
+
+    monkeypatch.setattr(core, "add_request_async", seen)
+    asking = Asking(chunked, prompt_of(40), salt="a tenant's")
+    asking.verify((), (5,))
+    asking.roll((), (7,), length=2)
+    assert added == [(0.0, 0, "a tenant's")] * 3
+
+
 def test_nothing_of_it_is_a_request_of_the_engines(chunked: RunningEngine) -> None:
     asked = partial(Asking(chunked, prompt_of(40)).verify, (), (5,))
     before = chunked.engine.running

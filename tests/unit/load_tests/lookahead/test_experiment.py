@@ -13,18 +13,20 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from load_tests.lookahead.arms import CDLH, CDSL, LOOKAHEADS, Experiment, Task
+from load_tests.lookahead.arms import CDLH, CDSL, LOOKAHEADS, REUSING, Experiment, Task
 from load_tests.lookahead.beside_paper import HEADINGS as PAIRS
 from load_tests.lookahead.beside_paper import draw, pairs
 from load_tests.lookahead.concept_sets import concept_sets
-from load_tests.lookahead.figures import row, same_texts, targets
+from load_tests.lookahead.figures import as_loops, row, same_texts, targets
 from load_tests.lookahead.models import TorchLanguage
-from load_tests.lookahead.near_ties import compare
+from load_tests.lookahead.near_ties import Compared, Loop, compare, loops
 from load_tests.lookahead.stages import Stages
 from load_tests.lookahead.tables import HEADINGS, cells
 from model_service.embedded.tokenizer import trained_on
 from model_service.lookahead import Stop
 from tests.one_thread import one_thread
+
+CDSL_REUSED = REUSING[-1]
 
 
 def untrained(tokenizer: PreTrainedTokenizerFast, seed: int, like: LlamaForCausalLM | None = None) -> LlamaForCausalLM:
@@ -67,12 +69,12 @@ def experiment() -> Experiment:
 
 def test_every_text_is_that_of_plain_loops_and_every_figure_is_told(experiment: Experiment, tmp_path: Path) -> None:
     looked = [experiment.look_ahead(arm) for arm in LOOKAHEADS]
-    compared = [compare(experiment, arm, outcome, len(experiment.tasks)) for arm, outcome in zip(LOOKAHEADS, looked, strict=True)]
+    compared = [compare(loops(experiment, arm), outcome.said) for arm, outcome in zip(LOOKAHEADS, looked, strict=True)]
     assert [found.wrong for found in compared] == [0] * len(LOOKAHEADS)
     assert all(found.equal for found in compared)
     rows = [row(experiment, outcome, 0.5) for outcome in (*experiment.plain(), *looked)]
     assert all(len(cells(one)) == len(HEADINGS) for one in rows)
-    assert all(target.value is not None for target in (*targets(rows), same_texts(looked)))
+    assert all(target.value is not None for target in (*targets(rows), same_texts(looked), *as_loops(compared)))
     ours, *papers = pairs(rows)
     assert len(papers) == 14
     assert all(len(pair.cells()) == len(PAIRS) for pair in (ours, *papers))
@@ -86,21 +88,35 @@ def test_every_text_is_that_of_plain_loops_and_every_figure_is_told(experiment: 
 
 
 def test_a_text_of_another_method_is_found_out(experiment: Experiment) -> None:
-    said = experiment.look_ahead(CDLH)
-    shuffled = [text[1:] for text in said.said]
-    said.said = shuffled
-    assert compare(experiment, CDSL, said, 3).equal == 0
+    shifted = [text[1:] for text in experiment.look_ahead(CDLH).said]
+    found = compare(loops(experiment, CDSL), shifted)
+    assert (found.texts, found.equal) == (3, 0)
+
+
+def test_a_text_that_parts_is_excused_by_a_near_tie_that_its_look_aheads_reach_and_by_no_other() -> None:
+    said = (1, 2, 3, 4)
+    assert compare([Loop(said, [6], 4)], [(1, 2, 9, 9)]) == Compared(1, 0, 1)
+    assert compare([Loop(said, [7], 4)], [(1, 2, 9, 9)]).wrong == 1
+    assert compare([Loop(said, [], 4)], [said]) == Compared(1, 1, 0)
+
+
+def test_greedy_texts_are_those_of_plain_loops_as_well(experiment: Experiment) -> None:
+    assert [loop.said for loop in loops(experiment, None)] == experiment.plain()[0].said
 
 
 def test_what_was_computed_is_not_computed_again(experiment: Experiment, tmp_path: Path) -> None:
-    first = Stages(tmp_path).of(experiment, CDSL)
-    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+    stages = Stages(tmp_path, experiment.tasks)
+    first, expected = stages.outcome(experiment, CDSL), stages.loops(experiment, CDSL)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"] * 2
 
     def none_is_asked(*_: object) -> NoReturn:
         raise AssertionError
 
     silent = SimpleNamespace(logits=none_is_asked)
     idle = replace(experiment, target=silent, draft=silent)
-    assert Stages(tmp_path).of(idle, CDSL) == first
-    with pytest.raises(AssertionError):
-        Stages(tmp_path).of(idle, CDLH)
+    again = Stages(tmp_path, experiment.tasks)
+    assert again.outcome(idle, CDSL) == first
+    assert again.loops(idle, CDSL_REUSED) == expected
+    for other in (lambda: again.outcome(idle, CDLH), lambda: again.loops(idle, None), lambda: again.outcome(idle, CDSL_REUSED)):
+        with pytest.raises(AssertionError):
+            other()
