@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.published.manifests import ROOT, program
@@ -24,9 +25,10 @@ def test_the_lock_is_a_resolution_of_what_the_project_asks_for() -> None:
     if done.returncode and UNREACHED.search(done.stderr):
         pytest.skip(f"no index here has the packages: {' '.join(done.stderr.split())[:200]}")
     assert done.returncode == 0, done.stderr
-    assert sorted(map(named, done.stdout.splitlines())) == sorted(named(line) for line in LOCK.read_text().splitlines() if "==" in line)
+    assert sorted(pinned(done.stdout)) == sorted(pinned(LOCK.read_text(encoding="utf-8")))
 
 
-def named(pin: str) -> tuple[str, str]:
-    name, version = pin.split("==")
-    return canonicalize_name(name), version
+def pinned(lines: str) -> list[tuple[str, str]]:
+    """Names and versions, of what this Python gets."""
+    pins = [Requirement(line) for line in lines.splitlines() if "==" in line]
+    return [(canonicalize_name(pin.name), str(pin.specifier)) for pin in pins if pin.marker is None or pin.marker.evaluate()]

