@@ -17,10 +17,11 @@ from model_service.shared_memory import MemoryAddress, OwnMemory, mapped
 @dataclass(frozen=True, slots=True)
 class CoreFigures:
     """Since the engine started: `steps` that computed anything and the microseconds they took, of which `mask_us` went into masks; the
-    steps that had masks, their rows, and the different ones among those of each step (0 where nobody wanted them counted); how often
-    a grammar was loaded, from its tables or by compiling its recipe. `grammars_resident` are held now. `late_frames` of a mask
-    broadcaster did not come in time. `canonical_answers` were to keep to the tokenizer's own tokens and have ended, of which
-    `canonical_fallbacks` do not; `redraws`: tokens that led nowhere, and were drawn anew."""
+    steps that had masks, their rows, and the different ones among those of each step (0 where nobody wanted them counted);
+    `preemptions`: how often a request lost its place in the KV cache, to be computed anew; how often a grammar was loaded, from its
+    tables or by compiling its recipe. `grammars_resident` are held now. `late_frames` of a mask broadcaster did not come in time.
+    `canonical_answers` were to keep to the tokenizer's own tokens and have ended, of which `canonical_fallbacks` do not; `redraws`:
+    tokens that led nowhere, and were drawn anew."""
 
     steps: int = 0
     step_us: int = 0
@@ -28,6 +29,7 @@ class CoreFigures:
     masked_steps: int = 0
     mask_rows: int = 0
     distinct_mask_rows: int = 0
+    preemptions: int = 0
     grammars_loaded: int = 0
     grammars_resident: int = 0
     late_frames: int = 0

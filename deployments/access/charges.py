@@ -17,6 +17,7 @@ COMPLETION_TOKENS = 16
 # Only as keys of the answer's own: inside a JSON string the quotes would be escaped.
 _FORCED = re.compile(r'"forced_tokens":\s*(\d{1,9})')
 _USAGE = re.compile(r'"prompt_tokens":\s*(\d{1,9}),\s*"total_tokens":\s*(\d{1,9})')
+_COMPUTED = re.compile(r'"target_calls":\s*(\d{1,9})')
 _TOLD = {
     Verdict.CONCURRENT: ("requests under way at a time", "concurrent_requests", "requests"),
     Verdict.REQUESTS: ("requests a minute", "requests_per_minute", "requests"),
@@ -56,7 +57,8 @@ class TokenMeter:
 
 class CallCost:
     """What a call has cost the engine, in weighted tokens beyond its prompt's, which are estimated: an event of a stream is one sampled
-    token of the answer, until the usage tells."""
+    token of the answer, until the usage tells. Of a look-ahead, each token that the model was asked for counts as one of the answer: they
+    take the same turns from others."""
 
     def __init__(self, prompt_tokens: int) -> None:
         self._prompt_tokens = prompt_tokens
@@ -67,7 +69,8 @@ class CallCost:
         if '"usage"' in text and (found := _USAGE.findall(text)):
             prompt, total = map(int, found[-1])
             forced = min(total - prompt, int((_FORCED.findall(text) or [0])[-1]))
-            more = PROMPT * (prompt - self._prompt_tokens) + SAMPLED * (total - prompt - forced) + FORCED * forced - self._cost
+            sampled = max(total - prompt - forced, int((_COMPUTED.findall(text) or [0])[-1]))
+            more = PROMPT * (prompt - self._prompt_tokens) + SAMPLED * sampled + FORCED * forced - self._cost
         else:
             more = SAMPLED * text.count("data: {")
         self._cost += more

@@ -107,7 +107,7 @@ class EngineMetrics:
 
     _COUNTED: ClassVar[tuple[str, ...]] = (
         *("steps", "step_us", "mask_us", "masked_steps", "mask_rows", "distinct_mask_rows"),
-        *("grammars_loaded", "canonical_answers", "canonical_fallbacks", "redraws"),
+        *("preemptions", "grammars_loaded", "canonical_answers", "canonical_fallbacks", "redraws"),
     )
 
     def __init__(self, deployment: str, replica: str) -> None:

@@ -49,6 +49,7 @@ _ALL = (
         *("engine_distinct_mask_rows", "counter", "rows", _ENGINE),
         "different ones in each of these steps, added up; none unless `model.count_mask_rows` is set",
     ),
+    Metric("engine_preemptions", "counter", "requests", _ENGINE, "that lost their place in the KV cache, and are computed anew"),
     Metric("engine_grammars_loaded", "counter", "grammars", _ENGINE, "that the engine had to load, from tables or by their recipe"),
     Metric("engine_canonical_answers", "counter", "answers", _ENGINE, "that were to be [canonical](canonical-output.md) and have ended"),
     Metric("engine_canonical_fallbacks", "counter", "answers", _ENGINE, "of these that are not"),

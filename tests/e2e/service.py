@@ -57,11 +57,18 @@ class Service:
     def events(self, component: str) -> dict[str, float]:
         """Sums of the grammar counters of a component over all its processes, dead ones included."""
         sums: dict[str, float] = {}
-        for family in text_string_to_metric_families(httpx.get(f"{self.url}/metrics", timeout=30).text):
-            for sample in family.samples:
-                if sample.name == "maskcast_grammar_events_total" and sample.labels["component"] == component:
-                    sums[sample.labels["event"]] = sums.get(sample.labels["event"], 0) + sample.value
+        for labels, value in self._samples("maskcast_grammar_events_total"):
+            if labels["component"] == component:
+                sums[labels["event"]] = sums.get(labels["event"], 0) + value
         return sums
+
+    def requests(self, endpoint: str) -> float:
+        """That the ingresses have counted."""
+        return sum(value for labels, value in self._samples("maskcast_requests_total") if labels["endpoint"] == endpoint)
+
+    def _samples(self, name: str) -> Iterator[tuple[dict[str, str], float]]:
+        for family in text_string_to_metric_families(httpx.get(f"{self.url}/metrics", timeout=30).text):
+            yield from ((sample.labels, sample.value) for sample in family.samples if sample.name == name)
 
     def status(self) -> ReplicaStatus:
         """Of the one model replica, asked by handle."""

@@ -31,7 +31,7 @@ def here(example: str, service: Service) -> str:
 
 
 def test_every_example_is_tested() -> None:
-    assert set(EXAMPLES) == {"curl", "openai", "handle", "named", "lookahead", "wished"}
+    assert set(EXAMPLES) == {"curl", "openai", "handle", "named", "lookahead", "client", "wished"}
 
 
 def test_curl(service: Service) -> None:
@@ -51,6 +51,10 @@ def test_a_look_ahead(service: Service) -> None:
     answer = json.loads(run(service, ["bash", "-c", here("lookahead", service)]))
     assert "dog runs." in answer["choices"][0]["message"]["content"]
     assert answer["usage"]["completion_tokens_details"]["lookahead"]["reward"] == 1
+
+
+def test_a_look_ahead_by_the_client(service: Service) -> None:
+    assert run(service, [sys.executable, "-c", here("client", service)]).strip().endswith("dog runs. 1.0")
 
 
 def test_a_grammar_that_is_wished_for(service: Service) -> None:

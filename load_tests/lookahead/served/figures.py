@@ -10,19 +10,19 @@ from load_tests.lookahead.arms import APPX, CDLH, CDSL
 from load_tests.lookahead.figures import GREEDY, compared_cells
 from load_tests.lookahead.near_ties import Compared
 from load_tests.lookahead.served.engines import PLAIN
-from load_tests.lookahead.served.turns import FORWARDS, SUMS, Served
+from load_tests.lookahead.served.turns import FORWARDS, PREEMPTIONS, SUMS, Served
 
 ALONE, MANY, MOST_AT_ONCE = 1, 24, 32
-TEXT_HEADINGS = ("engine", "answers at once", "texts", "as plain loops", "near-ties", "others")
+TEXT_HEADINGS = ("engine", "answers at once", "texts", "as plain loops", "near-ties", "others", "preemptions")
 Row = Mapping[str, Any]
 
 
 def row(served: Served, compared: Compared) -> dict[str, Any]:
-    """`ms`: of a token; calls and forwards too are for a token."""
+    """`ms`: of a token; calls and forwards too are for a token; preemptions are all of them."""
     tokens = sum(map(len, served.said))
     counted = {name: served.counted[name] / tokens for name in (FORWARDS, *SUMS) if name in served.counted}
     way = {"engine": served.engine, "method": served.arm, "at_once": served.at_once}
-    return {**way, "ms": served.milliseconds, **counted, **compared_cells(compared)}
+    return {**way, "ms": served.milliseconds, **counted, PREEMPTIONS: served.counted[PREEMPTIONS], **compared_cells(compared)}
 
 
 def served_rows(rows: Sequence[Row]) -> list[Row]:
@@ -33,12 +33,14 @@ def served_rows(rows: Sequence[Row]) -> list[Row]:
 def targets(rows: Sequence[Row]) -> list[Target]:
     of = {one["method"]: one for one in rows if (one["engine"], one["at_once"]) == (PLAIN, ALONE)}
     cdlh, appx, cdsl = (of[arm.name] for arm in (CDLH, APPX, CDSL))
+    preempted = sum(one[PREEMPTIONS] for one in rows)
     wrong = sum(_others(one) for one in rows)
     near = 100 * sum(one["near_ties"] for one in rows) / sum(one["compared"] for one in rows)
     return [
         Target.at_least("on engines, one answer at a time: a token's time, CDLH / CDSL", cdlh["ms"] / cdsl["ms"], 1.5, "×"),
         Target.at_least("on engines, one answer at a time: a token's time, CDLH-appx / CDSL", appx["ms"] / cdsl["ms"], 1.2, "×"),
         Target.at_most("forwards that the core counts for a verification of CDSL", cdsl[FORWARDS] / cdsl["target_steps"], 1, ""),
+        Target.at_least("preemptions, in an engine of few blocks", preempted, 1, ""),
         Target.at_most("texts of engines that are not those of plain loops", wrong, 0, ""),
         Target.at_most("near-ties excused, of the engines' texts", near, 2, "%"),
     ]
@@ -65,7 +67,8 @@ def text_lines(rows: Sequence[Row]) -> list[list[str]]:
     for engine, at_once in ways:
         alike = [one for one in rows if (one["engine"], one["at_once"]) == (engine, at_once)]
         sums = [sum(one[name] for one in alike) for name in ("compared", "equal", "near_ties")]
-        found.append([engine, str(at_once), *map(str, sums), str(sum(map(_others, alike)))])
+        others, preempted = sum(map(_others, alike)), sum(one[PREEMPTIONS] for one in alike)
+        found.append([engine, str(at_once), *map(str, (*sums, others, preempted))])
     return found
 
 

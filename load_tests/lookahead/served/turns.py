@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 TURN = 50
 """Tasks that one way decodes before it is the next one's turn."""
 SUMS = ("target_calls", "target_steps", "draft_calls", "draft_steps")
-FORWARDS = "forwards"
+FORWARDS, PREEMPTIONS = "forwards", "preemptions"
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What one way to decode said for each task, so many at once: seconds in all, the `forwards` that the engine core counted, and what
-    the usage says (`SUMS`)."""
+    """What one way to decode said for each task, so many at once: seconds in all, the forwards and preemptions that the engine core
+    counted, and what the usage says (`SUMS`)."""
 
     engine: str
     arm: str
@@ -69,7 +69,7 @@ class _Turns:
         self._engine, self._most, self._tasks, self._arm, self._at_once, self._told = engine, most, tasks, arm, at_once, told
         self._said: list[Said] = []
         self._seconds = 0.0
-        self._forwards = 0
+        self._counted: Counter[str] = Counter()
 
     async def warm(self) -> None:
         await asyncio.gather(*(self._ask(number, "warm") for number in range(min(self._at_once, len(self._tasks)))))
@@ -78,7 +78,7 @@ class _Turns:
         return await ask(self._engine, self._tasks[number], self._arm, number, salt, self._most)
 
     async def take(self, start: int) -> None:
-        seats, before, began = asyncio.Semaphore(self._at_once), self._engine.core.steps, time.perf_counter()
+        seats, before, began = asyncio.Semaphore(self._at_once), self._engine.core, time.perf_counter()
 
         async def one(number: int) -> Said:
             async with seats:
@@ -88,10 +88,11 @@ class _Turns:
 
         self._said += await asyncio.gather(*map(one, range(start, min(start + TURN, len(self._tasks)))))
         self._seconds += time.perf_counter() - began
-        self._forwards += self._engine.core.steps - before
+        now = self._engine.core
+        self._counted.update({FORWARDS: now.steps - before.steps, PREEMPTIONS: now.preemptions - before.preemptions})
 
     def served(self, engine: str) -> Served:
-        counted = Counter({FORWARDS: self._forwards})
+        counted = self._counted.copy()
         for said in self._said:
             counted.update({name: said.details[name] for name in SUMS if name in said.details})
         return Served(engine, self._name, self._at_once, [said.tokens for said in self._said], self._seconds, dict(counted))

@@ -24,10 +24,11 @@ class StepCounter:
         self._counts_rows = counts_rows
         self._under_way = 0
         self._began_ns = 0
-        self._steps = self._step_ns = self._mask_ns = self._masked = self._rows = self._distinct = 0
+        self._steps = self._step_ns = self._mask_ns = self._masked = self._rows = self._distinct = self._preemptions = 0
         self._client: MaskClient | None = None
 
     def begin_step(self, output: SchedulerOutput, began_ns: int) -> None:
+        self._preemptions += len(output.preempted_req_ids or ())
         if output.total_num_scheduled_tokens:
             self._began_ns = self._began_ns if self._under_way else began_ns
             self._under_way += 1
@@ -58,4 +59,4 @@ class StepCounter:
         grammars = self._grammars.loaded, len(self._grammars)
         late = self._client.late_frames if self._client is not None else 0
         canonical = self._canonical.answers, self._canonical.fallbacks, self._canonical.redraws
-        return CoreFigures(self._steps, *times, self._masked, self._rows, self._distinct, *grammars, late, *canonical)
+        return CoreFigures(self._steps, *times, self._masked, self._rows, self._distinct, self._preemptions, *grammars, late, *canonical)

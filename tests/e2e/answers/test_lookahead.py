@@ -51,6 +51,25 @@ def test_each_prompt_of_a_completion_looks_ahead(service: Service) -> None:
     assert told["target_calls"] > answer["usage"]["completion_tokens"]
 
 
+def test_it_is_one_request_whatever_it_looks_at(service: Service) -> None:
+    """For the metrics, for rate limits (which count the usage), and for who counts an engine's seats."""
+    answered = service.requests("chat")
+    stream = service.client().chat.completions.create(
+        model=MODEL, messages=[{"role": "user", "content": "Say."}], max_tokens=100, stream=True, extra_body={"lookahead": ASKED}
+    )
+    parts = iter(stream)
+    next(parts)
+    assert service.status().running == 1
+    stream.close()
+    wait_for(lambda: service.status().running == 0, 30, "the look-ahead to end")
+    answer = service.chat("Say.", structured_outputs={"choice": ["left", "right"]}, lookahead=ASKED, max_tokens=8).json()
+    usage = answer["usage"]
+    assert usage["completion_tokens_details"]["lookahead"]["target_calls"] > usage["completion_tokens"]
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
+    wait_for(lambda: service.requests("chat") >= answered + 2, 60, "the requests to be counted")
+    assert service.requests("chat") == answered + 2
+
+
 def test_a_fault_is_a_400_with_its_field(service: Service) -> None:
     response = service.chat("Say.", lookahead={**ASKED, "k": 99})
     assert (response.status_code, response.json()["error"]["param"]) == (400, "lookahead.k")

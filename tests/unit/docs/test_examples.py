@@ -17,7 +17,7 @@ REQUEST = re.compile(r"-d '(.*?)'", re.DOTALL)
 
 def test_examples_are_found_in_readme_and_guide() -> None:
     found = examples(GUIDE)
-    assert set(found) == {"curl", "openai", "handle", "named", "lookahead", "wished"}
+    assert set(found) == {"curl", "openai", "handle", "named", "lookahead", "client", "wished"}
     assert all("http://127.0.0.1:8000" in text for text in found.values())
 
 

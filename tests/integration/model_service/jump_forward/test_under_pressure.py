@@ -28,8 +28,9 @@ def tight(request: pytest.FixtureRequest) -> Iterator[RunningEngine]:
 def test_segments_over_the_token_budget_arrive_whole_though_requests_are_preempted(tight: RunningEngine, jumping: RunningEngine) -> None:
     expected = jumping.ask("Answer.", SPEC, max_tokens=400)
     assert expected.finish_reason == "stop"
-    # Sixteen answers need far more blocks than there are: some are preempted and computed again.
+    preempted = tight.engine.core.preemptions
     answers = tight.ask_all([("Answer.", SPEC, {"max_tokens": 400})] * 16)
+    assert tight.engine.core.preemptions > preempted  # sixteen need far more blocks than there are
     assert {answer.text for answer in answers} == {expected.text}
     assert {answer.tokens for answer in answers} == {expected.tokens}
     assert {answer.forced for answer in answers} == {expected.forced}

@@ -178,8 +178,10 @@ def test_what_is_preempted_is_verified_all_the_same(chunked: RunningEngine, torc
         verified = [Asking(chunked, prompt).model(held).verify((), draft, 3) for prompt, draft in zip(prompts, drafts, strict=True)]
         return await asyncio.gather(*verified, *long)
 
+    preempted = chunked.engine.core.preemptions
     with ExitStack() as held:
         found = chunked._run(both(held))
+    assert chunked.engine.core.preemptions > preempted
     for prompt, draft, rows in zip(prompts, drafts, found, strict=False):
         check(rows, torch_model.rows(prompt + draft, 7), draft, 3)
     assert [len(ahead) for (ahead,) in found[len(prompts) :]] == [900] * 4

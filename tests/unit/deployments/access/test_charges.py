@@ -103,3 +103,10 @@ def test_a_call_costs_what_its_usage_says_and_until_then_an_event_a_sampled_toke
     more = cost.piece(usage)
     assert 2 * SAMPLED + more == (40 - 100) * PROMPT + 10 * SAMPLED + 20 * FORCED
     assert cost.piece(usage) == 0
+
+
+def test_a_look_ahead_costs_what_the_model_was_asked_for() -> None:
+    """Whoever looks ahead takes turns from others as often as who lets it write as many tokens."""
+    details = '{"completion_tokens_details":{"forced_tokens":0,"lookahead":{"method":"cdlh","target_calls":90}}}'
+    usage = f'{{"usage":{{"prompt_tokens":40,"total_tokens":45,"completion_tokens":5,{details[1:-1]}}}}}'
+    assert CallCost(40).piece(usage) == 90 * SAMPLED

@@ -42,6 +42,7 @@ def test_every_metric_of_ours_is_on_it_but_for_details() -> None:
         "engine_masked_steps",
         "engine_mask_rows",
         "engine_distinct_mask_rows",
+        "engine_preemptions",
         "engine_grammars_loaded",
         "engine_canonical_answers",
         "engine_canonical_fallbacks",
