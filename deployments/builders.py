@@ -46,6 +46,7 @@ def engine_settings(settings: Settings, mask_socket: str | None = None) -> Engin
         lookahead=model.lookahead,
         draft=None if model.draft is None else DraftSettings(model.draft.path, model.draft.engine_args),
         reward_deadline_s=model.reward_deadline_s,
+        grammar_memory_mib=model.grammar_memory_mib,
         count_mask_rows=model.count_mask_rows,
         mask_socket=mask_socket,
         mask_deadline_ms=model.mask_deadline_ms,

@@ -45,6 +45,7 @@ class ModelSettings(Section):
     lookahead_defaults: LookaheadDefaults = LookaheadDefaults()
     rewards: dict[RewardName, RewardSettings] = Field(default_factory=dict, description="rewards that look-aheads can name")
     reward_deadline_s: float = Field(10.0, gt=0, description="the rewards of one step of a look-ahead take at most so long; over it: 504")
+    grammar_memory_mib: int = Field(512, ge=1, description="of the grammars that an engine, or a mask broadcaster, keeps loaded")
     count_mask_rows: bool = Field(False, description="count the different mask rows of each step, which takes time, for the metrics")
     masks: Literal["in_process", "broadcaster"] = Field(
         "in_process", description="who fills masks: each engine its own, beside its scheduling; or a process for all engines of a node"

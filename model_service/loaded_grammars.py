@@ -9,8 +9,6 @@ from grammar_service.backends import Backend, CompiledGrammar, backend_named
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import fetch
 
-LOADED_BYTES = 512 << 20
-
 
 class LoadedGrammars:
     """Least recently used out first, beyond `max_bytes`; called from several threads.
@@ -18,7 +16,7 @@ class LoadedGrammars:
     It keeps its backends, whose compilers stay warm. They load without the interpreter's lock, beside the process's other work.
     """
 
-    def __init__(self, tokenizer: GrammarTokenizer, max_bytes: int = LOADED_BYTES) -> None:
+    def __init__(self, tokenizer: GrammarTokenizer, max_bytes: int) -> None:
         self.tokenizer = tokenizer
         self._backends: dict[str, Backend] = {}
         self._max_bytes = max_bytes

@@ -60,7 +60,7 @@ class EngineSettings:
     """`engine_args` are further vLLM arguments, by vLLM's names; they win over the named ones. `mask_socket`: the abstract name that the
     node's mask broadcaster listens at; None: masks are filled in the engine core. `mask_deadline_ms`: how long a step waits for them.
     `lookahead`: whether requests may look ahead, and `draft` with which model beside the engine's own; `reward_deadline_s`: how long the
-    rewards of one step of theirs may take.
+    rewards of one step of theirs may take. `grammar_memory_mib`: of the grammars that the engine core keeps loaded.
     `restart_wait_s`: how long a call that an engine has failed waits for the next one.
     `gpus_per_worker`: 0 on a CPU. `is_alone`: no other engine computes on this machine's CPUs. `otlp_endpoint`: where vLLM
     sends its spans of calls that are traced, by OTLP over HTTP; None: it makes none."""
@@ -80,6 +80,7 @@ class EngineSettings:
     lookahead: bool = False
     draft: DraftSettings | None = None
     reward_deadline_s: float = 10.0
+    grammar_memory_mib: int = 512
     count_mask_rows: bool = False
     mask_socket: str | None = None
     mask_deadline_ms: float = 20.0

@@ -30,9 +30,9 @@ _log = logging.getLogger(__name__)
 class BroadcasterActor:
     """Ends itself when no engine has been connected, and no replica has wanted it, for `idle_s` seconds."""
 
-    def __init__(self, socket_name: str, application: str, idle_s: float) -> None:
+    def __init__(self, socket_name: str, application: str, idle_s: float, grammar_bytes: int) -> None:
         self._idle_s = idle_s
-        self._broadcaster = MaskBroadcaster(socket_name)
+        self._broadcaster = MaskBroadcaster(socket_name, grammar_bytes)
         self._broadcaster.start()
         self._metrics = MaskMetrics(application)
         threading.Thread(target=self._watch, name="watch", daemon=True).start()
@@ -54,10 +54,11 @@ class BroadcasterActor:
 
 
 class NodeMasks:
-    """One replica's. The broadcaster is that of the application on this node."""
+    """One replica's. The broadcaster is that of the application on this node; `grammar_bytes`: of the grammars that stay loaded in it."""
 
-    def __init__(self, application: str, idle_s: float = IDLE_S) -> None:
+    def __init__(self, application: str, grammar_bytes: int, idle_s: float = IDLE_S) -> None:
         self._application = application
+        self._grammar_bytes = grammar_bytes
         self._idle_s = idle_s
         self._node = ray.get_runtime_context().get_node_id()
         self._wanting: asyncio.Task[None] | None = None
@@ -100,5 +101,5 @@ class NodeMasks:
                 max_restarts=-1,
                 scheduling_strategy=NodeAffinitySchedulingStrategy(self._node, soft=False),
             )
-            .remote(self.socket_name, self._application, self._idle_s)
+            .remote(self.socket_name, self._application, self._idle_s, self._grammar_bytes)
         )

@@ -58,7 +58,8 @@ class ModelDeployment:
         self._answers = AnswerSender(get_runtime_context().get_node_id())
         context = serve.get_replica_context()
         name = context.replica_id.unique_id
-        self._masks = NodeMasks(context.app_name) if settings.model.masks == "broadcaster" else None
+        model = settings.model
+        self._masks = NodeMasks(context.app_name, model.grammar_memory_mib << 20) if model.masks == "broadcaster" else None
         if self._masks is not None:
             await self._masks.want()
         mask_socket = self._masks.socket_name if self._masks is not None else None

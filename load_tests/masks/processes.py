@@ -83,7 +83,7 @@ def run_worker(connection: Connection, handle: Any, rank: int) -> None:
 
 
 def run_broadcaster(connection: Connection, name: str) -> None:
-    broadcaster = MaskBroadcaster(name)
+    broadcaster = MaskBroadcaster(name, 512 << 20)
     broadcaster.start()
     _serve(connection, SimpleNamespace(cpu_s=time.process_time))
     broadcaster.close()

@@ -31,7 +31,7 @@ SAMPLES = 400
 """At least, where they are no more frequent than once in `LEAST_S`."""
 LEAST_S = 1.0
 SETTINGS: Mapping[str, Any] = {
-    "model": {"num_replicas": 2, "masks": "broadcaster", "max_num_seqs": 16},
+    "model": {"num_replicas": 2, "masks": "broadcaster", "max_num_seqs": 16, "grammar_memory_mib": 64},
     "http": {"num_replicas": 2, "metrics": "all"},
     "grammar": {"memory_cache_mib": 8},
 }

@@ -157,4 +157,5 @@ def _our_worker(config: VllmConfig) -> str | None:
 def _options(settings: EngineSettings, jumps: bool, channel: str, figures: MemoryAddress | None) -> CoreOptions:
     socket, deadline_s = settings.mask_socket, settings.mask_deadline_ms / 1000
     broadcaster = BroadcasterOptions(socket, deadline_s) if socket is not None else None
-    return CoreOptions(channel, figures, settings.count_mask_rows, jumps, settings.lookahead, broadcaster)
+    grammar_bytes = settings.grammar_memory_mib << 20
+    return CoreOptions(channel, figures, settings.count_mask_rows, jumps, settings.lookahead, broadcaster, grammar_bytes)

@@ -21,8 +21,7 @@ class BroadcasterOptions(msgspec.Struct, frozen=True):
 class CoreOptions(msgspec.Struct, frozen=True):
     """`channel`: the replica's artifact channel. `figures`: the page that steps are counted on, None: nobody reads it.
     `count_mask_rows`: whether the different rows of each step are counted, which takes time. `lookahead`: whether requests may verify
-    drafts. `broadcaster` None: masks are filled in the
-    engine core."""
+    drafts. `broadcaster` None: masks are filled in the engine core. `grammar_bytes`: of the grammars that stay loaded there."""
 
     channel: str = ""
     figures: MemoryAddress | None = None
@@ -30,6 +29,7 @@ class CoreOptions(msgspec.Struct, frozen=True):
     jump_forward: bool = False
     lookahead: bool = False
     broadcaster: BroadcasterOptions | None = None
+    grammar_bytes: int = 512 << 20
 
 
 class _Carrier(dict[str, Any]):

@@ -31,17 +31,23 @@ _log = logging.getLogger(__name__)
 
 
 class MaskBroadcaster:
-    """`threads`: that fill the masks of one engine, None: half of the processor's cores. `clock`: seconds."""
+    """`grammar_bytes`: of the grammars of a vocabulary that stay loaded. `threads`: that fill the masks of one engine, None: half of the
+    processor's cores. `clock`: seconds."""
 
     def __init__(
-        self, name: str, lease_s: float = LEASE_S, threads: int | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        name: str,
+        grammar_bytes: int,
+        lease_s: float = LEASE_S,
+        threads: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
         self._lease_s = lease_s
         self._threads = threads or max(1, (os.cpu_count() or 1) // 2)
         self._clock = clock
         self._counters = BroadcasterCounters()
-        self._vocabularies = Vocabularies()
+        self._vocabularies = Vocabularies(grammar_bytes)
         self._sessions: dict[Thread, EngineSession] = {}
         self._lock = Lock()
         self._closing = Event()

@@ -15,7 +15,9 @@ from model_service.loaded_grammars import LoadedGrammars
 class Vocabularies:
     """Kept for as long as anybody uses them; called from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, grammar_bytes: int) -> None:
+        """Of each one's grammars, that stay loaded."""
+        self._grammar_bytes = grammar_bytes
         self._held: WeakValueDictionary[str, LoadedGrammars] = WeakValueDictionary()
         self._making: defaultdict[str, Lock] = defaultdict(Lock)
         self._lock = Lock()
@@ -32,7 +34,7 @@ class Vocabularies:
         with making:
             grammars = self._held.get(fingerprint)
             if grammars is None:
-                grammars = self._held[fingerprint] = LoadedGrammars(_made(fingerprint, portable()))
+                grammars = self._held[fingerprint] = LoadedGrammars(_made(fingerprint, portable()), self._grammar_bytes)
         return grammars
 
 

@@ -84,15 +84,23 @@ class ArtifactBackend(StructuredOutputBackend):
     """Serves every structured request of an engine, whichever of our backends compiled its grammar."""
 
     def __init__(
-        self, vllm_config: Any, tokenizer: Any, vocab_size: int, channel: str, max_rollback_tokens: int, verified_rows: int = 0
+        self,
+        vllm_config: Any,
+        tokenizer: Any,
+        vocab_size: int,
+        channel: str,
+        max_rollback_tokens: int,
+        grammar_bytes: int,
+        verified_rows: int = 0,
     ) -> None:
-        """`verified_rows`: how many masks a step may need where some are for drafts that vLLM's configuration knows nothing of."""
+        """`grammar_bytes`: of the grammars that stay loaded. `verified_rows`: how many masks a step may need where some are for drafts that
+        vLLM's configuration knows nothing of."""
         super().__init__(vllm_config=vllm_config, tokenizer=tokenizer, vocab_size=vocab_size)
         vocabulary = GrammarTokenizer.from_huggingface(tokenizer, vocab_size)
         # Python code that takes a while for a large vocabulary: now, since later it would hold up the engine's steps.
         _ = vocabulary.spaces, vocabulary.names
         self._vocabulary = vocabulary
-        self.grammars = LoadedGrammars(vocabulary)
+        self.grammars = LoadedGrammars(vocabulary, grammar_bytes)
         self._channel = channel
         self._max_rollback_tokens = max_rollback_tokens
         self._verified_rows = verified_rows

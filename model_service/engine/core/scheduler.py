@@ -53,6 +53,7 @@ class MaskcastScheduler(Scheduler):
             tokenizer=manager.tokenizer,
             vocab_size=config.model_config.get_vocab_size(),
             channel=options.channel,
+            grammar_bytes=options.grammar_bytes,
             max_rollback_tokens=max(config.num_speculative_tokens, drafts),
             # Each is for a token that the step computes.
             verified_rows=min(self.max_num_running_reqs * (1 + drafts), self.max_num_scheduled_tokens) if drafts else 0,

@@ -23,11 +23,12 @@ from tests.waiting import until
 from tests.walking_engine import WalkingEngine, hello
 
 pytestmark = pytest.mark.timeout(300)
+GRAMMAR_BYTES = 64 << 20
 
 
 @pytest.fixture(scope="module")
 def masks(ray_serve: None) -> NodeMasks:
-    return NodeMasks("tested")
+    return NodeMasks("tested", GRAMMAR_BYTES)
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_a_killed_broadcaster_is_restarted_by_ray_and_taken_up_again(masks: Node
 
 
 def test_replicas_of_a_node_have_one_broadcaster_and_metrics_tell_of_it(masks: NodeMasks, engine: WalkingEngine) -> None:
-    other = NodeMasks("tested")
+    other = NodeMasks("tested", GRAMMAR_BYTES)
     for hold in (masks, other):
         asyncio.run(hold.want())
     assert other.socket_name == masks.socket_name
@@ -73,7 +74,7 @@ def test_one_that_was_ended_is_there_again_when_it_is_wanted(masks: NodeMasks, e
 
 
 def test_one_that_nobody_needs_ends_itself(masks: NodeMasks) -> None:
-    unneeded = NodeMasks("unneeded", idle_s=0.0)
+    unneeded = NodeMasks("unneeded", GRAMMAR_BYTES, idle_s=0.0)
     unneeded.actor()
     until(lambda: unneeded.name not in [actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True)])
 

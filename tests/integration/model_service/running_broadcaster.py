@@ -71,7 +71,7 @@ def running_broadcaster(name: str) -> Iterator[RunningBroadcaster]:
 def _serve(name: str, connection: Connection[Any, Any]) -> None:
     """Answers whatever comes by `connection` with what it has done so far, until that is closed."""
     logging.basicConfig(level=logging.INFO)
-    broadcaster = MaskBroadcaster(name)
+    broadcaster = MaskBroadcaster(name, 64 << 20)
     broadcaster.start()
     with suppress(EOFError):
         while True:

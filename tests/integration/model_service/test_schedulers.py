@@ -195,7 +195,7 @@ def test_they_are_where_a_sample_is_void_since_what_follows_is_forced(channel: s
 
 
 def check_broadcaster(settings: EngineSettings, channel: str, asynchronous: bool, expected: list[tuple[int, ...]]) -> None:
-    with closing(MaskBroadcaster(f"maskcast-test-{uuid4().hex}")) as broadcaster:
+    with closing(MaskBroadcaster(f"maskcast-test-{uuid4().hex}", 64 << 20)) as broadcaster:
         broadcaster.start()
         settings = replace(settings, mask_socket=broadcaster.name, mask_deadline_ms=60_000)
         with closing(Core(settings, channel, asynchronous)) as core:

@@ -47,7 +47,7 @@ class Workers:
 
 @pytest.fixture
 def engine() -> Iterator[WalkingEngine]:
-    with closing(MaskBroadcaster(f"maskcast-test-{uuid4().hex}")) as broadcaster, offered({"key": PAYLOAD}) as channel:
+    with closing(MaskBroadcaster(f"maskcast-test-{uuid4().hex}", 64 << 20)) as broadcaster, offered({"key": PAYLOAD}) as channel:
         broadcaster.start()
         with closing(MaskClient(broadcaster.name, hello(TOKENIZER, channel), TOKENIZER.portable(), deadline_s=5.0)) as client:
             engine = WalkingEngine(client, {"key": backend_named("xgrammar").load(PAYLOAD.data, TOKENIZER)}, VOCAB_SIZE)
