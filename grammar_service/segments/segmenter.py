@@ -10,7 +10,6 @@ import torch
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.backends.canonical.product import ProductMatcher
 from grammar_service.backends.protocol import Matcher
-from grammar_service.backends.trial import accepted_prefix
 from grammar_service.segments.allowed import Row, Texts
 from grammar_service.segments.extensions import Extensions
 from grammar_service.segments.left_end import Encoded, LeftEnd
@@ -56,8 +55,8 @@ class Segmenter:
             return self._found(matcher, emitted)
         # What may come next as text is not in its masks: a word may come whose first letter alone may not.
         segment = self._found(matcher.inner, emitted)
-        accepted = accepted_prefix(matcher, segment.tokens)
-        return segment if accepted == len(segment.tokens) else Segment(segment.tokens[:accepted], False)
+        followed = matcher.followed(segment.tokens)
+        return segment if followed == len(segment.tokens) else Segment(segment.tokens[:followed], False)
 
     def _found(self, matcher: Matcher, emitted: Sequence[int]) -> Segment:
         forced = matcher.forced_bytes()[: self._most_bytes]

@@ -33,6 +33,7 @@ class Walker:
         self._chance = chance
         vocabulary = tokenizer.vocabulary
         self._likely = _ids(token for token, text in enumerate(vocabulary) if text and len(text) <= _LONGEST and set(text) <= _LIKELY)
+        self._letters = _ids(token for token in self._likely if len(vocabulary[token]) == 1)
         index = {text: token for token, text in enumerate(vocabulary) if text in _ENDS}
         self._ends = _ids(index[text] for text in _ENDS if text in index)
         self._mask = torch.zeros(1, (tokenizer.vocab_size + 31) // 32, dtype=torch.int32)
@@ -60,7 +61,7 @@ class Walker:
         ends = self._allowed(self._ends)
         if step > LONG and len(ends) and self._chance.random() < 0.8:
             return int(self._chance.choice(ends))
-        likely = self._allowed(self._likely)
+        likely = self._allowed(self._letters if step > LONG else self._likely)
         if len(likely):
             return int(self._chance.choice(likely))
         return int(self._chance.choice(np.flatnonzero(np.unpackbits(self._row.view(np.uint8), bitorder="little"))))

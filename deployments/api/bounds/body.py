@@ -15,11 +15,11 @@ from deployments.errors import ApiError, bad_request
 
 MAX_BODY_NESTING = 160  # far above any sane request, far below what recursive readers behind us stand
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-_LONE = re.compile(
-    rb"(?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*+"
-    rb"(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
-"""Up to the first escape that is half of a surrogate pair."""
+"""Whole surrogate pairs, halves of one, and anything else. Until Python 3.11.5 one possessive pattern for all that is ahead of a half went
+wrong (python/cpython issue 106052)."""
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _OPENING = frozenset(b"[{")
 _DECODER = msgspec.json.Decoder()
@@ -42,8 +42,9 @@ def parse_body(raw: bytes, most_values: int) -> dict[str, Any]:
 
 
 def _fault(raw: bytes, error: ValueError) -> str:
-    if lone := _LONE.match(raw):  # the library's message tells of a text that ends too soon
-        return f"The request body is not Unicode: {lone[1].decode()} at byte {lone.start(1)} is one half of a surrogate pair."
+    lone = next((escape for escape in _ESCAPE.finditer(raw) if escape["lone"]), None)
+    if lone is not None:  # the library's message tells of a text that ends too soon
+        return f"The request body is not Unicode: {lone[0].decode()} at byte {lone.start()} is one half of a surrogate pair."
     return f"The request body is not valid JSON: {error}"
 
 

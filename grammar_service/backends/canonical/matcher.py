@@ -43,9 +43,9 @@ class CanonicalMatcher(Layer):
     """A Matcher that is another one, less the tokens that the tokenizer would not make there. The text begins at a boundary.
 
     Not every allowed token leads to an end: a grammar may leave no text whose sequence goes on so. Who tells `draw` of a token before
-    `accept` hears of one that leads nowhere, to draw anew. Where nobody does (`prunes`), and where a token was refused, masks of at most
-    NARROW tokens leave out those that lead nowhere. Where nothing is left all the same, the other matcher's mask holds to the end, and
-    `has_fallen_back` is True.
+    `accept`, and `settle` of the mask behind it, hears of one that leads nowhere, to draw anew. Where nobody does (`prunes`), and where a
+    token was refused, masks of at most NARROW tokens leave out those that lead nowhere. Where nothing is left all the same, the other
+    matcher's mask holds to the end, and `has_fallen_back` is True.
 
     A token may be banned at the place where the matcher stands, until it goes back behind that.
     """
@@ -76,18 +76,38 @@ class CanonicalMatcher(Layer):
         return self._filled_at == len(self._course)
 
     def draw(self, token: int) -> bool:
-        """Whether a token that was drawn leads somewhere; it is banned if not, and else taken until `accept` or `undraw`. What else a
+        """Take a token that was drawn, until `accept` or `undraw`, and say whether `settle` is to tell if it leads somewhere. What else a
         matcher does must not come between."""
         after = self._after(self._course[-1], token)
         if after is None or token in self._stops or not self._matcher.accept(token):
-            return True
-        if self._is_dead_end(after, DEPTH):
-            self._matcher.rollback(1)
-            self.ban(token)
             return False
         self._course.append(after)
-        self._drawn, self._filled_at = token, len(self._course)
+        self._drawn, self._filled_at = token, 0
         return True
+
+    def settle(self, mask: Row) -> bool:
+        """Whether the token that was drawn leads somewhere; it is taken back and banned if not. `mask` is the `inner` matcher's behind it,
+        and makes the next one here."""
+        state, token = self._course[-1], self._drawn
+        assert state is not None, "draw() comes first"
+        assert token is not None, "draw() comes first"
+        allowed = self._own_row(DEPTH)[1]
+        np.bitwise_and(mask, self._automaton.row(state, self._stops), out=allowed)
+        if self._is_dead(state, allowed, DEPTH):
+            self.undraw()
+            self.ban(token)
+            return False
+        self._filled_at = len(self._course)
+        return True
+
+    def followed(self, tokens: Sequence[int]) -> int:
+        """How many of these, which the other matcher takes here one after another, are the tokenizer's own."""
+        state = self._course[-1]
+        for count, token in enumerate(tokens if state is not None else ()):
+            state = self._after(state, token)
+            if state is None:
+                return count
+        return len(tokens)
 
     def undraw(self) -> None:
         """Take back what was drawn and not accepted."""
@@ -112,7 +132,8 @@ class CanonicalMatcher(Layer):
     def rollback(self, n: int) -> None:
         self._matcher.rollback(n)
         del self._course[len(self._course) - n :]
-        self._filled_at = 0
+        if len(self._course) < self._filled_at:
+            self._filled_at = 0
         if len(self._course) < self._banned_at:
             self._unban()
 
@@ -191,7 +212,9 @@ class CanonicalMatcher(Layer):
         return not allowed.any()
 
     def _is_dead_end(self, state: State, depth: int) -> bool:
-        allowed = self._allowed(state, depth)
+        return self._is_dead(state, self._allowed(state, depth), depth)
+
+    def _is_dead(self, state: State, allowed: Row, depth: int) -> bool:
         if depth == 0:
             return not allowed.any()
         if not _has_at_most(FEW, allowed):
@@ -210,14 +233,17 @@ class CanonicalMatcher(Layer):
 
     def _allowed(self, state: State, depth: int) -> Row:
         """What the other matcher and the tokenizer allow, in a row of its own for each depth."""
-        while len(self._rows) <= DEPTH + 1:
-            tensor = torch.zeros(1, len(self._automaton.row(state, self._stops)), dtype=torch.int32)
-            self._rows.append((tensor, tensor.numpy()[0]))
-        tensor, allowed = self._rows[depth]
+        tensor, allowed = self._own_row(depth)
         self._filled_at = 0
         self._matcher.fill(tensor, 0)
         self._keep_canonical(allowed, state)
         return allowed
+
+    def _own_row(self, depth: int) -> tuple[torch.Tensor, Row]:
+        while len(self._rows) <= DEPTH + 1:
+            tensor = torch.zeros(1, len(self._automaton.row(self._automaton.start, self._stops)), dtype=torch.int32)
+            self._rows.append((tensor, tensor.numpy()[0]))
+        return self._rows[depth]
 
 
 def _bit(token: int) -> np.int32:

@@ -9,8 +9,12 @@ not be loaded.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+import os
+from collections.abc import Container, Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
+import torch
 from vllm.config import VllmConfig
 from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.engine import EngineCoreOutputs
@@ -18,11 +22,14 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
 
+from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.core.jumping import is_constrained
 from model_service.output_marks import Mark, marked
 
+THREADS = max(1, (os.cpu_count() or 1) // 2)
 MOST_REDRAWS = 64
 """At one place. What is drawn then is kept; if it leads nowhere indeed, the answer falls back to the grammar's own masks."""
 
@@ -35,11 +42,15 @@ def can_redraw(config: VllmConfig) -> bool:
 
 class CanonicalAnswers:
     """Of one scheduler, whose own are `manager` and `requests`. `answers` have ended, `fallbacks` of them as nobody's own tokens; `redraws`
-    were dropped."""
+    were dropped. Nothing computes while tokens are looked at: the masks behind all of a step's are filled at once, in `THREADS`."""
 
-    def __init__(self, manager: StructuredOutputManager, requests: Mapping[str, Request], redraws: bool) -> None:
+    def __init__(
+        self, manager: StructuredOutputManager, requests: Mapping[str, Request], vocabulary: GrammarTokenizer, redraws: bool
+    ) -> None:
         self._manager = manager
         self._requests = requests
+        self._filler = BatchFiller(vocabulary, THREADS)
+        self._masks = torch.zeros(0, (vocabulary.vocab_size + 31) // 32, dtype=torch.int32)
         self._redraws = redraws
         self._fallen: set[str] = set()
         self._drawn: list[CanonicalMatcher] = []
@@ -55,20 +66,30 @@ class CanonicalAnswers:
 
     def computed(self, output: SchedulerOutput, computed: ModelRunnerOutput, but: Container[str] = ()) -> None:
         """Drop what leads nowhere of a step's tokens; `but`: requests whose samples are no tokens."""
-        sampled = computed.sampled_token_ids
+        sampled, drawn = computed.sampled_token_ids, list[tuple[CanonicalMatcher, Request, int]]()
         for request_id in output.num_scheduled_tokens if sampled and self._redraws else ():
             request = self._requests.get(request_id)
             grammar = _grammar(request) if request is not None and request_id not in but else None
             if request is None or grammar is None or (matcher := grammar.canonical) is None:
                 continue
             row = computed.req_id_to_index[request_id]
-            if len(sampled[row]) != 1 or matcher.banned >= MOST_REDRAWS or not self._can_drop(request):
-                continue
-            self._drawn.append(matcher)
-            if not matcher.draw(sampled[row][0]):
+            if len(sampled[row]) == 1 and matcher.banned < MOST_REDRAWS and self._can_drop(request) and matcher.draw(sampled[row][0]):
+                drawn.append((matcher, request, row))
+        self._drawn = [matcher for matcher, _, _ in drawn]
+        for (matcher, request, row), mask in zip(drawn, self._behind(self._drawn), strict=True):
+            if not matcher.settle(mask):
                 sampled[row] = []
                 request.num_computed_tokens -= 1
                 self.redraws += 1
+
+    def _behind(self, drawn: Sequence[CanonicalMatcher]) -> npt.NDArray[np.int32]:
+        """The other matchers' masks, `[len(drawn), words]`."""
+        if len(self._masks) < len(drawn):
+            self._masks = torch.zeros(len(drawn), self._masks.shape[1], dtype=torch.int32)
+        if drawn:
+            self._filler.fill([matcher.inner for matcher in drawn], self._masks, range(len(drawn)))
+        masks: npt.NDArray[np.int32] = self._masks.numpy()
+        return masks[: len(drawn)]
 
     def taken(self) -> None:
         """vLLM has had the step's tokens."""

@@ -42,7 +42,7 @@ class MaskcastScheduler(Scheduler):
         backend = self._plug_backend(options)
         self.masks = mask_source(self.vllm_config, manager, self.requests, backend.vocabulary, super().get_grammar_bitmask)
         self.jumping = self._jumping(backend) if options.jump_forward and not self.return_sampling_mask else None
-        self.canonical = CanonicalAnswers(manager, self.requests, can_redraw(self.vllm_config))
+        self.canonical = CanonicalAnswers(manager, self.requests, backend.vocabulary, can_redraw(self.vllm_config))
         self._counter = StepCounter(FiguresWriter(options.figures), backend.grammars, self.canonical, options.count_mask_rows)
 
     def _plug_backend(self, options: CoreOptions) -> ArtifactBackend:

@@ -16,6 +16,7 @@ from grammar_service.automata.token_index import TokenIndex
 from grammar_service.automata.token_trie import TokenTrie
 from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.backends.canonical.matcher import CanonicalGrammar, CanonicalMatcher
+from grammar_service.backends.trial import accepted_prefix
 from grammar_service.spec import COMPACT, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed, grammar_of, schema_spec
@@ -127,6 +128,15 @@ def test_walks_end_in_what_the_tokenizer_makes(backend: str, embedded: GrammarTo
         assert not matcher.has_fallen_back
 
 
+def leads_on(matcher: CanonicalMatcher, token: int, tokenizer: GrammarTokenizer) -> bool:
+    """A token that was drawn, by the mask behind it."""
+    if not matcher.draw(token):
+        return True
+    mask = torch.zeros(1, (tokenizer.vocab_size + 31) // 32, dtype=torch.int32)
+    matcher.inner.fill(mask, 0)
+    return matcher.settle(mask.numpy()[0])
+
+
 def drawn(matcher: CanonicalMatcher, options: set[int], chance: Random, step: int, tokenizer: GrammarTokenizer) -> int:
     """One that leads somewhere; long texts are brought to their end."""
     closing = [token for token in sorted(options) if tokenizer.vocabulary[token][:1] in (b'"', b",", b"}")] if step > 12 else []
@@ -162,11 +172,11 @@ def test_tokens_that_are_drawn_and_taken_are_those_of_masks_that_leave_dead_ends
             offered, drawn = allowed(told, embedded.vocab_size), allowed(looked, embedded.vocab_size)
             assert drawn <= offered
             for token in sorted(offered - drawn):
-                assert not told.draw(token)
+                assert not leads_on(told, token, embedded)
                 refused += 1
             assert allowed(told, embedded.vocab_size) == drawn
             token = chance.choice(sorted(drawn))
-            assert told.draw(token)
+            assert leads_on(told, token, embedded)
             assert told.accept(token)
             assert looked.accept(token)
     assert refused
@@ -177,27 +187,43 @@ def test_what_was_drawn_and_not_accepted_is_taken_back(embedded: GrammarTokenize
     matcher = matcher_of(regex("[a-z ]+"), embedded, "xgrammar")
     first, second = embedded.encode("one and")
     before = allowed(matcher, embedded.vocab_size)
-    assert matcher.draw(first)
+    assert leads_on(matcher, first, embedded)
     matcher.undraw()
     assert allowed(matcher, embedded.vocab_size) == before
-    assert matcher.draw(first)
+    assert leads_on(matcher, first, embedded)
     other = embedded.encode("x")[0]
     assert matcher.accept(other)
     matcher.rollback(1)
     assert allowed(matcher, embedded.vocab_size) == before
-    assert matcher.draw(first)
+    assert leads_on(matcher, first, embedded)
     assert matcher.accept(first)
-    assert matcher.draw(second)
+    assert leads_on(matcher, second, embedded)
     assert matcher.accept(second)
     matcher.rollback(2)
     assert allowed(matcher, embedded.vocab_size) == before
+
+
+def test_the_mask_behind_a_draw_stays_known_while_others_look_further(embedded: GrammarTokenizer) -> None:
+    """As a segment is looked for, after each token."""
+    matcher = matcher_of(regex("[a-z ]+"), embedded, "xgrammar")
+    first, second = embedded.encode("one and")
+    assert leads_on(matcher, first, embedded)
+    assert matcher.accept(first)
+    for looked_at in ([], [second]):
+        assert accepted_prefix(matcher, looked_at) == len(looked_at)
+        assert matcher.is_filled
+    known = allowed(matcher, embedded.vocab_size)
+    matcher.rollback(1)
+    assert not matcher.is_filled
+    assert matcher.accept(first)
+    assert allowed(matcher, embedded.vocab_size) == known
 
 
 def test_a_batch_is_filled_with_masks_that_are_known_already(embedded: GrammarTokenizer) -> None:
     filler = BatchFiller(embedded, threads=1)
     drawn, plain = (matcher_of(regex("[a-z ]+"), embedded, "xgrammar") for _ in range(2))
     (token,) = embedded.encode("one")
-    assert drawn.draw(token)
+    assert leads_on(drawn, token, embedded)
     assert drawn.accept(token)
     assert plain.accept(token)
     assert (drawn.is_filled, plain.is_filled) == (True, False)
