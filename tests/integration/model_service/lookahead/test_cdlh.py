@@ -193,7 +193,8 @@ def test_what_this_engine_cannot_do_is_refused_with_its_field(forgetful: Running
 
 def test_an_answer_is_one_request_to_whoever_counts(forgetful: RunningEngine) -> None:
     counting = Counting()
-    loggers: Any = forgetful.engine._engine.logger_manager.stat_loggers
+    engine: Any = forgetful.engine._engine
+    loggers = engine.logger_manager.stat_loggers
     loggers.append(counting)
     try:
         answer = forgetful.ask(QUESTIONS[2], max_tokens=LIMIT, lookahead=SHORT)
