@@ -16,7 +16,7 @@ from model_service.lookahead.instructions import State, Tokens
 from model_service.lookahead.rewards.concepts import Concepts
 
 MOST = 40
-"""Tokens of an answer; sentences have about 17."""
+"""Tokens of an answer; sentences have about 11."""
 BEAM = 3
 SEED = 3
 FIXED = Parameters(reuse=False)
@@ -24,10 +24,10 @@ FIXED = Parameters(reuse=False)
 
 
 class Task:
-    """One set of concepts: its prompt, and what an answer is worth."""
+    """One set of concepts: its prompt, which `before` begins, and what an answer is worth."""
 
-    def __init__(self, drawn: ConceptSet, tokenizer: PreTrainedTokenizerFast) -> None:
-        self.prompt: Tokens = tuple(tokenizer.encode(prompt_of(drawn.concepts), add_special_tokens=False))
+    def __init__(self, drawn: ConceptSet, tokenizer: PreTrainedTokenizerFast, before: Tokens = ()) -> None:
+        self.prompt: Tokens = (*before, *tokenizer.encode(prompt_of(drawn.concepts), add_special_tokens=False))
         self.words = drawn.concepts
         self.concepts = len(drawn.concepts)
         self._reward = Concepts(drawn.concepts, "en")

@@ -1,4 +1,5 @@
-"""What our models came to, beside what the paper says of its own: what is satisfied, and how many times faster than CDLH that is."""
+"""What our models came to, beside what the paper says of its own: what is satisfied, for how many calls a token, and how many times
+faster than CDLH that is."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ from matplotlib.figure import Figure
 
 from load_tests.lookahead.arms import APPX, CDLH, CDSL
 from load_tests.lookahead.figures import GREEDY
-from load_tests.lookahead.published import published_figures
+from load_tests.lookahead.published.figures import published_figures
 
-HEADINGS = ("task", "target", "draft", "greedy", "CDLH", "CDLH-appx", "CDSL", "CDLH-appx, ×", "CDSL, ×")
+METHODS = (CDLH.name, APPX.name, CDSL.name)
+HEADINGS = ("task", "target", "draft", GREEDY, *METHODS, *(f"{name}: draft + target calls" for name in METHODS), "CDLH-appx, ×", "CDSL, ×")
 OURS = "ours"
 _INK, _OURS, _PAPERS = "#333333", "#d94801", "#9ecae1"
 _SHAPES = {"CDLH": "s", "CDLH-appx": "o", "CDSL": "^"}
@@ -22,27 +24,30 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Percent of texts that are satisfied; speed-ups over CDLH, by forwards."""
+    """Percent of texts that are satisfied; calls of the draft and of the target for a token; speed-ups over CDLH, by forwards."""
 
     names: tuple[str, str, str]
     greedy: float
     cdlh: float
     appx: float
     cdsl: float
+    calls: tuple[tuple[float, float], ...]
     appx_speedup: float
     cdsl_speedup: float
 
     def cells(self) -> list[str]:
         shares = (self.greedy, self.cdlh, self.appx, self.cdsl)
-        return [*self.names, *(f"{share:.1f}" for share in shares), f"{self.appx_speedup:.2f}", f"{self.cdsl_speedup:.2f}"]
+        calls = [f"{draft:.2f} + {target:.2f}" for draft, target in self.calls]
+        return [*self.names, *(f"{share:.1f}" for share in shares), *calls, f"{self.appx_speedup:.2f}", f"{self.cdsl_speedup:.2f}"]
 
 
 def pairs(rows: Sequence[Row]) -> list[Pair]:
     """Ours first."""
     of = {row["method"]: row for row in rows}
-    greedy, cdlh, appx, cdsl = (of[name] for name in (GREEDY, CDLH.name, APPX.name, CDSL.name))
-    figures = [*(row["hard"] for row in (greedy, cdlh, appx, cdsl)), cdlh["p"] / appx["p"], cdlh["p"] / cdsl["p"]]
-    ours = Pair((OURS, "0.9 million", "0.1 million"), *figures)
+    cdlh, appx, cdsl = methods = [of[name] for name in METHODS]
+    calls = tuple((row["draft_calls"], row["target_calls"]) for row in methods)
+    names, speedups = (OURS, "0.9 million", "0.1 million"), (cdlh["p"] / appx["p"], cdlh["p"] / cdsl["p"])
+    ours = Pair(names, of[GREEDY]["hard"], cdlh["hard"], appx["hard"], cdsl["hard"], calls, *speedups)
     return [ours, *map(_published, published_figures())]
 
 
@@ -68,5 +73,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
 
 
 def _published(row: Mapping[str, str]) -> Pair:
-    shares = [f"satisfied_{method}" for method in ("greedy", "cdlh", "appx", "cdsl")]
-    return Pair((row["task"], row["target"], row["draft"]), *(float(row[name]) for name in (*shares, "appx_speedup", "cdsl_speedup")))
+    greedy, cdlh, appx, cdsl = (float(row[f"satisfied_{method}"]) for method in ("greedy", "cdlh", "appx", "cdsl"))
+    calls = tuple((float(row.get(f"{method}_draft_calls", 0)), float(row[f"{method}_target_calls"])) for method in ("cdlh", "appx", "cdsl"))
+    speedups = (float(row["appx_speedup"]), float(row["cdsl_speedup"]))
+    return Pair((row["task"], row["target"], row["draft"]), greedy, cdlh, appx, cdsl, calls, *speedups)

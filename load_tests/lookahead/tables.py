@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from load_tests.lookahead.call_model import READINGS
+from load_tests.lookahead.published.call_model import READINGS
 
 HEADINGS = ("method", "all said, %", "said, %", "draft calls", "target calls", "P", "nats", "S1 · S2 · S3 · S4", "as plain loops")
 PAIR_HEADINGS = ("task", "draft", "CDLH-appx, ×", "CDSL, ×", "draft, target", *(reading.name for reading in READINGS))

@@ -19,7 +19,7 @@ class LookaheadFigures:
         """It may still grow."""
         self._accounts.append(account)
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """Calls, steps and drafts so far; `states`: how often drafts came to which; `reward`: the mean of the prompts' answers."""
         accounts = self._accounts
         sums: dict[str, Any] = {name: sum(getattr(account, name) for account in accounts) for name in _SUMS}

@@ -17,7 +17,7 @@ class LookaheadTotals:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
 
-    def told(self) -> dict[str, int]:
+    def as_dict(self) -> dict[str, int]:
         return dict(self._counts)
 
     def ended(self, account: Account, reward_s: float) -> None:

@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from deployments.commands.lookahead.grid import GRID, as_settings, chosen, table
+from deployments.commands.progress import CaseProgress
+
 app = typer.Typer(no_args_is_help=True, help="Look-ahead decoding.")
 
 
@@ -31,11 +34,10 @@ def tune(
     plot: Annotated[Path | None, typer.Option(dir_okay=False, help="draw the curves there, as PNG")] = None,
 ) -> None:
     """Try the thresholds of the paper's grid on texts of one's own, and take the best of the ten fastest."""
+    # The client takes a second to import, for which `maskcast --help` would wait.
     from deployments.client import StructuredClient
     from deployments.commands.lookahead.cases import asking, read_cases, tried
     from deployments.commands.lookahead.curves import draw
-    from deployments.commands.lookahead.grid import GRID, as_settings, chosen, table
-    from deployments.commands.progress import CaseProgress
 
     console, read = Console(), read_cases(cases)
     grid = [thresholds for thresholds in GRID if thresholds.b <= d]

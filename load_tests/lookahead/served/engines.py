@@ -21,21 +21,24 @@ from model_service.settings import DraftSettings, EngineSettings
 if TYPE_CHECKING:
     from model_service.engine.engine import Engine
 
-PLAIN = "as it is by default"
+PLAIN, UNCACHED, FEW_BLOCKS = "as it is by default", "without prefix cache", "chunks of 64 tokens, 9 blocks"
 SETTINGS: dict[str, dict[str, Any]] = {
     PLAIN: {},
-    "without prefix cache": {"engine_args": {"enable_prefix_caching": False}},
-    "chunks of 64 tokens, 48 blocks": {"engine_args": {"max_num_batched_tokens": 64, "num_gpu_blocks_override": 48}, "max_num_seqs": 48},
+    UNCACHED: {"engine_args": {"enable_prefix_caching": False}},
+    FEW_BLOCKS: {"engine_args": {"max_num_batched_tokens": 64, "num_gpu_blocks_override": 10}, "max_num_seqs": 48},
     "two tensor parallel workers": {"tensor_parallel_size": 2, "is_alone": False},
 }
-"""What engines have beside the models. 48 blocks hold less than 32 answers ask for: some are preempted."""
+"""What engines have beside the models; those that draft have it too. vLLM keeps one of the blocks for itself. The 9 others hold the longest
+text of the context, which takes 8, and two or three with examples before them: some are preempted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """`details`: what the usage says of the look-ahead; nothing where there was none."""
+    """`cached`: tokens of the prompt that the prefix cache had. `details`: what the usage says of the look-ahead; nothing where there was
+    none."""
 
     tokens: Tokens
+    cached: int
     details: dict[str, Any]
 
 
@@ -44,7 +47,8 @@ async def running(folder: Path, changes: dict[str, Any]) -> AsyncIterator[Engine
     """The engine of a replica with the experiment's models, and the one that drafts. The environment is that of `settings_of(folder)`."""
     from model_service.engine.engine import Engine
 
-    engine = Engine(replace(settings_of(folder), **changes), "maskcast-experiment")
+    draft = DraftSettings(str(folder / DRAFT.name), changes.get("engine_args", {}))
+    engine = Engine(replace(settings_of(folder), draft=draft, **changes), "maskcast-experiment")
     try:
         await engine.start()
         yield engine
@@ -54,7 +58,6 @@ async def running(folder: Path, changes: dict[str, Any]) -> AsyncIterator[Engine
 
 def settings_of(folder: Path) -> EngineSettings:
     """In full precision, as the plain loops compute."""
-    draft = DraftSettings(str(folder / DRAFT.name))
     return EngineSettings(
         str(folder / TARGET.name),
         TARGET.name,
@@ -63,7 +66,6 @@ def settings_of(folder: Path) -> EngineSettings:
         max_num_seqs=128,
         cpu_kv_cache_gib=0.25,
         lookahead=True,
-        draft=draft,
         reward_deadline_s=600,  # of a machine that is held up, what was not yet found is not lost
     )
 
@@ -82,5 +84,7 @@ async def ask(engine: Engine, task: Task, arm: LookaheadArm | None, seed: int, s
     answer = json.loads("".join([piece async for piece in pieces]))
     if "choices" not in answer:
         raise RuntimeError(answer)
-    details = (answer["usage"].get("completion_tokens_details") or {}).get("lookahead") or {}
-    return Said(tuple(answer["choices"][0]["token_ids"]), details)
+    usage = answer["usage"]
+    details = (usage.get("completion_tokens_details") or {}).get("lookahead") or {}
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    return Said(tuple(answer["choices"][0]["token_ids"]), cached, details)

@@ -20,17 +20,27 @@ if TYPE_CHECKING:
 TURN = 50
 """Tasks that one way decodes before it is the next one's turn."""
 SUMS = ("target_calls", "target_steps", "draft_calls", "draft_steps")
-FORWARDS, PREEMPTIONS = "forwards", "preemptions"
+FORWARDS, PREEMPTIONS, CACHED = "forwards", "preemptions", "cached"
+BY_THEMSELVES, BEHIND_EXAMPLES = "by themselves", "behind examples"
+"""What prompts are: shorter than a block, or mostly longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Which engine is asked, what the prompts are, and how many answers there are at once."""
+
+    engine: str
+    prompts: str
+    at_once: int
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What one way to decode said for each task, so many at once: seconds in all, the forwards and preemptions that the engine core
-    counted, and what the usage says (`SUMS`)."""
+    """What one arm said for each task: seconds in all, the forwards and preemptions that the engine core counted, the tokens of prompts
+    that its prefix cache had, and what the usage says (`SUMS`)."""
 
-    engine: str
+    way: Way
     arm: str
-    at_once: int
     said: list[Tokens]
     seconds: float
     counted: dict[str, int]
@@ -43,46 +53,45 @@ class Served:
 
 async def take_turns(
     engine: Engine,
-    name: str,
+    way: Way,
     tasks: Sequence[Task],
     arms: Sequence[LookaheadArm | None],
-    at_once: int,
     told: Callable[[int], None],
     most: int = MOST,
 ) -> list[Served]:
     """All tasks by every arm, None being greedy decoding, each answer of up to `most` tokens. `told` hears how many answers there are."""
-    turns = {arm: _Turns(engine, most, tasks, arm, at_once, told) for arm in arms}
+    turns = {arm: _Turns(engine, way, most, tasks, arm, told) for arm in arms}
     for turn in turns.values():
         await turn.warm()
     for start in range(0, len(tasks), TURN):
         for turn in turns.values():
             await turn.take(start)
-    return [turn.served(name) for turn in turns.values()]
+    return [turn.served() for turn in turns.values()]
 
 
 class _Turns:
     """Of one arm."""
 
     def __init__(
-        self, engine: Engine, most: int, tasks: Sequence[Task], arm: LookaheadArm | None, at_once: int, told: Callable[[int], None]
+        self, engine: Engine, way: Way, most: int, tasks: Sequence[Task], arm: LookaheadArm | None, told: Callable[[int], None]
     ) -> None:
-        self._engine, self._most, self._tasks, self._arm, self._at_once, self._told = engine, most, tasks, arm, at_once, told
+        self._engine, self._way, self._most, self._tasks, self._arm, self._told = engine, way, most, tasks, arm, told
         self._said: list[Said] = []
         self._seconds = 0.0
         self._counted: Counter[str] = Counter()
 
     async def warm(self) -> None:
-        await asyncio.gather(*(self._ask(number, "warm") for number in range(min(self._at_once, len(self._tasks)))))
+        await asyncio.gather(*(self._ask(number, "warm") for number in range(min(self._way.at_once, len(self._tasks)))))
 
     async def _ask(self, number: int, salt: str) -> Said:
         return await ask(self._engine, self._tasks[number], self._arm, number, salt, self._most)
 
     async def take(self, start: int) -> None:
-        seats, before, began = asyncio.Semaphore(self._at_once), self._engine.core, time.perf_counter()
+        seats, before, began = asyncio.Semaphore(self._way.at_once), self._engine.core, time.perf_counter()
 
         async def one(number: int) -> Said:
             async with seats:
-                said = await self._ask(number, f"{self._name}, {self._at_once}")
+                said = await self._ask(number, f"{self._name}, {self._way}")
             self._told(1)
             return said
 
@@ -91,11 +100,12 @@ class _Turns:
         now = self._engine.core
         self._counted.update({FORWARDS: now.steps - before.steps, PREEMPTIONS: now.preemptions - before.preemptions})
 
-    def served(self, engine: str) -> Served:
+    def served(self) -> Served:
         counted = self._counted.copy()
+        counted[CACHED] = sum(said.cached for said in self._said)
         for said in self._said:
             counted.update({name: said.details[name] for name in SUMS if name in said.details})
-        return Served(engine, self._name, self._at_once, [said.tokens for said in self._said], self._seconds, dict(counted))
+        return Served(self._way, self._name, [said.tokens for said in self._said], self._seconds, dict(counted))
 
     @property
     def _name(self) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from load_tests.lookahead.call_model import READINGS, Reading, Setting, calls
-from load_tests.lookahead.published import published_rows, targets
+from load_tests.lookahead.published.call_model import READINGS, Reading, Setting, calls
+from load_tests.lookahead.published.figures import published_rows, targets
 
 
 def test_the_published_speed_ups_follow_from_the_published_calls() -> None:

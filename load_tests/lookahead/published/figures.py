@@ -1,4 +1,4 @@
-"""The paper's own figures (tables 3 and 5 to 8), and what they say of cost and of readings: `python -m load_tests.lookahead.published`."""
+"""The paper's own figures (tables 3 and 5 to 8), and what they say of cost and of readings."""
 
 from __future__ import annotations
 
@@ -6,29 +6,16 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from rich.console import Console
-
-from deployments.reporting.report import BenchReport, Target
-from load_tests.lookahead.call_model import READINGS, Setting, fitted
-from load_tests.lookahead.tables import PAIR_HEADINGS, pair_cells, shown
+from deployments.reporting.report import Target
+from load_tests.lookahead.published.call_model import READINGS, Setting, fitted
 from model_service.lookahead.cost import runtime
 
-FOLDER = Path(__file__).parent / "published"
+FOLDER = Path(__file__).parent
 MOST_CDSL = 0.5
 MOST_APPX = 2
 """Percent that the cost model may be off."""
-
-
-def main(json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None) -> None:
-    """Compute the published speed-ups from the published calls, and the published calls from how often drafts pass."""
-    console, rows = Console(), published_rows()
-    console.print(shown("computed / published", PAIR_HEADINGS, [pair_cells(row) for row in rows]))
-    raise typer.Exit(
-        BenchReport.here("python -m load_tests.lookahead.published", ("maskcast",), targets(rows), rows).publish(console, json_out)
-    )
 
 
 def published_rows() -> list[dict[str, Any]]:
@@ -76,7 +63,3 @@ def _row(figures: dict[str, str], setting: dict[str, str]) -> dict[str, Any]:
 def _read(name: str) -> list[dict[str, str]]:
     with (FOLDER / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -1,0 +1,1 @@
+"""What the paper printed: its calls and speed-ups, and which of its readings they fit."""
