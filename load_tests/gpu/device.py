@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
 _WARM = 3
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +42,27 @@ class Device:
         work()
         return time.perf_counter() - started
 
+    def rehearsed(self, work: Callable[[], Found]) -> Found:
+        """What the work gives when it runs alone.
+
+        Raises:
+            RuntimeError: something of it waits for the device, so that it cannot be a graph. A capture is no way to find that out: torch
+                2.11 does not come out of one that fails, and the process is lost.
+            Exception: what the work raises.
+        """
+        work()  # what is compiled and loaded at first may wait
+        with self.unwaiting():
+            return work()
+
     def captured(self, work: Callable[[], object]) -> Callable[[], object]:
-        """The same work as one CUDA graph, without its launches; on a processor the work itself. Its tensors stay where they are."""
+        """The same work as one CUDA graph, without its launches; on a processor the work itself. Its tensors stay where they are. Raises as
+        `rehearsed` does."""
         if not self.is_gpu:
             return work
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]  # torch's
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            for _ in range(_WARM):
-                work()
+            self.rehearsed(work)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):

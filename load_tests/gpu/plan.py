@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-Row = Mapping[str, Any]
-"""`part` says of which part it is; `failed`, `skipped`: why it has no figures."""
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,8 @@ LLAMA_8B = Shape(layers=32, hidden=4096, heads=32, kv_heads=8, head_size=128, in
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`logits`, `frame_logits`: rows of them; `requests`, `segments`, `context`: of forwards, how many requests have a segment of how many
-    tokens behind how many; `graph_requests`, `graph_segments`: of the comparison of graphs; `steps`: of frames and of staged writes."""
+    tokens behind how many; `graph_requests`, `graph_segments`: of the comparison of graphs; `steps`: of frames and of staged writes;
+    `xgrammar_kernel`: xgrammar's file with its kernel for Triton, for a machine where xgrammar is not installed."""
 
     vocabularies: Sequence[int]
     logits: Sequence[int]
@@ -54,6 +52,7 @@ class Plan:
     graph_segments: Sequence[int]
     steps: int
     repeats: int
+    xgrammar_kernel: Path | None = None
 
 
 FULL = Plan(
@@ -61,10 +60,10 @@ FULL = Plan(
     logits=(1, 32, 256, 1024),
     frame_logits=256,
     shape=LLAMA_8B,
-    requests=(1, 4, 16, 64, 256),
+    requests=(1, 8, 32, 64, 256),
     segments=(1, 2, 4, 8, 16, 32, 64),
     context=1024,
-    graph_requests=(1, 16, 64),
+    graph_requests=(1, 8, 64),
     graph_segments=(1, 8),
     steps=200,
     repeats=20,
@@ -97,5 +96,9 @@ class Clock:
         self._began = self.now()
 
     @property
+    def left(self) -> float:
+        return self._began + self.seconds - self.now()
+
+    @property
     def is_over(self) -> bool:
-        return self.now() - self._began >= self.seconds
+        return self.left <= 0

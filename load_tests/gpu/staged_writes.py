@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from load_tests.gpu.device import Device
-from load_tests.gpu.plan import Plan, Row
+from load_tests.gpu.plan import Plan
+from load_tests.gpu.rows import Row, said, tried
 
 PART = "staged writes"
 Write = tuple[int, int, npt.NDArray[np.int32]]
@@ -48,12 +50,12 @@ class TokenTable:
 def measured(plan: Plan, device: Device) -> Iterator[Row]:
     """A row for each number of requests and each segment. `wrong`: tokens of the table, or of what a step read of it, that are not those
     that were written."""
-    for requests in plan.requests:
-        for segment in plan.segments:
-            yield {"part": PART, "requests": requests, "segment": segment, **_written(plan, device, requests, segment)}
+    for requests, segment in product(plan.requests, plan.segments):
+        row = {"part": PART, "requests": requests, "segment": segment}
+        yield from tried(row, partial(_written, plan, device, requests, segment))
 
 
-def _written(plan: Plan, device: Device, requests: int, segment: int) -> Row:
+def _written(plan: Plan, device: Device, requests: int, segment: int) -> Iterator[Row]:
     places = 2 * segment * plan.steps
     table, expected = TokenTable(requests, places, requests * segment, device), np.zeros((requests, places), dtype=np.int32)
     chance, hosts, waits, wrong = np.random.default_rng(5), [], None, torch.zeros((), dtype=torch.int64, device=device.torch_device)
@@ -70,7 +72,7 @@ def _written(plan: Plan, device: Device, requests: int, segment: int) -> Row:
                 wrong += (table.there[rows, start + ahead] != there[number]).sum()
                 expected[:, start : start + segment] = tokens
     except RuntimeError as error:
-        waits = str(error).splitlines()[0]
+        waits = said(error)
     device.wait()
     lost = int((table.there.cpu().numpy() != expected).sum())
-    return {"wrong": int(wrong) + lost, "waits": waits, "host_us": float(np.median(hosts)) * 1e6 if hosts else None}
+    yield {"wrong": int(wrong) + lost, "waits": waits, "host_us": float(np.median(hosts)) * 1e6 if hosts else None}

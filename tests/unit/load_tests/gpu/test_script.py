@@ -38,6 +38,7 @@ def test_every_part_runs_and_is_right(tmp_path: Path) -> None:
     assert not [row for row in rows if "failed" in row or "skipped" in row]
     assert {row["wrong"] for row in rows if "wrong" in row} == {0}
     assert {row["finite"] for row in rows if "finite" in row} == {True}
+    assert not [row for row in rows if "waits" in row and row["waits"] is not None]
 
 
 def test_frames_have_entries_of_every_kind() -> None:
