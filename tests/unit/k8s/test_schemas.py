@@ -10,9 +10,10 @@ import pytest
 
 from tests.published.manifests import OVERLAYS, Object, built, groups, of_kind
 from tests.unit.k8s.crd import closed, definition, faults, with_defaults
+from tests.unit.k8s.monitoring_kinds import MONITORING, kind_of
 
 KUBERNETES = "1.34"
-CUSTOM = {"RayService", "ServiceMonitor", "PrometheusRule"}
+CUSTOM = {"RayService", *MONITORING}
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -26,6 +27,34 @@ def test_objects_of_kubernetes_follow_its_schemas(overlay: str) -> None:
 def test_the_service_follows_the_definition_of_its_kind(overlay: str) -> None:
     (service,) = of_kind(overlay, "RayService")
     assert faults(service, definition("rayservices")) == []
+
+
+@pytest.mark.parametrize("kind", MONITORING)
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_objects_of_prometheus_operator_have_its_fields(overlay: str, kind: str) -> None:
+    (found,) = of_kind(overlay, kind)
+    assert faults(found, kind_of(kind)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "value"),
+    [
+        ("ServiceMonitor", ("endpoints", 0, "metricRelabelings", 0, "source_labels"), ["a"]),
+        ("ServiceMonitor", ("endpoints", 0, "interval"), "15 seconds"),
+        ("ServiceMonitor", ("endpoints", 0, "metricRelabelings", 0, "action"), "rename"),
+        ("ServiceMonitor", ("selector", "matchLabel"), {}),
+        ("PrometheusRule", ("groups", 0, "rules", 0, "for"), "soon"),
+        ("PrometheusRule", ("groups", 0, "rules", 0, "severity"), "critical"),
+        ("PrometheusRule", ("groups", 0, "rules", 0, "labels", "severity"), 1),
+    ],
+)
+def test_a_wrong_object_of_prometheus_operator_is_found_to_be_wrong(kind: str, place: tuple[str | int, ...], value: object) -> None:
+    (found,) = copy.deepcopy(of_kind("high-availability", kind))
+    inside: Any = found["spec"]
+    for step in place[:-1]:
+        inside = inside[step]
+    inside[place[-1]] = value
+    assert len(faults(found, kind_of(kind))) == 1
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
