@@ -18,6 +18,13 @@ CALL_ARGUMENT = "maskcast_call"
 """The one in which the id of a call travels, so that what is counted below vLLM's serving classes finds its way back."""
 
 
+MOST_ARGUMENT = "maskcast_max_tokens"
+"""The one that bounds an answer whose request says nothing of its length."""
+
+TENANT_ARGUMENT = "maskcast_tenant"
+"""The one in which the engine core is told whose a request is."""
+
+
 OUR_ARGUMENTS = "maskcast_"
 """What the names of such arguments begin with; they are not for clients."""
 
@@ -87,7 +94,8 @@ class ReplicaStatus:
     """`grammar` holds the replica's grammar counters (memory_hits, redis_hits, pool_calls, corrupt); `jumps` those of its engine
     (forced_tokens, forced_segments, steps_saved); `outstanding_prefill_tokens` what it has accepted and not yet prefilled;
     `step_tokens` is the most that a step of it computes; `core` what its engine core has counted; `restarts` how many engines have ended
-    in this replica; `lookaheads` what its look-aheads have come to. All but `grammar` and `restarts` begin anew with each engine."""
+    in this replica; `lookaheads` what its look-aheads have come to; `restart_s` where the seconds of the last restart went, by part, once
+    it was noticed that the engine had ended. All but `grammar` and what is told of restarts begin anew with each engine."""
 
     replica: str
     running: int
@@ -98,3 +106,4 @@ class ReplicaStatus:
     core: CoreFigures = field(default_factory=CoreFigures)
     restarts: int = 0
     lookaheads: dict[str, int] = field(default_factory=dict)
+    restart_s: dict[str, float] = field(default_factory=dict)

@@ -1,12 +1,14 @@
 """Every place of vLLM that Maskcast overrides or calls inside is still as it was when our side was written.
 
 `vllm.toml` names them by our file: what they take, and a digest of their source. vLLM is read here, not imported, so that its builds for
-GPUs and for CPUs are judged alike: their files are the same but for three, which are not in the table.
+GPUs and for CPUs are judged alike: their files are the same but for three, which are not in the table. It is the installed one, or the one
+whose folder `VLLM_SOURCE` names: an unpacked wheel.
 """
 
 from __future__ import annotations
 
 import ast
+import os
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -24,6 +26,8 @@ DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 @cache
 def package() -> Path:
+    if unpacked := os.environ.get("VLLM_SOURCE"):
+        return Path(unpacked) / "vllm"
     spec = find_spec("vllm")
     assert spec is not None, "vLLM is not installed"
     assert spec.origin is not None

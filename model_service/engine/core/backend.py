@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from vllm.v1.request import Request
+from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import (
     StructuredOutputBackend,
     StructuredOutputGrammar,
@@ -114,6 +116,19 @@ class ArtifactBackend(StructuredOutputBackend):
     ) -> KeyedGrammar:
         """A matcher for the artifact whose key stands in `grammar_spec`."""
         return KeyedGrammar(self._matcher(key_of(grammar_spec), sorted(stop_token_ids) if stop_token_ids else None))
+
+    def make_loaded_at_once(self, manager: StructuredOutputManager) -> None:
+        """Let `manager`, which has a thread make each request's grammar, make those that need no loading itself: a request whose grammar is
+        not there yet when a step is scheduled waits for the step behind that."""
+        in_threads, begin = manager._use_async_grammar_compilation, manager.grammar_init
+
+        def grammar_init(request: Request) -> None:
+            structured = request.structured_output_request
+            loaded = structured is not None and key_of(structured.structured_output_key[1]) in self.grammars
+            manager._use_async_grammar_compilation = in_threads and not loaded
+            begin(request)
+
+        manager.grammar_init = grammar_init
 
     def _matcher(self, key: str, stops: Sequence[int] | None) -> Matcher:
         return self.grammars.get(key, self._channel).matcher(stops, self._max_rollback_tokens)

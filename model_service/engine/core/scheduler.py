@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Container
+from collections.abc import Container, Iterable
+from contextlib import nullcontext
 from multiprocessing import parent_process
 from threading import Thread
 from typing import Any
@@ -22,6 +23,7 @@ from vllm.v1.request import Request, RequestStatus
 
 from model_service.core_figures import FiguresWriter
 from model_service.engine.core.backend import ArtifactBackend
+from model_service.engine.core.bounded_steps import BoundedSteps, can_bound
 from model_service.engine.core.canonical_answers import CanonicalAnswers, can_redraw
 from model_service.engine.core.deferred_grammar import DeferredBackend
 from model_service.engine.core.jumping import Jumping
@@ -43,6 +45,7 @@ class MaskcastScheduler(Scheduler):
         self.masks = mask_source(self.vllm_config, manager, self.requests, backend.vocabulary, super().get_grammar_bitmask)
         self.jumping = self._jumping(backend) if options.jump_forward and not self.return_sampling_mask else None
         self.canonical = CanonicalAnswers(manager, self.requests, backend.vocabulary, can_redraw(self.vllm_config))
+        self._steps = BoundedSteps(self) if can_bound(self.vllm_config) and not options.lookahead else None
         self._counter = StepCounter(FiguresWriter(options.figures), backend.grammars, self.canonical, options.count_mask_rows)
 
     def _plug_backend(self, options: CoreOptions) -> ArtifactBackend:
@@ -59,15 +62,22 @@ class MaskcastScheduler(Scheduler):
             verified_rows=min(self.max_num_running_reqs * (1 + drafts), self.max_num_scheduled_tokens) if drafts else 0,
         )
         manager.backend = backend
+        backend.make_loaded_at_once(manager)
         return backend
 
     def _jumping(self, backend: ArtifactBackend) -> Jumping:
         admits = self.connector is None
         return Jumping(self.structured_output_manager, backend.segmenter(), self.requests, self.max_model_len, admits)
 
+    def add_request(self, request: Request) -> None:
+        if self._steps is not None:
+            self._steps.added(request)
+        super().add_request(request)
+
     def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
         began = time.perf_counter_ns()
-        output: SchedulerOutput = super().schedule(throttle_prefills)
+        with self._steps.bounded() if self._steps is not None else nullcontext():
+            output: SchedulerOutput = super().schedule(throttle_prefills)
         self._counter.begin_step(output, began)
         if self.jumping is not None:
             self.jumping.scheduled(output)
@@ -87,9 +97,12 @@ class MaskcastScheduler(Scheduler):
         self.canonical.computed(scheduler_output, model_runner_output, self._no_tokens())
         outputs: dict[int, EngineCoreOutputs] = super().update_from_output(scheduler_output, model_runner_output)
         self.canonical.taken()
-        self._counter.end_step(scheduler_output)
+        took_ns = self._counter.end_step(scheduler_output)
+        if self._steps is not None:
+            self._steps.took(scheduler_output, took_ns)
         if self.jumping is not None:
             self.jumping.split(outputs)
+        _first_ones_first(outputs.values())
         self.canonical.tell(outputs)
         return outputs
 
@@ -135,6 +148,8 @@ class MaskcastScheduler(Scheduler):
 
     def _free_request(self, request: Request, delay_free_blocks: bool = False) -> Any:
         self.masks.ended(request.request_id)
+        if self._steps is not None:
+            self._steps.ended(request)
         if self._is_answer(request):
             self.canonical.ended(request)
         if self.jumping is not None:
@@ -144,6 +159,16 @@ class MaskcastScheduler(Scheduler):
     def shutdown(self) -> None:
         self.masks.close()
         super().shutdown()
+
+
+def _first_ones_first(clients: Iterable[EngineCoreOutputs]) -> None:
+    """Whoever waits for a first token has waited longest: it leaves before what others have of the step. vLLM's outputs come in the order
+    in which requests began, a new one last, and the front end detokenizes and writes one after the other, in chunks
+    (`v1/engine/async_llm.py`, `VLLM_V1_OUTPUT_PROC_CHUNK_SIZE`)."""
+    for client in clients:
+        new = {output.request_id for output in client.outputs if output.prefill_stats is not None}
+        if new and len(new) < len(client.outputs):
+            client.outputs.sort(key=lambda output: output.request_id not in new)
 
 
 def _end_with_parent() -> None:

@@ -46,13 +46,17 @@ class StepCounter:
         self._masked += rows > 0
         self._rows += rows
 
-    def end_step(self, output: SchedulerOutput) -> None:
-        if output.total_num_scheduled_tokens:
-            now = time.perf_counter_ns()
-            self._steps += 1
-            self._step_ns += now - self._began_ns
-            self._began_ns, self._under_way = now, self._under_way - 1
-            self._writer.write(self._figures())
+    def end_step(self, output: SchedulerOutput) -> int:
+        """How long it took, in ns."""
+        if not output.total_num_scheduled_tokens:
+            return 0
+        now = time.perf_counter_ns()
+        took = now - self._began_ns
+        self._steps += 1
+        self._step_ns += took
+        self._began_ns, self._under_way = now, self._under_way - 1
+        self._writer.write(self._figures())
+        return took
 
     def _figures(self) -> CoreFigures:
         times = self._step_ns // 1000, self._mask_ns // 1000

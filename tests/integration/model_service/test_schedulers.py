@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -104,19 +105,33 @@ class Core:
 
     def begin(self) -> None:
         """Requests of both grammars, which are loaded when it returns."""
+        for number in range(REQUESTS):
+            self.ask(number, list(SPECS)[number % len(SPECS)])
+        self._manager.executor.shutdown(wait=True)
+
+    def ask(self, number: int, key: str) -> None:
         from vllm.sampling_params import SamplingParams
         from vllm.v1.request import Request
 
         from model_service.engine.key_constraint import key_constraint
 
-        for number in range(REQUESTS):
-            key = list(SPECS)[number % len(SPECS)]
-            params = SamplingParams(max_tokens=MOST_TOKENS, structured_outputs=key_constraint(key))
-            params.update_from_generation_config({}, self._manager.tokenizer.eos_token_id)
-            self.requests[str(number)] = request = Request(str(number), [5] * (number + 1), params, None)
-            self._manager.grammar_init(request)
-            self.scheduler.add_request(request)
-        self._manager.executor.shutdown(wait=True)
+        params = SamplingParams(max_tokens=MOST_TOKENS, structured_outputs=key_constraint(key))
+        params.update_from_generation_config({}, self._manager.tokenizer.eos_token_id)
+        self.requests[str(number)] = request = Request(str(number), [5] * (number + 1), params, None)
+        self._manager.grammar_init(request)
+        self.scheduler.add_request(request)
+
+    @contextmanager
+    def busy_threads(self) -> Iterator[None]:
+        """Those that make grammars have something else to do."""
+        free = Event()
+        threads = self._manager.executor
+        for _ in range(threads._max_workers):
+            threads.submit(free.wait)
+        try:
+            yield
+        finally:
+            free.set()
 
     def run(self, depth: int, first_scheduled: Callable[[], None]) -> list[tuple[int, ...]]:
         """The output of each request, when all have ended. As many steps are under way at once."""
@@ -138,6 +153,11 @@ class Core:
             if deferred is not None:
                 queue.appendleft(self._sampled(deferred))
         return [tuple(request.output_token_ids) for request in self.requests.values()]
+
+    def step(self) -> list[Any]:
+        """The outputs of one."""
+        outputs = self.scheduler.update_from_output(*self._sampled(self.scheduler.schedule()))
+        return [output for client in outputs.values() for output in client.outputs]
 
     def close(self) -> None:
         self.scheduler.shutdown()
@@ -174,6 +194,28 @@ def test_asynchronous_scheduling_masks_the_same(channel: str, expected: list[tup
         core.begin()
         assert core.run(2, _nothing) == expected
         assert max(map(len, expected)) == MOST_TOKENS > min(map(len, expected))
+
+
+def test_a_request_whose_grammar_is_loaded_is_in_the_next_step_and_waits_for_no_thread(channel: str) -> None:
+    loaded, other = SPECS
+    with closing(Core(STEPPING, channel, asynchronous=False)) as core:
+        core.ask(0, loaded)
+        until(lambda: bool(core.scheduler.schedule().num_scheduled_tokens))
+        with core.busy_threads():
+            core.ask(1, other)
+            core.ask(2, loaded)
+            assert [new.req_id for new in core.scheduler.schedule().scheduled_new_reqs] == ["2"]
+        until(lambda: "1" in core.scheduler.schedule().num_scheduled_tokens)
+
+
+def test_the_outputs_of_a_request_that_is_new_leave_first(channel: str) -> None:
+    key = next(iter(SPECS))
+    with closing(Core(replace(STEPPING, jump_forward="sync"), channel, asynchronous=False)) as core:
+        core.ask(0, key)
+        until(lambda: bool(core.step()))
+        core.ask(1, key)
+        core.ask(2, key)
+        assert [output.request_id for output in core.step()] == ["1", "1", "2", "2", "0"]
 
 
 def _has_ring(client: MaskClient) -> bool:

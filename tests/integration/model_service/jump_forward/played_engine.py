@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from grammar_service.spec import GrammarKind, GrammarSpec
+from model_service.messages import TENANT_ARGUMENT
 from model_service.settings import JumpForward
 from tests.integration.model_service.running_engine import SETTINGS
 
@@ -35,19 +36,21 @@ SPECS = {
         ]
     )
 }
+FORCED = _REGEXES.index("All of this is known, and nobody is asked for it")
 BLOCK = 16
 CONTEXT = 256
 
 
 @dataclass(frozen=True)
 class Ask:
-    """`spec`: the place in `SPECS`, None: without a constraint. `arrives`, `leaves`: at which step."""
+    """`spec`: the place in `SPECS`, None: without a constraint. `arrives`, `leaves`: at which step. `tenant`: whose it is."""
 
     spec: int | None
     prompt: int
     most: int
     arrives: int = 0
     leaves: int | None = None
+    tenant: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class _Kept:
 @dataclass
 class Worker:
     """By request: `seats`: in how many forwards it took part; `segments`: how many forced ones were told of it, behind a sampled token;
-    `sampled`: how many output tokens it had when one was last sampled."""
+    `sampled`: how many output tokens it had when one was last sampled; `computed`: tokens, by all of its forwards."""
 
     vocab_size: int
     second: bool
@@ -91,6 +94,7 @@ class Worker:
     seats: Counter[str] = field(default_factory=Counter)
     segments: Counter[str] = field(default_factory=Counter)
     sampled: Counter[str] = field(default_factory=Counter)
+    computed: Counter[str] = field(default_factory=Counter)
 
     def execute(self, output: Any) -> None:
         """The update of the requests, and the forward."""
@@ -111,6 +115,7 @@ class Worker:
         for name, length in output.num_scheduled_tokens.items():
             self._forward(self.kept[name], length)
             self.seats[name] += 1
+            self.computed[name] += length
 
     def sample(self, output: Any, masks: Any) -> Any:
         """For each request the token that is likeliest at its place, of those that are allowed."""
@@ -153,13 +158,17 @@ class Worker:
         kept = self.kept[name]
         if kept.computed < len(kept.tokens):
             return []
-        chances = _chances(name, len(kept.tokens), self.vocab_size).copy()
-        if mask is not None:
-            allowed = np.unpackbits(mask.view(np.uint8), bitorder="little", count=self.vocab_size)
-            chances[allowed == 0] = -1
-        kept.tokens.append(int(chances.argmax()))
+        kept.tokens.append(chosen(name, len(kept.tokens), mask, self.vocab_size))
         self.sampled[name] = len(kept.tokens) - kept.prompt
         return [kept.tokens[-1]]
+
+
+def chosen(name: str, place: int, mask: Any, vocab_size: int) -> int:
+    """The likeliest token at a place of a request, of those that its mask allows."""
+    chances = _chances(name, place, vocab_size).copy()
+    if mask is not None:
+        chances[np.unpackbits(mask.view(np.uint8), bitorder="little", count=vocab_size) == 0] = -1
+    return int(chances.argmax())
 
 
 @cache
@@ -195,7 +204,7 @@ class Core:
         kind = config.scheduler_config.get_scheduler_cls()
         self.scheduler = kind(config, kept, self._manager, block_size=BLOCK, hash_block_size=BLOCK)
         self.scheduler.use_v2_model_runner = play.second
-        self.worker = Worker(config.model_config.get_vocab_size(), play.second, self.asynchronous)
+        self.worker: Any = Worker(config.model_config.get_vocab_size(), play.second, self.asynchronous)
         self.requests: dict[str, Any] = {}
         self._make_requests()
 
@@ -238,7 +247,8 @@ class Core:
         end = self._manager.tokenizer.eos_token_id
         for number, ask in enumerate(self._play.asks):
             constraint = None if ask.spec is None else key_constraint(list(SPECS)[ask.spec])
-            params = SamplingParams(max_tokens=ask.most, structured_outputs=constraint)
+            whose = {TENANT_ARGUMENT: ask.tenant} if ask.tenant else None
+            params = SamplingParams(max_tokens=ask.most, structured_outputs=constraint, extra_args=whose)
             params.update_from_generation_config({}, end)
             self.requests[str(number)] = request = Request(str(number), [5] * ask.prompt, params, None, block_hasher=hasher)
             if constraint is not None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.settings import JumpForward
-from tests.integration.model_service.jump_forward.played_engine import SPECS, Ask, Core, Play
+from tests.integration.model_service.jump_forward.played_engine import BLOCK, CONTEXT, FORCED, SPECS, Ask, Core, Play
 from tests.integration.model_service.running_engine import SETTINGS, prepared_environment
 from tests.offered_grammars import offered_specs
 
@@ -80,3 +80,17 @@ def test_a_segment_costs_one_forward_more_than_in_synchronous_steps(channel: str
         # That an answer ends is known one step late, unless it is as long as it may be with a token that is asked for.
         late = core.worker.sampled[name] < ask.most
         assert overlapping.worker.seats[name] == core.worker.seats[name] + core.worker.segments[name] + late
+
+
+@pytest.mark.parametrize("jump_forward", ["sync", "async"])
+@pytest.mark.parametrize("second", [False, True])
+def test_forced_beginnings_are_not_computed_again(channel: str, jump_forward: JumpForward, second: bool) -> None:
+    """The prompt alone is less than a block."""
+    prompt = BLOCK // 2
+    asks = [Ask(FORCED, prompt, CONTEXT - prompt, arrives) for arrives in (0, 40)]
+    answers, core = played(Play(asks, second=second), jump_forward, channel)
+    assert answers["0"] == answers["1"]
+    blocks, rest = divmod(core.worker.computed["0"] - core.worker.computed["1"], BLOCK)
+    assert (blocks > 0, rest) == (True, 0)
+    _, without = played(Play(asks, second=second, caching=False), jump_forward, channel)
+    assert without.worker.computed["0"] == without.worker.computed["1"] == core.worker.computed["0"]

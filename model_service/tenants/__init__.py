@@ -1,0 +1,1 @@
+"""What the engine's steps leave to the tenants of it; pure."""
