@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -14,7 +14,7 @@ from router.load import LoadBoard
 from router.parameters import Parameters
 from router.popularity import Popularity
 from router.replica_load import LoadReport
-from router.turns.shares import KEPT, Shares
+from router.turns.shares import KEPT, Presence, Shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Dispatcher:
     def reported(self, report: LoadReport) -> None:
         """That replica may have room now: `tick` asks it. What a step of its engine prefills is what theirs all do."""
         if self._board.reported(report):
-            self._grouping.roomier(report.replica)
+            self._grouping.room_freed(report.replica)
             if report.step_ms > 0:
                 self._answered_at[report.replica] = self._steady()
             self._prefill_budget = report.step_tokens or self._prefill_budget
@@ -87,6 +87,14 @@ class Dispatcher:
             self._waiting[request.name] = request
             self.shares.came(request.tenant, request.sequences, request.weight, now)
             self._grouping.arrived(Waiting(request.name, request.key, request.tokens, now, request.sequences, request.tenant))
+
+    def present(self) -> Mapping[str, Presence]:
+        """The tenants that this router has requests of."""
+        return self.shares.present(self._steady())
+
+    def heard(self, elsewhere: Mapping[str, Presence]) -> None:
+        """Other routers have requests of these tenants; who waits asks again within `retry_s`."""
+        self.shares.heard(elsewhere, self._steady())
 
     def tick(self, now: float) -> list[Release]:
         """Who goes now, and counts from now on as sent where its release says."""
@@ -127,7 +135,7 @@ class Dispatcher:
             self.shares.ended(request.tenant, request.sequences, self._now)
         if (replica := self._board.completed(name)) is not None:
             self._answered_at[replica] = self._steady()
-            self._grouping.roomier(replica)
+            self._grouping.room_freed(replica)
 
     def _places(self, oldest: Waiting, tokens: int, has_waited: bool) -> Places:
         """As many as the tokens take: a grammar rather waits at home than to be brought elsewhere, but not for long at a replica that
@@ -148,8 +156,10 @@ class Dispatcher:
             self.sent(self._waiting[name], release.replica)
         self._kept = self.shares.kept(self._now)
 
-    def _order(self, tenant: str) -> tuple[bool, float, float]:
-        return self.shares.order(tenant, self._kept)
+    def _order(self, tenant: str) -> tuple[bool, bool, float, float]:
+        last, *order = self.shares.order(tenant, self._kept)
+        # Who is given nothing would keep places from others.
+        return last and self.shares.room(tenant) <= 0, last, order[0], order[1]
 
     def _seats(self, replica: str, together: int, oldest: Waiting) -> float:
         """How many may go there at a time: our share of the seats that are free, as other routers are about to send theirs. What a replica
@@ -160,11 +170,13 @@ class Dispatcher:
         # What others have left is known from the next report on: until then, an engine's queue keeps its seats from standing empty.
         seats = self._parameters.seats * (2 - share)
         free = seats - self._board.taken(replica)
-        if self._kept and not self.shares.may_take(oldest.tenant, oldest.sequences, self._kept):
+        most = math.inf
+        if not (self._kept and self.shares.may_take(oldest.tenant, oldest.sequences, self._kept)):
             free -= self._kept / len(self.fleet)
+            most = self.shares.room(oldest.tenant)
         needed = min(together, seats * self._parameters.kept_free)
         if len(self.shares) > 1:
             # In the engine's queue, one of many sequences would keep the others' from seats.
             needed = max(needed, min(oldest.sequences, seats * (1 - KEPT)))
         # By what is free for all of us: a small share of it would never be enough.
-        return math.ceil(free * share) if free >= needed else 0
+        return min(math.ceil(free * share), most) if free >= needed else 0

@@ -111,7 +111,7 @@ class Grouping:
         self._released = released
         self._parameters = parameters
         self._order = order
-        self._roomier: set[str] = set()
+        self._freed: set[str] = set()
         self.waiting_for: Counter[str] = Counter()
         """How many sequences wait for each replica, as of the last tick: their first rank, which had no room."""
         self._groups: dict[_GroupName, _Group] = {}
@@ -134,9 +134,9 @@ class Grouping:
             if not group.waiting:
                 del self._groups[_group_of(waiting)]
 
-    def roomier(self, replica: str) -> None:
+    def room_freed(self, replica: str) -> None:
         """It may have got room."""
-        self._roomier.add(replica)
+        self._freed.add(replica)
 
     def ask_all(self) -> None:
         """There may be room at replicas that nobody has waited for."""
@@ -155,7 +155,7 @@ class Grouping:
         while lines:
             line = lines[tenant := min(lines, key=self._order) if len(lines) > 1 else next(iter(lines))]
             group = self._groups[line[0]]
-            if now >= group.retry_at or not (self._roomier - full).isdisjoint(group.ranks):
+            if now >= group.retry_at or not (self._freed - full).isdisjoint(group.ranks):
                 releases += self._release(group, full, now, is_shared=len(lines) > 1)
                 if group.retry_at == now:
                     continue  # its turn is over, but not all of it has gone
@@ -166,7 +166,7 @@ class Grouping:
             line.popleft()
             if not line:
                 del lines[tenant]
-        self._roomier.clear()
+        self._freed.clear()
         return releases
 
     def _lines(self) -> dict[str, deque[_GroupName]]:

@@ -170,7 +170,8 @@ class SchemaRouter(RequestRouter):
                 charge = partial(self.dispatcher.shares.charge, facts.tenant)
                 facts.progress.listen(charge)
                 if facts.progress.elsewhere is not None:
-                    charge(facts.progress.elsewhere())
+                    facts.progress.elsewhere.meet(self.dispatcher)
+                    charge(facts.progress.elsewhere.take(facts.tenant))
         request = Dispatched(next(self._names), key, facts.tokens, facts.prefix, facts.sequences, facts.tenant, facts.weight)
         return _Ticket(pending, request, facts.avoid, routed=facts.progress.routed if facts.progress is not None else None)
 

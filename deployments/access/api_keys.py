@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 LOOK_S = 1.0
 """The file is looked at no more often than once in so many seconds."""
 PLAIN_SCOPES = frozenset({Scope.GENERATE, Scope.GRAMMARS_WRITE, Scope.METRICS})
-"""What keys of the settings are for: all but other tenants' grammars."""
+"""What keys of the settings are for: all but other tenants' grammars, and going before others."""
 
 
 class ApiKeys:
@@ -84,7 +84,8 @@ class ApiKeys:
         return {digest: self._caller(entry) for entry in read_keys(file) for digest in entry.sha256}
 
     def _caller(self, entry: KeyEntry) -> Caller:
-        return Caller(entry.name, frozenset(entry.scopes), entry.limits.over(self._limits), entry.weight)
+        own = entry.limits
+        return Caller(entry.name, frozenset(entry.scopes), own.of_tenant.over(self._limits), entry.weight, own.of_request)
 
     def _plain_caller(self, key: str) -> tuple[str, Caller]:
         digest = digest_of(key.strip())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from deployments.access.caller import Caller
@@ -59,14 +60,29 @@ class Gate:
         """Raises ApiError: 429 where a limit of the caller's is reached, 400 where the request is over one alone."""
         most = caller.limits.tokens_per_minute
         prompt = self._prompt_tokens(body) if most is not None else 0
-        cost = asked_tokens(body, prompt, self._longest, self._most) if most is not None else 0
+        longest_answer = min(self._most, caller.bounds.max_tokens or self._most)
+        cost = asked_tokens(body, prompt, self._longest, longest_answer) if most is not None else 0
         check_possible(most, cost)
-        admission = await self._ledger.enter(caller, cost)
+        admission = await self._admitted(caller, cost)
         if admission is None:
             return Visit(counts=bool(caller.name))
-        if admission.standing.verdict is not Verdict.ADMITTED:
-            raise refusal(admission.standing)
         return Visit(self._ledger, admission, prompt, counts=bool(caller.name) or most is not None)
+
+    @asynccontextmanager
+    async def counted(self, caller: Caller) -> AsyncIterator[Mapping[str, str]]:
+        """For a request that takes no tokens: it gives headers for its answer. Raises ApiError (429)."""
+        admission = await self._admitted(caller, 0)
+        try:
+            yield headers(admission.standing) if admission else {}
+        finally:
+            if admission is not None:
+                self._ledger.leave(admission, 0)
+
+    async def _admitted(self, caller: Caller, cost: int) -> Admission | None:
+        admission = await self._ledger.enter(caller, cost)
+        if admission is not None and admission.standing.verdict is not Verdict.ADMITTED:
+            raise refusal(admission.standing)
+        return admission
 
     async def close(self) -> None:
         await self._ledger.close()

@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from deployments.access.caller import Scope
+from deployments.access.request_bounds import RequestBounds
 from deployments.config import KeyLimits
 from deployments.errors import SettingsError
 
@@ -30,6 +31,18 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+class EntryLimits(KeyLimits, RequestBounds):
+    """What the tenant may use, and what one request of its may ask for."""
+
+    @property
+    def of_tenant(self) -> KeyLimits:
+        return KeyLimits(**{name: getattr(self, name) for name in KeyLimits.model_fields})
+
+    @property
+    def of_request(self) -> RequestBounds:
+        return RequestBounds(**{name: getattr(self, name) for name in RequestBounds.model_fields})
+
+
 class KeyEntry(BaseModel):
     """One tenant: its name is shown in metrics and logs. Two digests let an old key be valid beside its successor."""
 
@@ -39,7 +52,7 @@ class KeyEntry(BaseModel):
     sha256: Annotated[tuple[Digest, ...], BeforeValidator(_listed)] = Field(min_length=1)
     scopes: tuple[Scope, ...] = (Scope.GENERATE,)
     weight: float = Field(1.0, gt=0, le=1000)
-    limits: KeyLimits = KeyLimits()
+    limits: EntryLimits = EntryLimits()
 
 
 _ENTRIES = TypeAdapter(tuple[KeyEntry, ...])
@@ -90,5 +103,5 @@ def _entries(tree: object, where: str) -> tuple[KeyEntry, ...]:
 
 
 def _place(path: tuple[int | str, ...]) -> str:
-    known = {"name", "sha256", "scopes", "weight", "limits", *KeyLimits.model_fields}
+    known = {"name", "sha256", "scopes", "weight", "limits", *EntryLimits.model_fields}
     return ".".join(str(step) if isinstance(step, int) or step in known else "(unknown field)" for step in path) or "all"

@@ -1,15 +1,21 @@
-"""What tenants use at the other ingresses, told and heard through Redis: turns are then by all that they use."""
+"""What tenants use, and how many seats they have and wait for, at the other ingresses, told and heard through Redis: turns are then by all
+that they use, and seats are kept for all that are there."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from redis.asyncio import Redis
 
+from deployments.access.presence_elsewhere import PresenceElsewhere
 from grammar_service.artifacts.cache.link import RedisLink
 from grammar_service.errors import CacheUnavailable
+from router.turns.progress import Tenants
+from router.turns.shares import Presence
 
 FORMAT_VERSION = 1
 EXCHANGE_S = 0.5
@@ -19,13 +25,16 @@ FORGOTTEN_S = 3600
 
 
 class UseElsewhere:
-    """In weighted tokens (`router.turns.shares`). A tenant is asked about while it uses something here: whoever does not has no turn to be
-    given. While Redis is away each ingress goes by what it sees itself, and later says nothing of it.
+    """Use is in weighted tokens (`router.turns.shares`). What a tenant uses is asked about while it uses something here: whoever does not
+    has no turn to be given. Where it is, all hear while they have tenants themselves. While Redis is away each ingress goes by what it sees
+    itself, and later says nothing of it. `clock` in seconds.
     """
 
-    def __init__(self, link: RedisLink, namespace: str) -> None:
+    def __init__(self, link: RedisLink, namespace: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._link = link
         self._key = f"{namespace}:turns:{FORMAT_VERSION}"
+        self._there = PresenceElsewhere(f"{namespace}:there:{FORMAT_VERSION}", clock)
+        self._tenants: Tenants | None = None
         self._own: defaultdict[str, float] = defaultdict(float)
         self._totals: dict[str, int] = {}
         self._heard: defaultdict[str, float] = defaultdict(float)
@@ -44,16 +53,26 @@ class UseElsewhere:
         """What it was heard to have used elsewhere since it was last taken."""
         return self._heard.pop(tenant, 0.0)
 
+    def meet(self, tenants: Tenants) -> None:
+        """From now on, the others hear of these tenants, and these of theirs."""
+        self._tenants = tenants
+
     async def exchange(self) -> None:
-        """Tell what was used here, and hear what was used elsewhere."""
-        if not (told := {tenant: round(tokens) for tenant, tokens in self._own.items()}):
+        """Tell what was used here and who is, and hear the same of elsewhere."""
+        told = {tenant: round(tokens) for tenant, tokens in self._own.items()}
+        here = self._tenants.present() if self._tenants is not None and not self._closing else {}
+        if not told and not here and not self._there.has_told:
             return
         self._own.clear()
         try:
-            totals = await self._link.ask(lambda redis: self._add(redis, told))
+            totals, there = await self._link.ask(lambda redis: self._exchanged(redis, told, here))
         except CacheUnavailable:
             self._totals.clear()
-            return
+            totals, there = [], {}
+        if self._tenants is not None:
+            self._tenants.heard(there)
+        if any(one.held or one.asked for one in here.values()):
+            self._wake.set()  # also where nothing is used meanwhile
         for tenant, total in zip(told, totals, strict=False):
             before, self._totals[tenant] = self._totals.get(tenant), total
             if before is not None:
@@ -69,13 +88,16 @@ class UseElsewhere:
         await self.exchange()
         await self._link.close()
 
-    async def _add(self, redis: Redis, told: Mapping[str, int]) -> list[int]:
+    async def _exchanged(
+        self, redis: Redis, told: Mapping[str, int], here: Mapping[str, Presence]
+    ) -> tuple[list[int], dict[str, Presence]]:
         async with redis.pipeline(transaction=False) as calls:
             for tenant, tokens in told.items():
                 calls.hincrby(self._key, tenant, tokens)
             calls.expire(self._key, FORGOTTEN_S)
-            totals: list[int] = await calls.execute()
-        return totals
+            self._there.tell(calls, here)
+            answers: list[Any] = await calls.execute()
+        return answers[: len(told)], self._there.of_others(answers[-1])
 
     async def _exchange_often(self) -> None:
         while not self._closing:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 import httpx
 import psutil
@@ -16,6 +16,7 @@ from deployments.reporting.report import Row
 from load_tests.errors import BenchFailed
 from load_tests.front_door.clients.process import client_process
 from load_tests.tenants.figures import KILLED, TOGETHER
+from load_tests.tenants.idle import family
 from load_tests.tenants.limited import LIMITED, visiting
 from load_tests.tenants.limits_kept import limit_row
 from load_tests.tenants.service import HOST, Tenants, service
@@ -53,7 +54,7 @@ class _Spread:
         self._held: list[int] = []
 
     def look(self) -> None:
-        self._held = [_connections(process, self._port) for process in _family(MARK)]
+        self._held = [_connections(process, self._port) for process in family(MARK)]
 
     def row(self) -> Row:
         """`held`: connections, `fewest` of which are at one ingress."""
@@ -79,19 +80,9 @@ class _Killing:
         return self._killed_s
 
     def _kill(self) -> None:
-        for process in _family("redis-server"):
+        for process in family("redis-server"):
             process.kill()
             self._killed_s = time.perf_counter()
-
-
-def _family(mark: str) -> list[psutil.Process]:
-    """What this process has started, directly or not, and has the mark in its title or command line."""
-    found = []
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            if mark in " ".join([process.name(), *process.cmdline()]):
-                found.append(process)
-    return found
 
 
 def _connections(process: psutil.Process, port: int) -> int:

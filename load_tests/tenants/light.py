@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deployments.reporting.quantiles import quantile
@@ -22,10 +22,10 @@ class Light:
     key: str
     bodies: Sequence[bytes]
 
-    def ask(self, seconds: float) -> list[Answer]:
-        """Those that ended in that time, after each client has been answered once."""
+    def ask(self, seconds: float, began: Callable[[], None] = lambda: None) -> list[Answer]:
+        """Those that ended in that time, after each client has been answered once. `began` is called when the time begins."""
         course = Course(self.host, self.port, self.bodies, CLIENTS, stream=True, seconds=seconds, key=self.key)
-        return [answer for answer in self.client.answers(course, lambda: None, lambda _: None) if answer.ended]
+        return [answer for answer in self.client.answers(course, began, lambda _: None) if answer.ended]
 
 
 def first_p99_s(answers: Sequence[Answer]) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import resource
 import threading
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 SPARE_FILES = 500
@@ -22,28 +22,34 @@ def most_connections(wanted: int) -> int:
     return min(wanted, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE_FILES)
 
 
+class Connections:
+    """That are open; `number`: how many."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, host: str, port: int, number: int, content: bytes) -> None:
+        self._loop = loop
+        self._opened = asyncio.run_coroutine_threadsafe(_open(host, port, number, content), loop).result(PATIENCE_S)
+        self.number = len(self._opened)
+
+    def close(self) -> None:
+        """All at once, if they are not closed yet."""
+        opened, self._opened = self._opened, []
+        asyncio.run_coroutine_threadsafe(_close(opened), self._loop).result(PATIENCE_S)
+
+
 @contextmanager
-def connections(host: str, port: int, number: int, content: bytes) -> Iterator[int]:
-    """So many, on each of which `content` was sent; how many there are. They are closed at once at the end of the block."""
+def connections(host: str, port: int, number: int, content: bytes) -> Iterator[Connections]:
+    """So many, on each of which `content` was sent. They are closed at the latest at the end of the block."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-
-    def done(what: Awaitable[Sequence[Opened] | None]) -> Sequence[Opened]:
-        return asyncio.run_coroutine_threadsafe(_awaited(what), loop).result(PATIENCE_S) or ()
-
-    opened = done(_open(host, port, number, content))
+    opened = Connections(loop, host, port, number, content)
     try:
-        yield len(opened)
+        yield opened
     finally:
-        done(_close(opened))
+        opened.close()
         loop.call_soon_threadsafe(loop.stop)
         thread.join(PATIENCE_S)
         loop.close()
-
-
-async def _awaited(what: Awaitable[Sequence[Opened] | None]) -> Sequence[Opened] | None:
-    return await what
 
 
 async def _open(host: str, port: int, number: int, content: bytes) -> list[Opened]:

@@ -5,6 +5,7 @@ Models", OSDI 2024, section 4) with weights, and with seats that are kept for li
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 PROMPT, SAMPLED, FORCED = 1.0, 2.0, 1.0
@@ -15,18 +16,45 @@ PRESENT_S = 10.0
 """For so long after it was last seen a tenant may come again; then nothing is kept for it any more."""
 
 
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Of a tenant at other ingresses, or at one: the seats that it holds there, and those that its requests wait for."""
+
+    weight: float = 1.0
+    held: int = 0
+    asked: int = 0
+
+    def __add__(self, other: Presence) -> Presence:
+        return Presence(self.weight, self.held + other.held, self.asked + other.asked)
+
+
+NOWHERE = Presence()
+
+
 @dataclass(slots=True)
 class _Tenant:
-    """`counter` is what it has used, in weighted tokens by its weight; `held` are its seats, `asked` those that its requests wait for."""
+    """`counter` is what it has used, in weighted tokens by its weight; `held` are its seats, `asked` those that its requests wait for, here
+    where it was `seen_at`; what it has `elsewhere` was `heard_at`."""
 
     weight: float = 1.0
     counter: float = 0.0
     asked: int = 0
     held: int = 0
     seen_at: float = -math.inf
+    elsewhere: Presence = NOWHERE
+    heard_at: float = -math.inf
+
+    @property
+    def all_held(self) -> int:
+        return self.held + self.elsewhere.held
+
+    @property
+    def wanted(self) -> int:
+        """Seats that it has or waits for, wherever."""
+        return self.held + self.asked + self.elsewhere.held + self.elsewhere.asked
 
     def is_there(self, now: float) -> bool:
-        return self.asked > 0 or self.held > 0 or now < self.seen_at + PRESENT_S
+        return self.wanted > 0 or now < max(self.seen_at, self.heard_at) + PRESENT_S
 
 
 def seats_for_one(seats: int) -> int:
@@ -47,6 +75,7 @@ class Shares:
         self.seats = seats
         self._tenants: dict[str, _Tenant] = {}
         self._last = _Tenant()
+        self._waits_elsewhere = False
 
     def __len__(self) -> int:
         """Tenants that are there."""
@@ -101,18 +130,45 @@ class Shares:
         """Seats that are to be left to light tenants, beside those that they have."""
         if len(self._tenants) < 2 or not (most := self.for_light):
             return 0
-        light = [one.held for one in self._tenants.values() if one.held + one.asked <= most and one.is_there(now)]
+        light = [one.all_held for one in self._tenants.values() if one.wanted <= most and one.is_there(now)]
         return max(0, most - sum(light)) if light else 0
 
     def may_take(self, tenant: str, sequences: int, kept: int) -> bool:
         """Whether it may have them of the seats that are `kept`."""
         found = self._tenants[tenant]
-        return sequences <= kept and found.held + found.asked <= self.for_light
+        return sequences <= kept and found.wanted <= self.for_light
 
     def order(self, tenant: str, kept: int) -> tuple[bool, float, float]:
         """Of tenants that wait, the least goes next; of those that have used as much, who holds less."""
         found = self._tenants[tenant]
         return not (kept and self.may_take(tenant, 1, kept)), found.counter, found.held / found.weight
+
+    def present(self, now: float) -> dict[str, Presence]:
+        """The tenants that are here."""
+        here = self._tenants.items()
+        return {
+            name: Presence(one.weight, one.held, one.asked) for name, one in here if one.held or one.asked or now < one.seen_at + PRESENT_S
+        }
+
+    def heard(self, elsewhere: Mapping[str, Presence], now: float) -> None:
+        """These are at other ingresses, and nobody else is."""
+        for one in self._tenants.values():
+            one.elsewhere = NOWHERE
+        for name, there in elsewhere.items():
+            found = self._tenants.setdefault(name, _Tenant(there.weight))
+            found.elsewhere, found.heard_at = there, now
+        self._waits_elsewhere = any(there.asked for there in elsewhere.values())
+        self._forget(now)
+
+    def room(self, tenant: str) -> float:
+        """Seats that it may have beside those that it has: all, unless somebody waits elsewhere. Then it has its part by the weights, and
+        what others leave of theirs: without that, tenants that meet at no ingress would not take turns."""
+        if not self._waits_elsewhere or math.isinf(self.seats):
+            return math.inf
+        mine, wanting = self._tenants[tenant], [one for one in self._tenants.values() if one.wanted]
+        each = self.seats / sum(one.weight for one in wanting)
+        others = sum(min(one.wanted, one.weight * each) for one in wanting if one is not mine)
+        return max(0, math.ceil(self.seats - others) - mine.all_held)
 
     def _forget(self, now: float) -> None:
         for name in [name for name, one in self._tenants.items() if not one.is_there(now)]:

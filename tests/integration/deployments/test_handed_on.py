@@ -25,7 +25,7 @@ def test_counters_and_histograms_are_found_on_the_page(ray_serve: None) -> None:
     handed_on = HandedOn("vllm:", {"ReplicaId": "tested"}, registry)
 
     def found() -> dict[tuple[str, str], float]:
-        handed_on.publish()
+        asyncio.run(handed_on.publish())
         page = asyncio.run(MetricsPage(everything=True).read()).decode()
         samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
         return {(one.name, one.labels.get("le", "")): one.value for one in samples if one.labels.get("ReplicaId") == "tested"}

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from itertools import count
 from pathlib import Path
+from random import Random
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from redis.asyncio import Redis
 
+from deployments.access.presence_elsewhere import FRESH_S, GONE_S, PresenceElsewhere
 from deployments.access.use_elsewhere import UseElsewhere
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
+from router.dispatcher import Dispatched, Dispatcher
+from router.fleet import Fleet
+from router.parameters import Parameters
+from router.replica_load import LoadReport
 from router.turns.seat_line import Guest, SeatLine
+from router.turns.shares import Presence
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
+from tests.unit.router.clock import Clock
 
 pytestmark = pytest.mark.asyncio
 PATIENT_MS = 10_000
 SEATS, STEPS, EXCHANGED = 4, 600, 20
+ENGINE_SEATS = 16
 
 
 def use_at(server: RedisProcess, namespace: str, patience_ms: int = PATIENT_MS) -> UseElsewhere:
@@ -118,6 +129,111 @@ async def test_a_tenant_at_every_ingress_has_one_share(ingresses: list[UseElsewh
     assert all(abs(together[tenant] - each) < 0.15 * each for tenant in "abc"), together
     alone = await _answered([None, None])
     assert alone["a"] > 1.9 * alone["b"]
+
+
+class _Routed:
+    """An ingress's router in front of an engine that others call, too. Each of its tenants always has requests waiting."""
+
+    def __init__(self, engine: list[tuple[_Routed, str]], clock: Clock, elsewhere: UseElsewhere, tenants: dict[str, float]) -> None:
+        self.policy = Dispatcher(Random(5), clock, Parameters(seats=ENGINE_SEATS))
+        self.policy.adopt(Fleet(["a"]))
+        elsewhere.meet(self.policy)
+        self.answered: Counter[str] = Counter()
+        self.tenants = tenants
+        self.waiting: Counter[str] = Counter()
+        self._engine, self._clock, self._numbers = engine, clock, count()
+
+    def step(self, each: int) -> None:
+        for tenant, weight in self.tenants.items():
+            while self.waiting[tenant] < each:
+                self.arrive(tenant, weight)
+        for release in self.policy.tick(self._clock.now):
+            for name in release.requests:
+                self._engine.append((self, name))
+                self.waiting[name.partition(" ")[0]] -= 1
+
+    def arrive(self, tenant: str, weight: float = 1.0) -> None:
+        self.policy.arrived(Dispatched(f"{tenant} {next(self._numbers)}", None, 1, tenant=tenant, weight=weight), self._clock.now)
+        self.waiting[tenant] += 1
+
+    def ended(self, name: str) -> None:
+        self.answered[name.partition(" ")[0]] += 1
+        self.policy.gone(name)
+
+    def held(self, tenant: str) -> int:
+        return sum(1 for router, name in self._engine[:ENGINE_SEATS] if router is self and name.startswith(tenant))
+
+
+async def _run(routers: list[_Routed], uses: list[UseElsewhere], engine: list[tuple[_Routed, str]], clock: Clock, seconds: int) -> None:
+    """Each tenth of a second ends one of the answers; engines report each second, and ingresses exchange twice."""
+    for tenth in range(seconds * 10):
+        clock.now += 0.1
+        if engine:
+            router, name = engine.pop(0)
+            router.ended(name)
+        if tenth % 10 == 0:
+            for each in routers:
+                each.policy.reported(LoadReport("a", clock.now, len(engine), 0, step_ms=10.0))
+        if tenth % 5 == 0:
+            for use in uses:
+                await use.exchange()
+        for each in routers:
+            each.step(2 * ENGINE_SEATS)
+
+
+async def test_tenants_that_meet_at_no_ingress_have_their_shares(ingresses: list[UseElsewhere]) -> None:
+    engine: list[tuple[_Routed, str]] = []
+    clock = Clock()
+    made = [
+        _Routed(engine, clock, use, {tenant: weight}) for use, (tenant, weight) in zip(ingresses, (("a", 1.0), ("b", 3.0)), strict=True)
+    ]
+    await _run(made, ingresses, engine, clock, 20)  # until they have met
+    for one in made:
+        one.answered.clear()
+    await _run(made, ingresses, engine, clock, 60)
+    answered = made[0].answered + made[1].answered
+    assert answered.total() == 600, "no seat stands empty"
+    assert answered["b"] / answered.total() == pytest.approx(3 / 4, rel=0.15)
+    made[1].tenants = {}
+    await _run(made, ingresses, engine, clock, 30)
+    assert made[0].held("a") == ENGINE_SEATS, "who is alone has everything"
+
+
+async def test_a_flood_keeps_seats_for_light_tenants_of_another_ingress(ingresses: list[UseElsewhere]) -> None:
+    engine: list[tuple[_Routed, str]] = []
+    clock = Clock()
+    flood, light = (_Routed(engine, clock, use, tenants) for use, tenants in zip(ingresses, ({"flood": 1.0}, {}), strict=True))
+    await _run([flood, light], ingresses, engine, clock, 10)
+    assert len(engine) >= ENGINE_SEATS
+    for _ in range(20):
+        light.arrive("light")
+        await _run([flood, light], ingresses, engine, clock, 2)
+    assert len(engine) <= ENGINE_SEATS - 1
+    assert light.answered["light"] >= 18
+
+
+async def test_an_ingress_that_has_ended_is_not_waited_for(redis_server: RedisProcess) -> None:
+    clock = Clock()
+    first, second = PresenceElsewhere(key := uuid4().hex, clock), PresenceElsewhere(key, clock)
+    here = {"ada": Presence(2.0, 3, 4)}
+
+    async def exchanged(one: PresenceElsewhere, tenants: dict[str, Presence]) -> dict[str, Presence]:
+        async with Redis.from_url(redis_server.url, password=PASSWORD) as redis, redis.pipeline() as calls:
+            one.tell(calls, tenants)
+            return one.of_others((await calls.execute())[-1])
+
+    assert await exchanged(first, here) == {}
+    assert await exchanged(second, {}) == here
+    clock.now += FRESH_S
+    assert await exchanged(second, {}) == {}
+    assert await exchanged(first, here) == {}
+    assert await exchanged(second, {}) == here
+    clock.now += GONE_S
+    await exchanged(second, {})
+    assert await exchanged(first, {}) == {}
+    async with Redis.from_url(redis_server.url, password=PASSWORD) as redis:
+        await redis.hset(key, "another", b"no JSON")
+    assert await exchanged(second, {}) == {}
 
 
 async def test_without_redis_shares_are_each_ingress_own(dying_redis: RedisProcess) -> None:

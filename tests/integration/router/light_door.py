@@ -23,7 +23,7 @@ def door_of(gateway: Gateway, registry: GrammarRegistry, settings: Settings, key
     http = HttpIngress(
         gateway,
         registry,
-        HealthReader("none", {}, None),
+        HealthReader(dict, {}, None),
         MetricsPage(),
         RequestMetrics(),
         served_names=settings.model.served_names,

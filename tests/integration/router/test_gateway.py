@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
 from deployments.access.api_keys import ApiKeys
+from deployments.access.caller import ANYBODY
 from deployments.access.key_file import digest_of, new_key
 from deployments.access.prefixes import TenantPrefixes
 from deployments.answers.receiver import AnswerReceiver
@@ -128,7 +130,8 @@ def door(gateway: Gateway, registry: GrammarRegistry, settings: Settings) -> htt
 def keyed_door(gateway: Gateway, registry: GrammarRegistry, settings: Settings, tmp_path: Path) -> httpx.AsyncClient:
     """It knows the keys of a file."""
     file = tmp_path / "keys.yaml"
-    small = {"name": "small", "sha256": digest_of(SMALL), "limits": {"requests_per_minute": 2, "tokens_per_minute": 1000}}
+    limits = {"requests_per_minute": 2, "tokens_per_minute": 1000, "max_sequences": 2}
+    small = {"name": "small", "sha256": digest_of(SMALL), "limits": limits}
     other = {"name": "other", "sha256": digest_of(OTHER), "limits": {"tokens_per_minute": 1000}}
     file.write_text(yaml.safe_dump([small, other, {"name": "root", "sha256": digest_of(ROOT), "scopes": ["admin"]}]))
     return door_of(gateway, registry, settings, ApiKeys([], file))
@@ -139,7 +142,7 @@ def asked(gateway: Gateway, number: int | None, tenant: str = "", **fields: Any)
     body: dict[str, Any] = {"prompt": "x" * 400, **fields}
     if number is not None:
         body["structured_outputs"] = {"choice": [str(number)]}
-    return gateway.answer(Endpoint.COMPLETION, body, tenant)
+    return gateway.answer(Endpoint.COMPLETION, body, replace(ANYBODY, name=tenant))
 
 
 async def answer(gateway: Gateway, number: int | None = None, tenant: str = "", **fields: Any) -> dict[str, Any]:
@@ -219,6 +222,21 @@ async def test_a_key_is_let_in_as_often_as_its_limits_say(keyed_door: httpx.Asyn
     assert not [name for name in free.headers if name.startswith("x-ratelimit")]
 
 
+async def test_requests_about_named_grammars_count_as_others_do(keyed_door: httpx.AsyncClient) -> None:
+    listed, named = [await keyed_door.get(path, headers=sent_by(SMALL)) for path in ("/v1/grammars", "/v1/grammars/nobodys")]
+    assert (listed.status_code, named.status_code) == (200, 404)
+    assert listed.headers["x-ratelimit-remaining-requests"] == "1"
+    assert (await keyed_door.get("/v1/grammars", headers=sent_by(SMALL))).status_code == 429
+    assert (await keyed_door.post("/v1/completions", json={"prompt": "x"}, headers=sent_by(SMALL))).status_code == 429
+
+
+async def test_a_key_bounds_what_one_request_asks_for(keyed_door: httpx.AsyncClient) -> None:
+    body = {"prompt": "x", "n": 3, "max_tokens": 1}
+    refused = await keyed_door.post("/v1/completions", json=body, headers=sent_by(SMALL))
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "n")
+    assert (await keyed_door.post("/v1/completions", json=body, headers=sent_by(OTHER))).status_code == 200
+
+
 async def test_a_key_is_for_what_its_scopes_say(keyed_door: httpx.AsyncClient) -> None:
     grammar = {"id": "word", "structured_outputs": {"regex": "[a-z]+"}}
     refused = [
@@ -262,9 +280,9 @@ async def test_a_trace_tells_of_both_replicas_where_a_call_has_changed_to_anothe
     routes = {parent(route): told(route) for route in recorded.named("route")}
     (struck,) = await fates.struck.remote()
     assert (routes[own(first)]["replica"], routes[own(second)]["replica"]) == (struck, answered["replica"])
-    # All others of its grammar go home; this one was sent past it.
-    assert (routes[own(first)]["home"], routes[own(first)]["passed_over"]) == (struck, 0)
-    assert (routes[own(second)]["home"], routes[own(second)]["passed_over"]) == (struck, 1)
+    # All others of its grammar go to its first rank; this one was sent past it.
+    assert (routes[own(first)]["first_rank"], routes[own(first)]["passed_over"]) == (struck, 0)
+    assert (routes[own(second)]["first_rank"], routes[own(second)]["passed_over"]) == (struck, 1)
 
 
 @pytest.mark.parametrize("fate", [ENGINE_ENDS, ENDS_AT_ONCE])

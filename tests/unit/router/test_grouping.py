@@ -92,7 +92,7 @@ def test_the_rest_of_a_group_keeps_its_place_before_younger_ones() -> None:
     assert names(grouping.tick(5.2)) == ["old 0", "old 1"]
     for went in ("old 2", "young"):
         replicas.seats["a"] = 1
-        grouping.roomier("a")
+        grouping.room_freed("a")
         assert names(grouping.tick(5.3)) == [went]
 
 
@@ -113,7 +113,7 @@ def test_who_arrives_joins_those_of_its_grammar_that_wait() -> None:
     arrive(grouping, waiting("between", 5.001, "other"), waiting("young", 5.002))
     assert grouping.tick(5.002) == []
     replicas.seats["a"] = 2
-    grouping.roomier("a")
+    grouping.room_freed("a")
     assert names(grouping.tick(5.003)) == ["old", "young"]
 
 
@@ -135,7 +135,7 @@ def test_a_replica_that_may_have_room_is_asked_before_its_time_and_once() -> Non
     assert grouping.tick(5.001) == []
     replicas.seats = {"a": 1, "b": 1}
     assert grouping.tick(5.002) == []
-    grouping.roomier("a")
+    grouping.room_freed("a")
     assert names(grouping.tick(5.003)) == ["old"]
     replicas.seats["a"] = 1
     assert grouping.tick(5.004) == []
@@ -146,7 +146,7 @@ def test_all_are_asked_when_there_may_be_room_where_nobody_has_waited() -> None:
     grouping = arrive(replicas.grouping(), waiting("one"))
     assert grouping.tick(5.0) == []
     replicas.ranks["key"] = ("new",)
-    grouping.roomier("new")
+    grouping.room_freed("new")
     assert grouping.tick(5.001) == []
     grouping.ask_all()
     assert [release.replica for release in grouping.tick(5.002)] == ["new"]
@@ -256,7 +256,7 @@ def test_a_request_of_more_sequences_than_seats_waits_until_a_share_of_them_is_f
     grouping = arrive(replicas.grouping(), Waiting("large", "key", 0, 5.0, sequences=100))
     assert grouping.tick(5.0) == []
     replicas.seats["a"] = 4
-    grouping.roomier("a")
+    grouping.room_freed("a")
     assert names(grouping.tick(5.01)) == ["large"]
 
 
@@ -330,7 +330,7 @@ def test_whose_turn_it_is_is_older_than_all_who_could_go_there_and_still_wait(ar
     arrive(grouping, *waits.values())
     for turn in range(20):
         replicas.seats = {replica: room[(turn + index) % len(room)] for index, replica in enumerate("abc")}
-        grouping.roomier("abc"[turn % 3])
+        grouping.room_freed("abc"[turn % 3])
         for release in (releases := grouping.tick(1.0 + turn / 1000)):
             first = waits[release.requests[0]]
             turn_of = min(one.arrived_at for one in waits.values() if one is first or one.key == first.key is not None)
