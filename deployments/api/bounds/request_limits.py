@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from deployments.config import LimitSettings
 from deployments.errors import ApiError, bad_request
 from model_service.messages import Endpoint
@@ -31,6 +33,21 @@ def check_limits(endpoint: Endpoint, body: Mapping[str, Any], limits: LimitSetti
         field = "prompt" if prompts > limits.max_sequences else "n"
         raise over_limit(field, f"A request may have {limits.max_sequences} answers ('n' of each prompt); this one asks for {sequences}.")
     return sequences
+
+
+def check_counts(raw: bytes, limits: LimitSettings) -> None:
+    """Judges the entries of fields, as `check_limits` does, before any of them is built: JSON is skipped ten times as fast as it is read.
+
+    Raises:
+        ApiError: a field has more of them than `limits` allow.
+        ValueError: it is not JSON, or no object. RecursionError: it is nested too deep for that.
+    """
+    found = _FIELDS.decode(raw)
+    for limit in _COUNTED:
+        value, most = getattr(found, limit.field), limit.most(limits)
+        counter = _COUNTERS.get(bytes(memoryview(value)[:1]))
+        if most is not None and counter is not None and len(counter.decode(value)) > most:
+            raise over_limit(limit.field, f"'{limit.field}' {limit.says.format(most)}")
 
 
 def prompts_of(body: Mapping[str, Any]) -> int:
@@ -89,7 +106,15 @@ TABLE = (
     _Limit("top_logprobs", lambda limits: limits.max_logprobs, _logprobs, _AT_MOST),
     _Limit("prompt_logprobs", lambda limits: limits.max_logprobs, _logprobs, _AT_MOST),
     _Limit("logit_bias", lambda limits: limits.max_logit_bias, _count, _ENTRIES),
+    _Limit("allowed_token_ids", lambda limits: limits.max_logit_bias, _count, _ENTRIES),
+    _Limit("logprob_token_ids", lambda limits: limits.max_logprobs, _count, _ENTRIES),
     _Limit("stop", lambda limits: limits.max_stop, _count, _ENTRIES),
     _Limit("stop_token_ids", lambda limits: limits.max_stop, _count, _ENTRIES),
     _Limit("bad_words", lambda limits: limits.max_stop, _count, _ENTRIES),
 )
+_COUNTED = tuple(limit for limit in TABLE if limit.measure is _count)
+_FIELDS = msgspec.json.Decoder(msgspec.defstruct("Fields", [(limit.field, msgspec.Raw, msgspec.Raw()) for limit in _COUNTED]))
+_COUNTERS: dict[bytes, msgspec.json.Decoder[Any]] = {
+    b"[": msgspec.json.Decoder(list[msgspec.Raw]),
+    b"{": msgspec.json.Decoder(dict[str, msgspec.Raw]),
+}

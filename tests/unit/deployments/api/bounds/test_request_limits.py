@@ -25,6 +25,8 @@ WITHIN: dict[str, Any] = {
     "stop": ["a", "b"],
     "stop_token_ids": [1, 2],
     "bad_words": ["a", "b"],
+    "allowed_token_ids": [1, 2],
+    "logprob_token_ids": [1, 2],
     "n": 4,
 }
 BEYOND: dict[str, Any] = {
@@ -39,6 +41,8 @@ BEYOND: dict[str, Any] = {
     "stop": ["a"] * 3,
     "stop_token_ids": [1] * 3,
     "bad_words": ["a"] * 3,
+    "allowed_token_ids": [1] * 3,
+    "logprob_token_ids": [1] * 3,
     "n": 5,
 }
 
