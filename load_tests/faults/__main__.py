@@ -22,29 +22,56 @@ from deployments.reporting.report import BenchReport, Row, Target
 from load_tests.errors import BenchFailed
 from load_tests.faults.clients import FAILED, LOST, REFUSED, STRUCK, WHOLE, Clients
 from load_tests.faults.deployed import Deployed
+from load_tests.faults.single import SINGLE, struck_alone
 from load_tests.faults.stages import Stage, stages
 from load_tests.faults.strikes import STRIKES, Strike
 from load_tests.faults.waiting import wait_for
 from load_tests.reporting.running_service import PACKAGES
 
+COMMAND = "python -m load_tests.faults"
+NAMES = (*(each.name for each in STRIKES), SINGLE)
 NEAR, FAR = (2, 1), (1, 1)
 """Streaming and plain clients of the node that stays, and of the other one."""
 LETTERS = 300
-BACK_S, GIVE_UP_S, SETTLE_S = 30.0, 120.0, 300.0
+BACK_S, ALONE_BACK_S, GIVE_UP_S, SETTLE_S = 30.0, 15.0, 120.0, 300.0
 
 
 def main(
     only: Annotated[str, typer.Option(help="the strikes whose name has one of these in it, with commas between")] = "",
-    json_out: Annotated[Path | None, typer.Option("--json", help="write the report here; it keeps its rows of all other strikes")] = None,
+    json_out: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", help="write the report here; it keeps its rows of all other strikes, if they are of this machine and these versions"
+        ),
+    ] = None,
 ) -> None:
     """Strike each kind of process under load, and count what becomes of the requests."""
     console, rows = Console(), list[Row]()
+    earlier = kept(json_out, only)
     chosen = [stage.of(only) for stage in stages()]
     for stage in chosen:
         rows += [skipped(strike, stage.why_not) for strike in stage.strikes] if stage.why_not else _staged(stage, console)
-    rows = merged(BenchReport.read(json_out).rows if json_out is not None and json_out.exists() else [], rows)
-    report = BenchReport.here("python -m load_tests.faults", PACKAGES, targets(rows, len(STRIKES)), rows)
+    if any(text in SINGLE for text in only.split(",")):
+        rows.append(_alone())
+    rows = merged(earlier, rows)
+    report = BenchReport.here(COMMAND, PACKAGES, targets(rows, len(NAMES)), rows)
     raise typer.Exit(report.publish(console, json_out))
+
+
+def kept(path: Path | None, only: str) -> Sequence[Row]:
+    """What an earlier run wrote there, if that was on this machine with these versions: a report says of all its rows what they ran on.
+
+    Raises:
+        BenchFailed: it was not, and only some strikes are run, beside which the others would be missing.
+    """
+    if path is None or not path.exists():
+        return []
+    earlier, here = BenchReport.read(path), BenchReport.here(COMMAND, PACKAGES, [], [])
+    if (earlier.machine, earlier.versions) == (here.machine, here.versions):
+        return earlier.rows
+    if only:
+        raise BenchFailed(f"{path} is of another machine, or of other versions: run all strikes, or write to another file")
+    return []
 
 
 def _staged(stage: Stage, console: Console) -> list[Row]:
@@ -65,7 +92,7 @@ def merged(earlier: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
     """Of each strike the last row, in the order of the strikes; one that was skipped keeps what an earlier run of it has found."""
     by_name = {row["strike"]: row for row in (*earlier, *rows) if "lost" in row}
     by_name = {**{row["strike"]: row for row in rows}, **by_name}
-    return [by_name[each.name] for each in STRIKES if each.name in by_name]
+    return [by_name[name] for name in NAMES if name in by_name]
 
 
 def targets(rows: Sequence[Row], strikes: int) -> list[Target]:
@@ -77,7 +104,15 @@ def targets(rows: Sequence[Row], strikes: int) -> list[Target]:
     return [
         lost,
         ended,
-        *(Target.at_most(f"{row['strike']}: all clients are answered again after", row["back_s"], BACK_S, "s") for row in struck),
+        *(
+            Target.at_most(
+                f"{row['strike']}: all clients are answered again after",
+                row["back_s"],
+                ALONE_BACK_S if row["strike"] == SINGLE else BACK_S,
+                "s",
+            )
+            for row in struck
+        ),
     ]
 
 
@@ -86,10 +121,10 @@ def skipped(strike: Strike, why: str) -> Row:
     return {"strike": strike.name, "skipped": why}
 
 
-def row(strike: Strike, ends: Mapping[str, int], back_s: float | None, settled_s: float) -> Row:
+def row(name: str, ends: Mapping[str, int], back_s: float | None, settled_s: float) -> Row:
     """What became of the requests, when all clients were answered again, and when the cluster was whole again."""
     return {
-        "strike": strike.name,
+        "strike": name,
         "accepted": sum(ends.values()) - ends.get(REFUSED, 0),
         "answered": ends.get(WHOLE, 0),
         "failed": ends.get(FAILED, 0),
@@ -99,6 +134,11 @@ def row(strike: Strike, ends: Mapping[str, int], back_s: float | None, settled_s
         "back_s": None if back_s is None else round(back_s, 1),
         "settled_s": round(settled_s, 1),
     }
+
+
+def _alone() -> Row:
+    found = struck_alone(LETTERS, GIVE_UP_S)
+    return {**row(SINGLE, found.ends, found.back_s, found.settled_s), "restart_s": found.restart_s}
 
 
 def _struck(strike: Strike, deployed: Deployed, redis: RedisServer) -> Row:
@@ -120,7 +160,7 @@ def _struck(strike: Strike, deployed: Deployed, redis: RedisServer) -> Row:
             Console(stderr=True).print(each, highlight=False)
     backs = near.back_s(begun), far.back_s(begun)
     back_s = None if None in backs else max(each for each in backs if each is not None)
-    return row(strike, Counter(near.ends) + Counter(far.ends), back_s, settled_s)
+    return row(strike.name, Counter(near.ends) + Counter(far.ends), back_s, settled_s)
 
 
 if __name__ == "__main__":

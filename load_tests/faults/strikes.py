@@ -128,7 +128,7 @@ def _set_clock(deployed: Deployed, node: str) -> None:
 USUAL = (
     *map(_kill, (INGRESSES, MODELS, CORES, COMPILERS, ZYGOTES, CHILDREN, BROADCASTERS, CONTROLLER)),
     Strike(f"Redis is killed, and away for {AWAY_S:g} s", _redis_away),
-    *map(_suspend, (INGRESSES, CORES, COMPILERS, BROADCASTERS, CONTROLLER, GCS, RAYLETS)),
+    *map(_suspend, (INGRESSES, MODELS, CORES, COMPILERS, ZYGOTES, CHILDREN, BROADCASTERS, CONTROLLER, GCS, RAYLETS)),
     Strike(f"a model replica and its engine hang for {SUSPENDED_S:g} s", _suspend_family),
     Strike(f"Redis hangs for {SUSPENDED_S:g} s", lambda _, redis: _hang([psutil.Process(redis.pid)])),
     Strike("a node's raylet is killed, and another node joins", _kill_node),

@@ -80,7 +80,11 @@ def targets(rows: Sequence[Row]) -> list[Target]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
+    """Of two sides: what is compared, and with what."""
+
     rows: Sequence[Row]
+    by: str = STOCK
+    ours: str = OURS
 
     def cells(self, clients: Iterable[int], way: str) -> list[tuple[str, int]]:
         """Workloads and numbers of clients that were run, in the order of the rows."""
@@ -93,10 +97,10 @@ class Found:
         return [row for row in self.rows if (row["side"], row["workload"], row["clients"], row["answers"]) == wanted]
 
     def ratio(self, figure: str, workload: str, clients: int, way: str = STREAM) -> float | None:
-        """Ours by stock's."""
-        stock = {row["turn"]: row[figure] for row in self.side(STOCK, workload, clients, way)}
-        ours = self.side(OURS, workload, clients, way)
-        ratios = [ratio(row[figure], stock.get(row["turn"])) for row in ours]
+        """Ours by the other's."""
+        by = {row["turn"]: row[figure] for row in self.side(self.by, workload, clients, way)}
+        ours = self.side(self.ours, workload, clients, way)
+        ratios = [ratio(row[figure], by.get(row["turn"])) for row in ours]
         return median(one for one in ratios if one is not None)
 
 

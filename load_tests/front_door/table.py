@@ -8,24 +8,28 @@ from deployments.reporting.quantiles import median
 from deployments.reporting.report import Row
 from load_tests.front_door.figures import OURS, STOCK, Found
 
-HEADINGS = (
-    "workload",
-    "answers",
-    "clients",
-    "requests a second",
-    "ours / stock",
-    "p99 to first text, ms",
-    "median latency, ms",
-    "p99 latency, ms",
-    "in front of the engine, ms a request",
-)
+
+def headings(ratio: str = "ours / stock") -> tuple[str, ...]:
+    return (
+        "workload",
+        "answers",
+        "clients",
+        "requests a second",
+        ratio,
+        "p99 to first text, ms",
+        "median latency, ms",
+        "p99 latency, ms",
+        "in front of the engine, ms a request",
+    )
+
+
 PIECE_HEADINGS = ("part", "share of a processor")
 
 
-def lines(rows: Sequence[Row]) -> list[list[str]]:
-    """A line for each cell, in the order of the rows; `stock : ours`."""
+def lines(rows: Sequence[Row], by: str = STOCK, ours: str = OURS) -> list[list[str]]:
+    """A line for each cell, in the order of the rows; `by : ours`."""
     cells = dict.fromkeys((row["workload"], row["answers"], row["clients"]) for row in rows)
-    return [_line(Found(rows), *cell) for cell in cells]
+    return [_line(Found(rows, by, ours), *cell) for cell in cells]
 
 
 def piece_lines(rows: Sequence[Row]) -> list[list[str]]:
@@ -39,7 +43,8 @@ def piece_lines(rows: Sequence[Row]) -> list[list[str]]:
 def _line(found: Found, workload: str, way: str, clients: int) -> list[str]:
     def both(figure: str, form: Callable[[float], str]) -> str:
         sides = [
-            median(row[figure] for row in found.side(side, workload, clients, way) if row.get(figure) is not None) for side in (STOCK, OURS)
+            median(row[figure] for row in found.side(side, workload, clients, way) if row.get(figure) is not None)
+            for side in (found.by, found.ours)
         ]
         return " : ".join("–" if value is None else form(value) for value in sides)
 

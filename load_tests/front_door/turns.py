@@ -9,7 +9,7 @@ from typing import Any
 
 from load_tests.front_door.clients.messages import Answer, Course
 from load_tests.front_door.clients.process import ClientProcess
-from load_tests.front_door.figures import OK, STREAM, Cell
+from load_tests.front_door.figures import OK, STREAM, WHOLE, Cell
 from load_tests.front_door.meter import Meter
 from load_tests.front_door.servers import HOST, Server, running
 from load_tests.front_door.workloads import Workload
@@ -58,12 +58,21 @@ def measured_cell(
     server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, clients: int, way: str, seconds: float
 ) -> Cell:
     """A window of `seconds`; `side` names the bodies that are sent."""
-    stream, meter = way == STREAM, Meter(server.processor_time)
+    stream = way == STREAM
     course = Course(HOST, server.port, workload.encoded(side, stream=stream), clients, stream, seconds)
+    return measured_course(server, client, turn, side, workload, course)
+
+
+def measured_course(server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, course: Course) -> Cell:
+    """The same of a course with a window, whose bodies are the workload's."""
+    meter = Meter(server.processor_time)
     answers = client.answers(course, meter.began, meter.ended)
     wrong = sum(not _is_right(workload, answer) for answer in answers)
     window = meter.window
-    return Cell(turn, side, workload.name, clients, way, window.seconds, answers, meter.used, window.client_s, meter.foreign_s, wrong)
+    way = STREAM if course.stream else WHOLE
+    return Cell(
+        turn, side, workload.name, course.clients, way, window.seconds, answers, meter.used, window.client_s, meter.foreign_s, wrong
+    )
 
 
 def _is_right(workload: Workload, answer: Answer) -> bool:

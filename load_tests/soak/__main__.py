@@ -22,12 +22,13 @@ from load_tests.reporting.running_service import ONE_THREAD, PACKAGES, running_s
 from load_tests.soak.driving import FAILED, LOST, Driving
 from load_tests.soak.judging import Trend, trends
 from load_tests.soak.picture import draw
+from load_tests.soak.recorded import written
 from load_tests.soak.sampling import Looker, Sample, Sampling
 from load_tests.soak.traffic import traffic
 
 WARM = 0.4
 """The share of the requests after which all is warm: where there are ten rounds, all schemas have come four times."""
-SAMPLES = 400
+SAMPLES = 200
 """At least, where they are no more frequent than once in `LEAST_S`."""
 LEAST_S = 1.0
 SETTINGS: Mapping[str, Any] = {
@@ -49,7 +50,8 @@ def main(
     samples, ended = _soak(requests, schemas, minutes)
     found = trends(samples, after)
     command = f"python -m load_tests.soak --requests {requests} --schemas {schemas} --minutes {minutes:g}"
-    report = BenchReport.here(command, PACKAGES, targets(found, ended), [*map(row, found), {"requests": requests, **ended}])
+    rows = [*map(row, found), {"requests": requests, **ended}, *written(samples)]
+    report = BenchReport.here(command, PACKAGES, targets(found, ended), rows)
     if json_out is not None:
         draw(samples, found, after, json_out.with_suffix(".png"))
     raise typer.Exit(report.publish(Console(), json_out))

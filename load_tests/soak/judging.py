@@ -17,13 +17,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from load_tests.soak.sampling import FILES, MEMORY, REDIS, SHARED, Sample
+from load_tests.soak.sampling import FILES, MEMFDS, MEMORY, REDIS, SHARED, Sample
 
 Floats = NDArray[np.float64]
 BLOCKS = 24
 CONFIDENCE = 0.99
 THOUSAND = 1000
-NOISE = {MEMORY: 0.25, SHARED: 0.05, REDIS: 0.05, FILES: 0.5}
+NOISE = {MEMORY: 0.25, SHARED: 0.05, MEMFDS: 0.05, REDIS: 0.05, FILES: 0.5}
 """For each 1,000 requests: MiB, and files. A quarter MiB in 1,000 requests is 262 bytes a request."""
 NOISE_OF_COUNTS = 0.5
 

@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from load_tests.soak.judging import THOUSAND, Trend
-from load_tests.soak.sampling import FILES, KEYS, MEMORY, OBJECTS, REDIS, SHARED, ZOMBIES, Sample
+from load_tests.soak.sampling import FILES, KEYS, MEMFDS, MEMORY, OBJECTS, REDIS, SHARED, ZOMBIES, Sample
 
 INK = "#333333"
 COLUMNS = 3
-UNITS = {MEMORY: "MiB", SHARED: "MiB", REDIS: "MiB"}
-WHOLE = (SHARED, KEYS, REDIS, OBJECTS, ZOMBIES)
+UNITS = {MEMORY: "MiB", SHARED: "MiB", MEMFDS: "MiB", REDIS: "MiB"}
+WHOLE = (SHARED, MEMFDS, KEYS, REDIS, OBJECTS, ZOMBIES)
 
 
 def draw(samples: Sequence[Sample], trends: Sequence[Trend], after: int, path: Path) -> None:

@@ -10,6 +10,7 @@ _ROLES = (
     (re.compile(rf"^ray::.*ServeReplica:{APPLICATION}:(\w+)"), r"\1"),
     (re.compile(r"^ray::.*ServeController"), "Serve's controller"),
     (re.compile(r"^ray::(DashboardAgent|RuntimeEnvAgent)"), "Ray's agents"),
+    (re.compile(r"^\S*raylet/raylet\b"), "raylet"),  # whose command line holds that of its workers
     (re.compile(r"^ray::IDLE|default_worker\.py"), "idle worker"),
     (re.compile(r"^ray::(?:.*:)?(\w+)"), r"\1"),
     (re.compile(r"^VLLM::EngineCore"), "engine core"),
@@ -17,7 +18,6 @@ _ROLES = (
     (re.compile(r"grammar_service\.sandbox\.zygote"), "compile child"),
     (re.compile(r"redis-server"), "Redis"),
     (re.compile(r"gcs/gcs_server"), "Ray's GCS"),
-    (re.compile(r"raylet/raylet"), "raylet"),
     (re.compile(r"ray/(_private/log_monitor|dashboard/|_private/runtime_env/agent|autoscaler/_private/monitor)"), "Ray's agents"),
 )
 OTHER = "other"

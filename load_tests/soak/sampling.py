@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 import psutil
 
-from deployments.local.processes import SHARED_MEMORY, segments_of
 from load_tests.soak.roles import role
+from load_tests.soak.shared_memory import memfds_of, used_bytes
 
 MIB = 2**20
 MEMORY, FILES = "RSS", "open files"
-SHARED, KEYS, REDIS, OBJECTS, ZOMBIES = "/dev/shm", "Redis keys", "Redis memory", "Ray objects", "zombies"
+SHARED, MEMFDS, KEYS, REDIS, OBJECTS, ZOMBIES = "/dev/shm", "memfds", "Redis keys", "Redis memory", "Ray objects", "zombies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +45,17 @@ class Looker:
     def __init__(self, redis: Store, objects: Callable[[], int]) -> None:
         self._redis = redis
         self._objects = objects
-        self._segments = set[str]()
 
     def look(self) -> dict[str, float]:
-        found, roles = defaultdict[str, float](float, {ZOMBIES: 0.0}), dict[int, str]()
+        found, roles, memfds = defaultdict[str, float](float, {ZOMBIES: 0.0}), dict[int, str](), dict[int, int]()
         for process in psutil.Process().children(recursive=True):
             with suppress(psutil.NoSuchProcess):  # it has ended meanwhile
-                self._add(process, roles, found)
+                _add(process, roles, found)
+                memfds |= memfds_of(process.pid)
         info = self._redis.info("memory")
-        shared = sum(_bytes(name) for name in self._segments) / MIB
-        whole = {SHARED: shared, KEYS: self._redis.dbsize(), REDIS: info["used_memory"] / MIB, OBJECTS: self._objects()}
+        found |= {SHARED: used_bytes() / MIB, MEMFDS: sum(memfds.values()) / MIB}
+        whole = {KEYS: self._redis.dbsize(), REDIS: info["used_memory"] / MIB, OBJECTS: self._objects()}
         return {**found, **whole}
-
-    def _add(self, process: psutil.Process, roles: dict[int, str], found: dict[str, float]) -> None:
-        with process.oneshot():
-            if process.status() == psutil.STATUS_ZOMBIE:
-                found[ZOMBIES] += 1
-                return
-            named = roles[process.pid] = role(" ".join(process.cmdline()), roles.get(process.ppid(), ""))
-            found[f"{MEMORY}: {named}"] += process.memory_info().rss / MIB
-            found[f"{FILES}: {named}"] += process.num_fds()
-        # Kept when nobody maps them any more: that is how one leaks.
-        self._segments |= segments_of(process.pid)
 
 
 class Sampling:
@@ -103,8 +92,11 @@ class Sampling:
             self._error = error
 
 
-def _bytes(segment: str) -> int:
-    try:
-        return (SHARED_MEMORY / segment).stat().st_blocks * 512
-    except OSError:
-        return 0
+def _add(process: psutil.Process, roles: dict[int, str], found: dict[str, float]) -> None:
+    with process.oneshot():
+        if process.status() == psutil.STATUS_ZOMBIE:
+            found[ZOMBIES] += 1
+            return
+        named = roles[process.pid] = role(" ".join(process.cmdline()), roles.get(process.ppid(), ""))
+        found[f"{MEMORY}: {named}"] += process.memory_info().rss / MIB
+        found[f"{FILES}: {named}"] += process.num_fds()

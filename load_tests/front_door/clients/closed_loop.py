@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
+from typing import Protocol
 
 from load_tests.front_door.clients.connection import Connection, Reply, request
 from load_tests.front_door.clients.events import read_answer
@@ -41,7 +42,7 @@ async def run_course(course: Course, tell: Callable[[Report], None]) -> None:
 class _Run:
     def __init__(self, course: Course) -> None:
         self._course = course
-        self._requests = [request(course.host, course.port, body, course.key) for body in course.bodies]
+        self._connect, self._requests = _way(course)
         self._asked: list[_Asked] = []
         self._waiting = course.clients
         self.all_answered = asyncio.Event()
@@ -59,7 +60,7 @@ class _Run:
         await asyncio.gather(*(self._ask_all(left, loop=False) for _ in range(self._course.clients)))
 
     async def _ask_all(self, numbers: Iterator[int], *, loop: bool) -> None:
-        connection = Connection(self._course.host, self._course.port)
+        connection = self._connect()
         first = True
         for number in numbers:
             if loop and self.over:
@@ -88,6 +89,26 @@ class _Run:
             for number, sent, came, reply in self._asked
             if came >= began and sent <= ended
         ]
+
+
+class Asking(Protocol):
+    """Of one client."""
+
+    async def ask(self, request: bytes, reply: Reply) -> None:
+        """Returns when the answer has ended. Raises OSError: nobody answers."""
+
+    def close(self) -> None: ...
+
+
+def _way(course: Course) -> tuple[Callable[[], Asking], Sequence[bytes]]:
+    """Makes what a client asks by, and what it sends there."""
+    if not course.joins:
+        requests = [request(course.host, course.port, body, course.key) for body in course.bodies]
+        return lambda: Connection(course.host, course.port), requests
+    from load_tests.front_door.clients.by_handle import Callers  # Ray reads the environment when it is imported
+
+    callers = Callers(course.clients, course.stream)
+    return callers.one, course.bodies
 
 
 def overlap(start: float, end: float, began: float, ended: float) -> float:

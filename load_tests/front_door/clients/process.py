@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -78,5 +79,7 @@ def _main(connection: Connection) -> None:
             course: Course | PieceCourse = connection.recv()
         except EOFError:
             return
+        if isinstance(course, Course):
+            os.environ.update(course.joins)
         run = run_course(course, connection.send) if isinstance(course, Course) else run_pieces(course, connection.send)
         asyncio.run(run)

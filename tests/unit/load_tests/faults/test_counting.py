@@ -7,16 +7,20 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import IO
 
 import psutil
 import pytest
 
-from load_tests.faults.__main__ import merged, row, targets
+from deployments.reporting.report import BenchReport
+from load_tests.errors import BenchFailed
+from load_tests.faults.__main__ import COMMAND, kept, merged, row, targets
 from load_tests.faults.clients import CUT, FAILED, HUNG, REFUSED, STRUCK, UNANSWERED, WHOLE, Clients, outcome
 from load_tests.faults.strikes import STRIKES
 from load_tests.faults.waiting import wait_for
+from load_tests.reporting.running_service import PACKAGES
 
 SPARED = next(each for each in STRIKES if "killed" in each.name)
 DOOR = """
@@ -97,22 +101,34 @@ def test_a_connection_that_ends_and_leaves_its_ingress_is_lost(says: str, how: s
 
 
 def test_only_connections_to_what_was_struck_are_not_called_lost() -> None:
-    counted = row(SPARED, {WHOLE: 10, FAILED: 1, CUT: 1, UNANSWERED: 2, HUNG: 4, STRUCK: 8, REFUSED: 16}, 1.0, 2.0)
+    counted = row(SPARED.name, {WHOLE: 10, FAILED: 1, CUT: 1, UNANSWERED: 2, HUNG: 4, STRUCK: 8, REFUSED: 16}, 1.0, 2.0)
     numbers = [counted[name] for name in ("accepted", "answered", "failed", "connections_struck", "lost", "refused_connections")]
     assert numbers == [26, 10, 1, 8, 7, 16]
     assert not targets([counted], 1)[0].holds
 
 
 def test_a_strike_after_which_not_all_are_answered_holds_no_promise() -> None:
-    lost, ended, back = targets([row(SPARED, {WHOLE: 1}, None, 2.0)], 2)
+    lost, ended, back = targets([row(SPARED.name, {WHOLE: 1}, None, 2.0)], 2)
     assert (lost.holds, ended.holds, back.holds) == (True, False, False)
 
 
 def test_a_strike_that_was_repeated_has_its_last_row_and_the_others_keep_theirs() -> None:
     first, second = STRIKES[:2]
-    earlier = [row(second, {WHOLE: 1}, 1.0, 2.0), row(first, {WHOLE: 1}, 1.0, 2.0)]
-    again = row(first, {WHOLE: 2}, 1.0, 2.0)
+    earlier = [row(second.name, {WHOLE: 1}, 1.0, 2.0), row(first.name, {WHOLE: 1}, 1.0, 2.0)]
+    again = row(first.name, {WHOLE: 2}, 1.0, 2.0)
     assert merged(earlier, [again]) == [again, earlier[0]]
+
+
+def test_rows_of_another_machine_or_other_versions_are_never_passed_off_as_of_this_one(tmp_path: Path) -> None:
+    path, here = tmp_path / "faults.json", BenchReport.here(COMMAND, PACKAGES, [], [row(SPARED.name, {WHOLE: 1}, 1.0, 2.0)])
+    assert kept(path, "zygote") == []
+    here.write(path)
+    assert kept(path, "zygote") == here.rows
+    for other in (replace(here, machine={**here.machine, "cores": 1000}), replace(here, versions={**here.versions, "ray": "1.0"})):
+        other.write(path)
+        assert kept(path, "") == []
+        with pytest.raises(BenchFailed, match="another machine"):
+            kept(path, "zygote")
 
 
 def test_strikes_are_told_apart_by_their_names() -> None:

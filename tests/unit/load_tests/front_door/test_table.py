@@ -3,7 +3,7 @@ from __future__ import annotations
 from load_tests.front_door.clients.messages import Answer, PiecesCame, WindowEnded
 from load_tests.front_door.figures import NONE, OURS, STOCK, STREAM, Cell
 from load_tests.front_door.pieces.figures import row
-from load_tests.front_door.table import HEADINGS, lines, piece_lines
+from load_tests.front_door.table import headings, lines, piece_lines
 
 
 def test_a_line_has_both_sides() -> None:
@@ -13,7 +13,7 @@ def test_a_line_has_both_sides() -> None:
     ]
     (line,) = lines([cell.row() for cell in cells])
     assert line == ["none", "stream", "8", "4.0 : 2.0", "0.50 ×", "250 : 250", "500 : 500", "500 : 500", "25.0 : 25.0"]
-    assert len(line) == len(HEADINGS)
+    assert len(line) == len(headings())
 
 
 def test_a_side_that_was_not_run_is_left_open() -> None:

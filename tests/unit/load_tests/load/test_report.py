@@ -8,12 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from load_tests.front_door.clients.connection import Reply
 from load_tests.front_door.clients.events import Part
 from load_tests.load.counted import Counted, read_page
 from load_tests.load.driving import Asked, read
-from load_tests.load.report import Ran, charts, page, row
+from load_tests.load.report import Ran, charts, compared, page, row
 from load_tests.load.scenarios import SCENARIOS
 
 HEAD: dict[str, Any] = {"choices": [{"delta": {"role": "assistant", "content": ""}}]}
@@ -78,9 +80,22 @@ def test_counters_are_what_has_been_added_to_all_processes_together() -> None:
 def test_a_page_stands_alone_and_has_all_scenarios() -> None:
     some = [asked(reply(HEAD, said({"content": "a"}), "[DONE]"))]
     text = page([Ran(each, 10.0, some, Counted({"Redis": 1}, 0.5, 1.0)) for each in SCENARIOS], "command <with marks>")
-    assert text.count("<h2>") == text.count("data:image/png;base64,") == len(SCENARIOS)
+    assert text.count("<h2>") == len(SCENARIOS)
+    assert text.count("data:image/png;base64,") == len(SCENARIOS) + 1, "of each, and of all beside each other"
     assert "&lt;with marks&gt;" in text
     assert "http" not in text.replace("data:image", "").split("base64,")[0]
+
+
+def test_forced_shares_and_batches_stand_beside_each_other() -> None:
+    runs = [Ran(SCENARIOS[0], 10.0, [], Counted({}, 0.25, 3.5)), Ran(SCENARIOS[1], 10.0, [], Counted({}, None, None))]
+    forced, batch = compared(runs).axes
+    assert widths(forced) == [25.0, 0.0]
+    assert widths(batch) == [3.5, 0.0]
+    assert [label.get_text() for label in forced.get_yticklabels()] == [each.name for each in SCENARIOS[:2]]
+
+
+def widths(axes: Axes) -> list[float]:
+    return [bar.get_width() for bar in axes.patches if isinstance(bar, Rectangle)]
 
 
 @pytest.mark.parametrize("token_s", [0.00012, 0.0034, 0.061, 1.7])

@@ -103,3 +103,21 @@ def test_the_readme_shows_what_was_measured() -> None:
 
 def test_every_figure_of_the_headline_has_been_measured() -> None:
     assert {figure.result for figure in HEADLINE} <= set(read_results(RESULTS))
+
+
+def test_an_ablation_names_what_breaks_in_each_scenario(tmp_path: Path) -> None:
+    figures = {"scenario": "calm", "answers_per_s": 10.0, "latency_p99_ms": 9.0, "resident": 4.0, "compiled": 1, "fetched": 2}
+    rows = [
+        {"without": name, "seed": seed, "wait_p99_ms": wait, "rows_per_step": 3.0, "broken": broken, **figures}
+        for name, seed, wait, broken in (
+            ("nothing", 0, 1000.0, []),
+            ("nothing", 1, 1200.0, []),
+            ("hold", 0, 1500.0, ["calm: p99 wait"]),
+            ("hold", 1, 1500.0, ["calm: p99 wait", "calm: mask rows"]),
+        )
+    ]
+    BenchReport.here("maskcast simulate --ablate", ["numpy"], [], rows).write(tmp_path / "ablation.json")
+    page = read_pages(tmp_path)["ablation.md"]
+    assert "## calm\n\n| without | /s | p99 wait, ms |" in page
+    assert "| nothing | 10 ±0 | 1100 ±100 | 9 ±0 | 4.0 ±0.0 | 3 ±0 | 3.0 ±0.0 |  |\n" in page
+    assert "| p99 wait (2 ×); mask rows (1 ×) |\n" in page

@@ -1,0 +1,1 @@
+"""The same service by Ray handle and over HTTP."""

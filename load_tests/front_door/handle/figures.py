@@ -1,0 +1,36 @@
+"""What was promised of calls by handle, from the rows of both ways; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from deployments.reporting.report import Row, Target
+from load_tests.front_door.figures import NONE, WAYS, Found
+from load_tests.jump_forward.figures import EXTRACTION
+
+HTTP, HANDLE = SIDES = ("HTTP", "handle")
+WORKLOADS = (EXTRACTION, NONE)
+ALONE, BUSY = CLIENTS = (1, 32)
+_ANSWERS = {"stream": "streamed", "whole": "whole answers"}
+
+
+def targets(rows: Sequence[Row]) -> list[Target]:
+    """Ratios are medians over turns of those within a turn."""
+    return [*_compared(Found(rows, by=HTTP, ours=HANDLE)), *_sound(rows)]
+
+
+def _compared(found: Found) -> Iterator[Target]:
+    for way in WAYS:
+        for workload, clients in found.cells(CLIENTS, way):
+            where = f"{workload}, {_ANSWERS[way]}, {clients} client{'s' * (clients > 1)}"
+            if clients == BUSY:
+                more = found.ratio("requests_per_s", workload, clients, way)
+                yield Target.at_least(f"{where}: requests a second, handle / HTTP", more, 0.95, "×")
+            else:
+                slower = found.ratio("latency_p50_ms", workload, clients, way)
+                yield Target.at_most(f"{where}: median latency, handle / HTTP", slower, 1.1, "×")
+
+
+def _sound(rows: Sequence[Row]) -> Iterator[Target]:
+    yield Target.at_most("requests that were not answered", float(sum(row["failed"] for row in rows)), 0, "")
+    yield Target.at_most("answers that are not what was asked for", float(sum(row["wrong"] for row in rows)), 0, "")

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from deployments.reporting.report import Row
+from load_tests.front_door.figures import WAYS
+from load_tests.front_door.handle.figures import CLIENTS, HANDLE, HTTP, WORKLOADS, targets
+
+
+def rows(slower: float) -> list[Row]:
+    """By handle all takes so much longer."""
+    figures = {HTTP: (10.0, 100.0), HANDLE: (10.0 / slower, 100.0 * slower)}
+    return [
+        {
+            "turn": turn,
+            "side": side,
+            "workload": workload,
+            "clients": clients,
+            "answers": way,
+            "failed": 0,
+            "wrong": 0,
+            "requests_per_s": more,
+            "latency_p50_ms": ms,
+        }
+        for turn, (side, (more, ms)), workload, clients, way in product(range(2), figures.items(), WORKLOADS, CLIENTS, WAYS)
+    ]
+
+
+def test_the_promises_are_throughput_of_many_and_latency_of_one() -> None:
+    found = targets(rows(1.25))
+    assert len(found) == len(WORKLOADS) * len(CLIENTS) * len(WAYS) + 2
+    assert sorted({target.value for target in found if target.value is not None}) == pytest.approx([0, 0.8, 1.25])
+    assert sum(target.holds for target in found) == 2, "all were answered, and well"
+    assert all(target.holds for target in targets(rows(1.0)))
