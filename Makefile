@@ -26,6 +26,7 @@ bench: setup  ## every benchmark there is; refreshes the tables in docs/benchmar
 	@$(BIN)/python -m load_tests.abuse --json load_tests/results/abuse.json
 	@$(BIN)/python -m load_tests.tenants --json load_tests/results/tenants.json
 	@$(BIN)/python -m load_tests.front_door --json load_tests/results/front_door.json
+	@$(BIN)/python -m load_tests.front_door.handle --json load_tests/results/front_door_handle.json
 	@$(BIN)/python -m load_tests.front_door.vllm_client --json load_tests/results/vllm_client.json
 	@$(BIN)/python -m load_tests.front_door.pieces --json load_tests/results/front_door_pieces.json
 	@$(BIN)/python -m load_tests.jump_forward --tekken --json load_tests/results/jump_forward.json

@@ -61,12 +61,18 @@ class ModelSettings(Section):
     nodes: NodeLabels = Field(default_factory=dict, description="labels of the Ray nodes that its replicas stand on; empty: any")
     max_ongoing_requests: int = Field(256, ge=1, description="requests that one replica works on at a time")
     max_queued_requests: int = Field(2048, ge=1, description="requests that wait per ingress, for a seat too; beyond it: 503")
+    vllm_xargs: tuple[str, ...] = Field((), description="names that requests may have in `vllm_xargs`, which reach into the engine")
     engine_args: dict[str, Any] = Field(default_factory=dict, description="further vLLM engine arguments, as vLLM names them")
 
     @property
     def workers(self) -> int:
         """Of one replica."""
         return worker_count(self.tensor_parallel_size, self.engine_args)
+
+    @property
+    def has_priorities(self) -> bool:
+        """Whether its engines schedule requests by priority."""
+        return by_name(self.engine_args).get("scheduling_policy") == "priority"
 
     @property
     def served_names(self) -> tuple[str, ...]:
@@ -172,12 +178,14 @@ class LimitSettings(Section):
 
     max_sequences: int = Field(128, ge=1, description="answers of one request: n of each prompt")
     max_tokens: int | None = Field(None, ge=1, description="tokens of one answer, also of one that asks for none; None: as the model can")
-    max_logprobs: int = Field(20, ge=0, description="log-probabilities of one position of the answer or the prompt")
-    max_logit_bias: int = Field(1024, ge=0, description="entries of `logit_bias`")
+    max_logprobs: int = Field(20, ge=0, description="log-probabilities of one position of answer or prompt; `logprob_token_ids`, too")
+    max_logit_bias: int = Field(1024, ge=0, description="entries of `logit_bias`; of `allowed_token_ids`, too")
     max_stop: int = Field(64, ge=0, description="stop texts; stop tokens and bad words, too")
     max_messages: int = Field(2048, ge=1)
     max_tools: int = Field(512, ge=0)
-    max_body_values: int = Field(250_000, ge=1, description="values in a body's JSON, at all levels")
+    max_body_values: int = Field(
+        250_000, ge=1, description="values in a body's JSON, at all levels; arrays, objects and members count as 4"
+    )
     max_header_kib: int = Field(32, ge=1, description="headers of a request; over it: 431")
     read_timeout_s: float = Field(30.0, gt=0, description="for a request to come, headers and body; over it: 408")
     request_timeout_s: float = Field(600.0, gt=0, description="for a request to be answered, once it has come; over it: 504")

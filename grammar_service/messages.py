@@ -45,7 +45,8 @@ class CompileRequest:
     """Make the artifact of `key` ready. `deadline_s` None means the pool's own deadline; a longer one is cut to it. A pinned one
     stays in the memory of the replica that makes it. `tenant` is who waits for its turn. `stopgap` is what may be answered instead
     while the artifact is not there yet. `library_source` is what the backend's library is to be given for the spec, None where that
-    is still to be worked out. `trace`: the span that asks, as a `traceparent` (W3C Trace Context); empty: nobody traces it."""
+    is still to be worked out. `trace`: the span that asks, as a `traceparent` (W3C Trace Context); empty: nobody traces it.
+    `request_id`: of the request that was the first to ask, for log lines."""
 
     spec: GrammarSpec
     key: str
@@ -56,6 +57,7 @@ class CompileRequest:
     stopgap: Stopgap | None = None
     library_source: str | None = None
     trace: str = ""
+    request_id: str = ""
 
     def on_stopgap(self) -> CompileRequest | None:
         """The request for the stopgap itself."""

@@ -37,10 +37,11 @@ class PayloadView:
 
 
 class ArtifactServer:
-    """Offers payloads for as long as a request needs them."""
+    """Offers payloads to processes of `user`, None: of this one, for as long as a request needs them."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, user: int | None = None) -> None:
         self.name = name
+        self._user = user
         self._payloads: dict[str, Callable[[], Payload | PayloadView]] = {}
         self._users: Counter[str] = Counter()
         self._server: asyncio.Server | None = None
@@ -67,7 +68,7 @@ class ArtifactServer:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            if is_same_user(writer.get_extra_info("socket")):
+            if is_same_user(writer.get_extra_info("socket"), self._user):
                 key = (await reader.readuntil(b"\n"))[:-1].decode("ascii", "replace")
                 self._send(key, writer)
                 await writer.drain()
@@ -86,8 +87,8 @@ class ArtifactServer:
         writer.write(payload.data)
 
 
-def fetch(name: str, key: str, timeout_s: float = 10.0) -> Payload:
-    """The payload that the server offers under `key`; blocks, for the engine core's own threads.
+def fetch(name: str, key: str, timeout_s: float = 10.0, user: int | None = None) -> Payload:
+    """The payload that a server of `user`, None: of this process's, offers under `key`; blocks, for the engine core's own threads.
 
     Raises:
         ChannelError: nothing is offered under the key, or the replica did not answer in time.
@@ -96,7 +97,7 @@ def fetch(name: str, key: str, timeout_s: float = 10.0) -> Payload:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(timeout_s)
             connection.connect(f"\0{name}")
-            if not is_same_user(connection):
+            if not is_same_user(connection, user):
                 raise ChannelError("the replica's name is another user's")
             connection.sendall(key.encode("ascii") + b"\n")
             with connection.makefile("rb") as stream:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Generic, Protocol, TypeVar
 
@@ -25,18 +26,40 @@ class Mortal(Protocol):
 Kept = TypeVar("Kept", bound=Mortal)
 
 
-class EngineKeeper(Generic[Kept]):
-    """`make` starts an engine that can answer at once."""
+class Laps:
+    """Where the time of a start goes: seconds by part, in their order."""
 
-    def __init__(self, make: Callable[[], Awaitable[Kept]]) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since = clock()
+        self.seconds: dict[str, float] = {}
+
+    def lap(self, part: str) -> None:
+        """What has taken the time since the last part, or since the beginning."""
+        now = self._clock()
+        self.seconds[part], self._since = now - self._since, now
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in self.seconds.items())
+        return f"{sum(self.seconds.values()):.1f} s ({parts})"
+
+
+class EngineKeeper(Generic[Kept]):
+    """`make` starts an engine that can answer at once, and tells what took how long."""
+
+    def __init__(self, make: Callable[[Laps], Awaitable[Kept]]) -> None:
         self._make = make
         self._engine: Kept | None = None
         self._next: asyncio.Task[None] | None = None
         self.restarts = 0
+        self.restart_s: dict[str, float] = {}
+        """Of the last restart, by part, from when it was noticed that the engine had ended."""
 
     async def start(self) -> None:
         """Raises what `make` raises."""
-        self._engine = await self._make()
+        laps = Laps()
+        self._engine = await self._make(laps)
+        logger.info("the engine has started in %s", laps)
 
     @property
     def current(self) -> Kept | None:
@@ -76,6 +99,10 @@ class EngineKeeper(Generic[Kept]):
             self._engine.close()
 
     async def _replace(self, dead: Kept) -> None:
+        laps = Laps()
         await asyncio.to_thread(dead.close)
-        self._engine = await self._make()
+        laps.lap("ending")
+        self._engine = await self._make(laps)
         self.restarts += 1
+        self.restart_s = laps.seconds
+        logger.warning("another engine has started in %s", laps)

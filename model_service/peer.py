@@ -9,7 +9,7 @@ import struct
 _CREDENTIALS = struct.Struct("3i")
 
 
-def is_same_user(connection: socket.socket) -> bool:
-    """Whether the other end is a process of this user, who could also attach a debugger."""
+def is_same_user(connection: socket.socket, user: int | None = None) -> bool:
+    """Whether the other end is a process of this user, who could also attach a debugger; or of the `user` of that number."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return int(_CREDENTIALS.unpack(credentials)[1]) == os.getuid()
+    return int(_CREDENTIALS.unpack(credentials)[1]) == (os.getuid() if user is None else user)

@@ -19,7 +19,7 @@ from grammar_service.messages import ReadyGrammar, Refusal
 from model_service.artifact_channel import ArtifactServer, PayloadView
 from model_service.core_figures import CoreFigures
 from model_service.engine.environment import prepare_environment
-from model_service.engine_keeper import EngineKeeper
+from model_service.engine_keeper import EngineKeeper, Laps
 from model_service.errors import EngineDead
 from model_service.lookahead.rewards import Scoring
 from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head, ReplicaStatus
@@ -77,11 +77,12 @@ class ModelReplica:
         """Of the engine that runs now; where none does, none of its figures."""
         grammar, restarts = self._source.counters(), self._keeper.restarts
         if (engine := self._keeper.current) is None:
-            return ReplicaStatus(self._name, 0, grammar, restarts=restarts)
+            return ReplicaStatus(self._name, 0, grammar, restarts=restarts, restart_s=self._keeper.restart_s)
         forced = engine.forced
         jumps = {"forced_tokens": forced.tokens, "forced_segments": forced.segments, "steps_saved": forced.steps_saved}
         load, step = engine.outstanding_prefill_tokens, engine.step_tokens
-        return ReplicaStatus(self._name, engine.running, grammar, jumps, load, step, engine.core, restarts, engine.lookaheads)
+        lookaheads, restart_s = engine.lookaheads, self._keeper.restart_s
+        return ReplicaStatus(self._name, engine.running, grammar, jumps, load, step, engine.core, restarts, lookaheads, restart_s)
 
     @property
     def core(self) -> CoreFigures:
@@ -119,16 +120,19 @@ class ModelReplica:
             self._keeper.ended(engine)
             yield Failure(ENGINE_DEAD, str(error), replica=self._name)
 
-    async def _make_engine(self) -> Engine:
+    async def _make_engine(self, laps: Laps) -> Engine:
         from model_service.engine.engine import Engine  # vLLM reads the environment when it is imported
 
         engine = Engine(self._settings, self._artifacts.name, self._rewards)
         try:
             await engine.start()
+            laps.lap("loading")
             if self._opened is None:
                 # Only now, so that the engine and the pool start side by side.
                 self._opened = await self._open_source()
+                laps.lap("compile pool")
             await self._warm_up(engine)
+            laps.lap("warm-up")
         except BaseException:
             engine.close()
             raise

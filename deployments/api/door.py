@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from deployments.api.checking import AnswerChecker
 from deployments.api.constraining import Constraining, Constraints
 from deployments.api.engine_calls import Engines
 from deployments.api.gateway import Gateway
-from deployments.api.health import HealthReader
+from deployments.api.health import HealthReader, running_replicas
 from deployments.api.http.ingress import HttpIngress, engine_error
 from deployments.api.http.routes import http_application
 from deployments.api.http.server import HttpServer
@@ -67,11 +68,11 @@ class Door:
         tracing: Tracing | None = None,
     ) -> None:
         """Raises OSError: the address is not this machine's, or taken by another program; SettingsError: the key file is wrong."""
-        grammars = PreparedGrammars(pool, limits(settings), fingerprint)
-        self._registry = open_grammar_registry(settings, pool, grammars)
-        constraints: Constraints = Constraining(grammars, self._registry)
+        self._grammars = PreparedGrammars(pool, limits(settings), fingerprint)
+        self._registry = open_grammar_registry(settings, pool, self._grammars)
+        constraints: Constraints = Constraining(self._grammars, self._registry)
         if is_logged := settings.telemetry.logs == "json":
-            constraints = LoggedConstraints(constraints)
+            constraints = LoggedConstraints(constraints, current_trace_id)
         if tracing is not None:
             constraints, engines = TracedConstraints(constraints, tracing), TracedEngines(engines, tracing)
         checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
@@ -112,6 +113,7 @@ class Door:
         self._ahead.cancel()
         await asyncio.gather(self._ahead, return_exceptions=True)
         await self._registry.close()
+        await self._grammars.close()
 
     async def generate(self, endpoint: str, body: Mapping[str, Any], traceparent: str = "") -> dict[str, Any]:
         """The response object of a request that does not stream. `traceparent`: the caller's span, where requests are traced. Raises
@@ -175,7 +177,7 @@ def api_keys(settings: Settings) -> ApiKeys:
 def health_reader(settings: Settings, application: str) -> HealthReader:
     redis = open_redis(settings)
     wanted = {MODEL: settings.model.num_replicas, COMPILER: settings.grammar.compile_replicas}
-    return HealthReader(application, wanted, redis.ping if redis else None)
+    return HealthReader(partial(running_replicas, application, wanted), wanted, redis.ping if redis else None)
 
 
 def request_reader(settings: Settings) -> RequestReader:
@@ -185,7 +187,16 @@ def request_reader(settings: Settings) -> RequestReader:
         bounds = bounds.model_copy(update={"max_sequences": min(bounds.max_sequences, seats_for_one(engine_seats(settings)))})
     defaults, (served, *adapters) = ConstraintDefaults.of(settings.grammar), model.served_names
     thresholds = model.lookahead_defaults.model_dump()
-    return RequestReader(served, model.tool_call_parser, defaults, bounds, tuple(adapters), thresholds)
+    return RequestReader(
+        served,
+        model.tool_call_parser,
+        defaults,
+        bounds,
+        tuple(adapters),
+        thresholds,
+        frozenset(model.vllm_xargs),
+        model.has_priorities,
+    )
 
 
 def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:

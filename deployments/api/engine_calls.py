@@ -112,7 +112,7 @@ class EngineCalls:
         """What is to hear of the tokens that a call uses; its router will hear what its tenant has used elsewhere."""
         if self._elsewhere is None or not tenant:
             return lambda _: None
-        progress.elsewhere = partial(self._elsewhere.take, tenant)
+        progress.elsewhere = self._elsewhere
         return partial(self._elsewhere.used, tenant)
 
 

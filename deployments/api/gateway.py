@@ -15,6 +15,7 @@ from typing import Any
 from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 
+from deployments.access.caller import ANYBODY, Caller
 from deployments.access.prefixes import SALT, TenantPrefixes
 from deployments.api.bounds.fatal_calls import FatalCalls
 from deployments.api.call_facts import CallFacts
@@ -56,7 +57,7 @@ class Gateway:
         self._aside = ThreadPoolExecutor(1, "large bodies")
 
     async def answer(
-        self, endpoint: Endpoint, body: Mapping[str, Any], tenant: str = "", size: int = 0, weight: float = 1.0
+        self, endpoint: Endpoint, body: Mapping[str, Any], caller: Caller = ANYBODY, size: int = 0
     ) -> AsyncGenerator[Head | str, None]:
         """A head, then the body in pieces. Requests of one tenant wait for their turns together, by its weight, and its prompts share what
         they begin with. `size` is the body's, in bytes.
@@ -64,7 +65,7 @@ class Gateway:
         Raises:
             ApiError: before the head, anything that keeps the request from being answered.
         """
-        request = await self._read(endpoint, body, size)
+        request, tenant = await self._read(endpoint, body, caller, size), caller.name
         self._fatal.check(request)
         wished = [await self._wished(request, one, tenant) for one in request.wished]
         grammar = await self._constraints.ready(request, tenant)
@@ -72,7 +73,7 @@ class Gateway:
         told = warnings_of(grammar, request.requested) if grammar else ()
         warnings = chain(request.warnings, told, *(each.warnings for each in wished))
         warned = WarnedAnswer(warnings, unchecked=bool(left_out) and request.stream)
-        made = partial(self._call, grammar=grammar, wished=wished, tenant=tenant, weight=weight)
+        made = partial(self._call, grammar=grammar, wished=wished, tenant=tenant, weight=caller.weight)
         items = self._answered(request, made)
         if left_out and isinstance(request.requested, Requested):
             check = Check(request.requested.spec, tenant)
@@ -81,10 +82,10 @@ class Gateway:
             async for item in items:
                 yield warned.item(item)
 
-    async def _read(self, endpoint: Endpoint, body: Mapping[str, Any], size: int) -> ParsedRequest:
+    async def _read(self, endpoint: Endpoint, body: Mapping[str, Any], caller: Caller, size: int) -> ParsedRequest:
         if size <= LARGE_BODY:
-            return self._reader.read(endpoint, body)
-        return await asyncio.get_running_loop().run_in_executor(self._aside, self._reader.read, endpoint, body)
+            return self._reader.read(endpoint, body, caller)
+        return await asyncio.get_running_loop().run_in_executor(self._aside, self._reader.read, endpoint, body, caller)
 
     async def _wished(self, request: ParsedRequest, asked: Requested | NamedGrammar, tenant: str) -> ReadyGrammar:
         """A grammar that a reward goes by: made ready as a constraint is, and refused as one."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,9 @@ from ray.serve.schema import DeploymentStatusOverview
 
 from deployments.names import MODEL
 from deployments.telemetry.kept import Kept
+
+KEPT_S = 1.0
+"""Nobody needs a key to ask, and each time it is asked for Ray Serve's controller has to be."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +43,23 @@ class Health:
 
 
 class HealthReader:
-    """`ping` asks Redis, None without one; `wanted` is how many replicas each deployment should have."""
+    """`running` counts replicas, beside the event loop; `ping` asks Redis, None without one; `wanted` is how many replicas each deployment
+    should have. `clock` in seconds."""
 
-    def __init__(self, application: str, wanted: dict[str, int], ping: Callable[[], Awaitable[bool]] | None) -> None:
-        self._application = application
+    def __init__(
+        self,
+        running: Callable[[], dict[str, int]],
+        wanted: dict[str, int],
+        ping: Callable[[], Awaitable[bool]] | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._running = running
         self._wanted = wanted
         self._ping = ping
-        self._health = Kept(self._read, 0.0)
+        self._health = Kept(self._read, KEPT_S, clock)
 
     async def read(self) -> Health:
-        """As of now. Ray Serve's controller is asked for it, once at a time however many ask."""
+        """As it was a moment ago at most."""
         return await self._health.get()
 
     async def _read(self) -> Health:
@@ -58,10 +69,12 @@ class HealthReader:
     async def _redis(self) -> bool | None:
         return None if self._ping is None else await self._ping()
 
-    def _running(self) -> dict[str, int]:
-        application = serve.status().applications.get(self._application)
-        deployments = application.deployments if application else {}
-        return {name: _count(deployments.get(name)) for name in self._wanted}
+
+def running_replicas(application: str, deployments: Iterable[str]) -> dict[str, int]:
+    """As Ray Serve's controller says."""
+    found = serve.status().applications.get(application)
+    told = found.deployments if found else {}
+    return {name: _count(told.get(name)) for name in deployments}
 
 
 def _count(deployment: DeploymentStatusOverview | None) -> int:

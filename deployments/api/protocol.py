@@ -9,6 +9,8 @@ from itertools import chain
 from typing import Any
 from uuid import uuid4
 
+from deployments.access.caller import ANYBODY, Caller, Scope
+from deployments.access.charges import COMPLETION_TOKENS
 from deployments.api.bounds.request_limits import check_limits
 from deployments.api.conversation import check_messages
 from deployments.api.fields import unheard
@@ -20,13 +22,15 @@ from deployments.errors import ApiError, bad_request
 from grammar_service.spec import GrammarKind
 from grammar_service.warning import ConstraintWarning, first
 from model_service.lookahead.request import Lookahead
-from model_service.messages import OUR_ARGUMENTS, Endpoint
+from model_service.messages import MOST_ARGUMENT, OUR_ARGUMENTS, Endpoint
 
 MARK_FORCED = "mark_forced"
 """The request field that asks for the spans of forced text."""
 UNENFORCEABLE = "unenforceable"
 """The request field that says what to do with assertions that no backend enforces."""
 IGNORE_EOS = "ignore_eos"
+EXTRA = "vllm_xargs"
+PRIORITY = "priority"
 NO_EFFECT = "no_effect"
 # Each would loosen or bypass the constraint, or reach into the engine: the last two are arguments of its readers of images.
 REFUSED = ("kv_transfer_params", "ec_transfer_params", "mm_processor_kwargs", "media_io_kwargs")
@@ -68,7 +72,7 @@ class ParsedRequest:
 @dataclass(frozen=True)
 class RequestReader:
     """Reads requests for one served model, and for `adapters` to it. `thresholds`: by their names, of look-aheads that say nothing of
-    them."""
+    them. `extra`: names that `vllm_xargs` may have; `has_priorities`: the engine goes by `priority`."""
 
     served_name: str
     tool_parser: str
@@ -76,12 +80,14 @@ class RequestReader:
     limits: LimitSettings = field(default_factory=LimitSettings)
     adapters: tuple[str, ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict)
+    extra: frozenset[str] = frozenset()
+    has_priorities: bool = False
 
-    def read(self, endpoint: Endpoint, body: Mapping[str, Any], request_id: str | None = None) -> ParsedRequest:
+    def read(self, endpoint: Endpoint, body: Mapping[str, Any], caller: Caller = ANYBODY) -> ParsedRequest:
         """Raises ApiError, which says which field to mend."""
         copied = dict(body)
         self._check_model(copied)
-        sequences = check_limits(endpoint, copied, self.limits)
+        sequences = check_limits(endpoint, copied, caller.bounds.within(self.limits))
         if endpoint is Endpoint.CHAT:
             check_messages(copied.get("messages"))
         for name in REFUSED_BY_ENDPOINT[endpoint]:
@@ -92,18 +98,16 @@ class RequestReader:
         if requested is not None:
             _check_compatible(copied)
             dropped.extend(_drop_ignore_eos(copied))
-        extra = copied.get("vllm_xargs")
-        for name in extra if isinstance(extra, dict) else ():
-            if name in REFUSED or str(name).startswith(OUR_ARGUMENTS):
-                raise bad_request(f"'vllm_xargs.{name}' is reserved.", "vllm_xargs")
+        self._check_priority(copied, caller)
+        self._check_extra(copied.get(EXTRA))
+        if caller.bounds.max_tokens is not None:
+            _bound_answer(endpoint, copied, caller.bounds.max_tokens)
         mark_forced = _take_flag(copied, MARK_FORCED)
         _check_flag(copied, "stream")  # vLLM would hear "yes" and 1 as well, and stream what is taken for a whole answer here
         check = _take_check(copied, self.defaults.check)
         lookahead, wished = take_lookahead(copied, self.defaults, self.thresholds)
         warnings = first(chain(dropped, unheard(endpoint, copied)))
-        return ParsedRequest(
-            endpoint, request_id or uuid4().hex, copied, requested, sequences, mark_forced, check, warnings, lookahead, wished
-        )
+        return ParsedRequest(endpoint, uuid4().hex, copied, requested, sequences, mark_forced, check, warnings, lookahead, wished)
 
     def _check_model(self, body: dict[str, Any]) -> None:
         if body.get("model") in (None, ""):  # as vLLM's own server, and as clients send that know only one model
@@ -117,6 +121,32 @@ class RequestReader:
                 code="model_not_found",
                 param="model",
             )
+
+    def _check_priority(self, body: Mapping[str, Any], caller: Caller) -> None:
+        if body.get(PRIORITY) in (None, 0):  # as all have it
+            return
+        if not self.has_priorities:
+            message = f"'{PRIORITY}' has no meaning here: the engine schedules requests as they come."
+            raise bad_request(message, PRIORITY, "unsupported_parameter")
+        caller.require(Scope.PRIORITY, PRIORITY)
+
+    def _check_extra(self, extra: Any) -> None:
+        for name in extra if isinstance(extra, dict) else ():
+            if name not in self.extra or name in REFUSED or name.startswith(OUR_ARGUMENTS):
+                message = f"'{EXTRA}.{name}' is not one of those that the setting model.vllm_xargs lists."
+                raise bad_request(message, EXTRA, "unsupported_parameter")
+
+
+def _bound_answer(endpoint: Endpoint, body: dict[str, Any], most: int) -> None:
+    """Also where the request does not say how long its answer may be."""
+    if body.get("max_tokens") is not None or body.get("max_completion_tokens") is not None:
+        return
+    if endpoint is Endpoint.COMPLETION:
+        body["max_tokens"] = min(COMPLETION_TOKENS, most)
+    else:
+        # Not as `max_tokens`: where the context has no room for so many beside the prompt, that would be refused.
+        extra = body.get(EXTRA)
+        body[EXTRA] = {**extra, MOST_ARGUMENT: most} if isinstance(extra, dict) else {MOST_ARGUMENT: most}
 
 
 def _take_flag(body: dict[str, Any], name: str) -> bool:

@@ -64,7 +64,7 @@ class TracedEngines:
     def _routed(self, span: Span, routed: Routed, began_ns: int) -> None:
         route = self._tracing.span("route", parent=span.traceparent, began_ns=began_ns, waited_ms=round(routed.waited_s * 1000, 3))
         if routed.replica:
-            route.set(replica=routed.replica, home=routed.home, passed_over=routed.passed_over)
+            route.set(replica=routed.replica, first_rank=routed.first_rank, passed_over=routed.passed_over)
         route.end()
 
 

@@ -17,14 +17,15 @@ from router.simulation.policies import CONSISTENT, MASKCAST, POWER_OF_TWO
 from router.simulation.world import Scenario
 
 NOTHING = "nothing"
-_SHOWN: dict[str, tuple[Callable[[Figures], float], str]] = {
-    "/s": (lambda one: one.answers_per_s, ".0f"),
-    "p99 wait, ms": (lambda one: one.wait_p99_ms, ".0f"),
-    "p99 in all": (lambda one: one.latency_p99_ms, ".0f"),
-    "held": (lambda one: one.resident, ".1f"),
-    "loads": (lambda one: one.loads, ".0f"),
-    "rows": (lambda one: one.rows_per_step, ".1f"),
+_SHOWN: dict[str, tuple[Callable[[Row], float], str]] = {
+    "/s": (lambda row: row["answers_per_s"], ".0f"),
+    "p99 wait, ms": (lambda row: row["wait_p99_ms"], ".0f"),
+    "p99 in all": (lambda row: row["latency_p99_ms"], ".0f"),
+    "held": (lambda row: row["resident"], ".1f"),
+    "loads": (lambda row: row["compiled"] + row["fetched"], ".0f"),
+    "rows": (lambda row: row["rows_per_step"], ".1f"),
 }
+FIGURES = tuple(_SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +59,37 @@ def report(command: str, found: Sequence[Ablated]) -> BenchReport:
     return BenchReport.here(command, PACKAGES, [kept, *needed], [one.row() for one in found])
 
 
+@dataclass(frozen=True, slots=True)
+class Averaged:
+    """Over all seeds. `cells`: see `FIGURES`; `broken`: a promise as often as it is."""
+
+    scenario: str
+    without: str
+    cells: list[str]
+    broken: list[str]
+
+
+def averaged(rows: Sequence[Row]) -> Iterator[Averaged]:
+    """Of each scenario and heuristic in a report: means, and how far the seeds are from them."""
+    names = dict.fromkeys(row["without"] for row in rows)
+    for scenario in dict.fromkeys(row["scenario"] for row in rows):
+        for name in names:
+            seeds = [row for row in rows if (row["scenario"], row["without"]) == (scenario, name)]
+            cells = [_cell([of(row) for row in seeds], form) for of, form in _SHOWN.values()]
+            yield Averaged(scenario, name, cells, [promise for row in seeds for promise in row["broken"]])
+
+
 def table(found: Sequence[Ablated]) -> Table:
-    """Means over the seeds, and how far these are apart."""
+    """For a terminal."""
     shown = Table(title="our policy without one heuristic, simulated", title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=0)
     for heading in ("scenario", "without"):
         shown.add_column(heading, no_wrap=True)
-    for heading in (*_SHOWN, "broken"):
+    for heading in (*FIGURES, "broken"):
         shown.add_column(heading, justify="right", no_wrap=True)
-    names = list(dict.fromkeys(one.without for one in found))
-    for scenario in dict.fromkeys(one.figures.scenario for one in found):
-        for name in names:
-            seeds = [one for one in found if (one.without, one.figures.scenario) == (name, scenario)]
-            cells = [_cell([of(one.figures) for one in seeds], form) for of, form in _SHOWN.values()]
-            broken = sum(len(one.broken) for one in seeds)
-            shown.add_row(scenario, name, *cells, str(broken or ""), end_section=name == names[-1])
+    for one in averaged([ablated.row() for ablated in found]):
+        if one.without == POWER_OF_TWO:
+            shown.add_section()
+        shown.add_row(one.scenario, one.without, *one.cells, str(len(one.broken) or ""))
     return shown
 
 

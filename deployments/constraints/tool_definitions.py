@@ -7,16 +7,26 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
+from deployments.errors import bad_request
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import Schema, mapped, walk
 from grammar_service.schema.pointer import join, of_fragment
 
+MOST = 4096
+"""Definitions of all tools together. Each takes 20 µs where it clashes with another one."""
+
 
 def with_distinct_definitions(tools: Any) -> Any:
     """The tools of a request, in which no two definitions of one name differ: a later one gets another name, and the references to it
-    follow. Whatever is no tool is left as it is, for others to refuse."""
+    follow. Whatever is no tool is left as it is, for others to refuse.
+
+    Raises:
+        ApiError: there are too many definitions.
+    """
     if not isinstance(tools, list):
         return tools
+    if sum(map(_number, tools)) > MOST:
+        raise bad_request(f"The 'tools' may have {MOST} definitions ('$defs') at most.", "tools", "over_limit")
     names = _Names()
     return [_distinct(tool, names) for tool in tools]
 
@@ -34,17 +44,28 @@ class _Names:
         return next(other for number in numbers if (other := f"{name}_{number}") not in self.told and other not in definitions)
 
 
-def _distinct(tool: Any, names: _Names) -> Any:
+def _parameters(tool: Any) -> Any:
+    """Its schema, if that has definitions."""
     function: Any = tool.get("function") if isinstance(tool, dict) else None
     schema: Any = function.get("parameters") if isinstance(function, dict) else None
-    if not isinstance(schema, dict) or not isinstance(schema.get("$defs"), dict):
+    return schema if isinstance(schema, dict) and isinstance(schema.get("$defs"), dict) else None
+
+
+def _number(tool: Any) -> int:
+    schema = _parameters(tool)
+    return len(schema["$defs"]) if schema else 0
+
+
+def _distinct(tool: Any, names: _Names) -> Any:
+    schema = _parameters(tool)
+    if schema is None:
         return tool
     distinct = schema
     if moved := _moving(schema["$defs"], names):
         distinct = _renamed(schema, {join("", "$defs", old): join("", "$defs", new) for old, new in moved.items()})
         distinct["$defs"] = {moved.get(name, name): inner for name, inner in distinct["$defs"].items()}
     names.told.update(distinct["$defs"])
-    return tool if distinct is schema else {**tool, "function": {**function, "parameters": distinct}}
+    return tool if distinct is schema else {**tool, "function": {**tool["function"], "parameters": distinct}}
 
 
 def _moving(definitions: Schema, names: _Names) -> dict[str, str]:

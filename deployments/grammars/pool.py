@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -10,6 +11,7 @@ from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 from ray.serve.handle import DeploymentHandle
 
+from deployments.telemetry.logs import current_request_id
 from grammar_service.errors import PoolBusy, PoolUnavailable
 from grammar_service.messages import AnswerCheck, Compiled, CompileRequest, Prepared, Refusal, Verdicts
 from grammar_service.relaxation import Relax
@@ -34,7 +36,7 @@ class CompilePool:
             GrammarError: it cannot be compiled.
             PoolBusy, PoolUnavailable: not now.
         """
-        answer = await self._ask("prepare", request.key, request)
+        answer = await self._ask("prepare", request.key, _asked(request))
         if isinstance(answer, Refusal):
             raise answer.error()
         assert isinstance(answer, Prepared)
@@ -42,7 +44,7 @@ class CompilePool:
 
     async def compile(self, request: CompileRequest) -> Compiled | Refusal:
         """The artifact itself. Raises PoolBusy, PoolUnavailable."""
-        answer = await self._ask("compile", request.key, request)
+        answer = await self._ask("compile", request.key, _asked(request))
         assert isinstance(answer, Compiled | Refusal)
         return answer
 
@@ -87,6 +89,11 @@ class CompilePool:
                 if attempt == ATTEMPTS:
                     raise PoolUnavailable("the compile replicas keep ending") from error
         raise AssertionError("unreachable")
+
+
+def _asked(request: CompileRequest) -> CompileRequest:
+    """By the request that this process is about, where it tells its own requests apart."""
+    return replace(request, request_id=current_request_id())
 
 
 def _digest(text: str) -> str:

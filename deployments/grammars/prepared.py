@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextvars import Context
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import Protocol
 
-from deployments.grammars.pool import CompilePool
-from grammar_service.errors import GrammarTooLarge, UnsupportedGrammar
+from grammar_service.errors import GrammarTooLarge, PoolBusy, PoolUnavailable, UnsupportedGrammar
 from grammar_service.limits import Limits, check_size
-from grammar_service.messages import Prepared, ReadyGrammar
+from grammar_service.messages import CompileRequest, Prepared, ReadyGrammar
 from grammar_service.relaxation import Relax
 from grammar_service.resolve import Resolution, resolve, rules_of
 from grammar_service.spec import GrammarSpec
@@ -19,6 +21,8 @@ from grammar_service.warning import ConstraintWarning
 
 REMEMBERED = 10_000
 FRESH_S = 60.0
+STALE_S = 600.0
+"""What nobody has asked for that long may have left the pool's memory; who waits for the pool then gets a stopgap, and no compile."""
 STOPGAP_FRESH_S = 0.5
 LONG_TEXT = 16_384  # characters; longer specs are resolved in the sandbox, since a hostile one can take a second
 
@@ -36,17 +40,38 @@ class _Known:
     relaxed: GrammarSpec | None
     left_out: tuple[str, ...]
 
+    @property
+    def stale_s(self) -> float:
+        """How long it may still be used, while the pool is asked again."""
+        return STALE_S if self.key == self.routing_key else 0.0
+
+    def ready(self, spec: GrammarSpec, pinned: bool) -> ReadyGrammar:
+        """`spec` is the request's."""
+        return ReadyGrammar(
+            self.relaxed or spec, self.key, self.backend, self.routing_key, pinned, warnings=self.warnings, left_out=self.left_out
+        )
+
+
+class Pool(Protocol):
+    """What makes grammars; raises as `CompilePool` does."""
+
+    async def prepare(self, request: CompileRequest) -> Prepared: ...
+
+    async def resolve(self, spec: GrammarSpec, tenant: str, relax: Relax) -> Resolution: ...
+
 
 class PreparedGrammars:
-    """`fingerprint` is the tokenizer's. A grammar counts as ready for a minute after the pool has said so; should it be gone by
-    then, the model replica asks the pool again. A stopgap counts for half a second, since a faster artifact is on its way."""
+    """`fingerprint` is the tokenizer's. A minute after the pool has said that a grammar is ready it is asked again, behind a request that
+    does not wait for it: should the artifact be gone by then, the model replica asks the pool itself. A stopgap counts for half a second,
+    since a faster artifact is on its way; then the next request waits, as one does for what was last asked for long ago."""
 
-    def __init__(self, pool: CompilePool, limits: Limits, fingerprint: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, pool: Pool, limits: Limits, fingerprint: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._pool = pool
         self._limits = limits
         self._fingerprint = fingerprint
         self._clock = clock
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._refreshing: dict[bytes, asyncio.Task[None]] = {}
         self.rules = rules_of(limits, fingerprint)
         """What `resolved` goes by, for those who keep what it says."""
 
@@ -62,10 +87,12 @@ class PreparedGrammars:
         """
         digest = _digest(spec, relax)  # and not the spec itself: ten thousand long ones would fill the memory
         known = self._known.get(digest)
-        if known is not None and self._clock() < known.until:
+        if known is not None and (age_s := self._clock() - known.until) < known.stale_s:
             self._known.move_to_end(digest)
-            spec = known.relaxed or spec
-            return ReadyGrammar(spec, known.key, known.backend, known.routing_key, pinned, warnings=known.warnings, left_out=known.left_out)
+            if age_s >= 0 and digest not in self._refreshing:
+                request = CompileRequest(known.relaxed or spec, known.key, known.backend, pinned=pinned, tenant=tenant)
+                self._refresh(digest, known, request)
+            return known.ready(spec, pinned)
         resolution = await self.resolved(spec, tenant, relax)
         try:
             prepared = await self._pool.prepare(replace(resolution.request(tenant, deadline_s), pinned=pinned))
@@ -97,6 +124,32 @@ class PreparedGrammars:
                     raise
         check_size(spec, self._limits)
         return await self._pool.resolve(spec, tenant, Relax.UNENFORCED if relax else Relax.NOTHING)
+
+    async def close(self) -> None:
+        """Nothing is asked any more."""
+        refreshing = list(self._refreshing.values())
+        for task in refreshing:
+            task.cancel()
+        await asyncio.gather(*refreshing, return_exceptions=True)
+
+    def _refresh(self, digest: bytes, known: _Known, request: CompileRequest) -> None:
+        # In no context: the request's spans may have ended by the time the pool answers.
+        task = Context().run(asyncio.create_task, self._refreshed(digest, known, request))
+        self._refreshing[digest] = task
+        task.add_done_callback(lambda _: self._refreshing.pop(digest))
+
+    async def _refreshed(self, digest: bytes, known: _Known, request: CompileRequest) -> None:
+        try:
+            await self._pool.prepare(request)
+        except (PoolBusy, PoolUnavailable):
+            return  # the next request tries again
+        except Exception:  # noqa: BLE001  # the task's outermost frame
+            # Whoever comes next is to wait, and to be told.
+            if self._known.get(digest) is known:
+                del self._known[digest]
+            return
+        if self._known.get(digest) is known:
+            self._known[digest] = replace(known, until=self._clock() + FRESH_S)
 
     def _remember(self, digest: bytes, prepared: Prepared, resolution: Resolution) -> None:
         fresh_s = FRESH_S if prepared.key == resolution.key else STOPGAP_FRESH_S

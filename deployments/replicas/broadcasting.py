@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import logging
 import threading
+from functools import cache
 from typing import Any
 
 import ray
@@ -53,6 +54,12 @@ class BroadcasterActor:
         ray.kill(ray.get_runtime_context().current_actor, no_restart=True)
 
 
+@cache
+def _actor_class() -> Any:
+    """Made once: Ray keeps 13 KB of each one that it makes (`_ActorClassMethodMetadata`), for as long as the process lives."""
+    return ray.remote(BroadcasterActor)
+
+
 class NodeMasks:
     """One replica's. The broadcaster is that of the application on this node; `grammar_bytes`: of the grammars that stay loaded in it."""
 
@@ -91,7 +98,7 @@ class NodeMasks:
     def actor(self) -> Any:
         """The actor's handle; it is started where there is none."""
         return (
-            ray.remote(BroadcasterActor)
+            _actor_class()
             .options(
                 name=self.name,
                 namespace=NAMESPACE,

@@ -7,7 +7,7 @@ from deployments.config import Settings
 from deployments.grammars.traced import Compiler, TracedCompiler
 from deployments.names import COMPILER
 from deployments.node_listener import listen_on_node_only
-from deployments.telemetry.logs import log_json
+from deployments.telemetry.logs import about_request, log_json, trace_id_of
 from deployments.telemetry.metrics import GrammarMetrics
 from deployments.tracing.opening import close_tracing, open_tracing
 from grammar_service.compiler.service import GrammarCompiler
@@ -50,12 +50,15 @@ class CompilerDeployment:
         return answer if isinstance(answer, Refusal) else Prepared.of(answer)
 
     async def resolve(self, spec: GrammarSpec, tenant: str, relax: Relax = Relax.NOTHING) -> Resolution | Refusal:
+        about_request("", tenant, "")
         return await self._compiler.resolve(spec, tenant, relax)
 
     async def judge(self, check: AnswerCheck) -> Verdicts | Refusal:
+        about_request("", check.tenant, "")
         return await self._compiler.judge(check)
 
     async def compile(self, request: CompileRequest) -> Compiled | Refusal:
+        about_request(request.request_id, request.tenant, trace_id_of(request.trace))
         answer = await self._answering.compile(request)
         await self._count()
         return answer

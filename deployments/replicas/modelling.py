@@ -21,7 +21,7 @@ from deployments.replicas.broadcasting import NodeMasks
 from deployments.replicas.rewarding import named_rewards
 from deployments.replicas.traced import TracedReplica
 from deployments.telemetry.handed_on import VLLM, HandedOn
-from deployments.telemetry.logs import handlers_kept, log_json
+from deployments.telemetry.logs import about_request, handlers_kept, log_json, trace_id_of
 from deployments.telemetry.metrics import EngineMetrics, GrammarMetrics, JumpMetrics, LookaheadMetrics
 from deployments.tracing.opening import close_tracing, open_tracing
 from grammar_service.compiler.source import GrammarSource
@@ -79,6 +79,7 @@ class ModelDeployment:
 
     async def respond(self, call: Call, reply_to: ReplyTo) -> None:
         """Returns when the caller has all of the answer, which goes its own way."""
+        about_request(call.request_id, call.tenant, trace_id_of(call.trace))
         await self._answers.send(reply_to, self._answering.respond(call))
 
     async def status(self) -> ReplicaStatus:
@@ -96,18 +97,18 @@ class ModelDeployment:
             "step_ms": status.core.step_ms(earlier),
         }
 
-    def _publish(self, status: ReplicaStatus) -> None:
+    async def _publish(self, status: ReplicaStatus) -> None:
         self._metrics.update(status.grammar)
         self._jumps.update(status.jumps)
         self._lookaheads.update(status.lookaheads)
         self._engine.update(status)
-        self._vllm.publish()
+        await self._vllm.publish()
 
     async def check_health(self) -> None:
         if self._masks is not None:
             self._masks.keep()
         await self._replica.check_health()
-        self._publish(await self._replica.status())
+        await self._publish(await self._replica.status())
 
     async def __del__(self) -> None:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.

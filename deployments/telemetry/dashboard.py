@@ -234,9 +234,9 @@ def _place(width: int, height: int, left: int, top: int) -> dict[str, int]:
     return {"w": width, "h": height, "x": left, "y": top}
 
 
-def written() -> str:
+def dashboard_json() -> str:
     return json.dumps(dashboard(), indent=1) + "\n"
 
 
 if __name__ == "__main__":
-    FILE.write_text(written(), encoding="utf-8")
+    FILE.write_text(dashboard_json(), encoding="utf-8")

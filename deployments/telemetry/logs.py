@@ -6,11 +6,12 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from logging.handlers import MemoryHandler
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from deployments.telemetry.metrics import RequestMetrics
@@ -21,7 +22,8 @@ REQUESTS = "maskcast.requests"
 RAY_SERVE = "ray.serve"
 FIELDS = "fields"
 """What a record has besides its message."""
-_request_id: ContextVar[str] = ContextVar("request_id", default="")
+_NOBODY: Mapping[str, str] = MappingProxyType({})
+_about: ContextVar[Mapping[str, str]] = ContextVar("about", default=_NOBODY)
 
 
 class JsonLines(logging.Formatter):
@@ -41,8 +43,8 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
             **getattr(record, FIELDS, {}),
         }
-        if request_id := _request_id.get():
-            line.setdefault("request_id", request_id)
+        for name, value in _about.get().items():
+            line.setdefault(name, value)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
@@ -70,9 +72,21 @@ def handlers_kept() -> Iterator[None]:
             handler.setTarget(target)
 
 
-def about_request(request_id: str) -> None:
-    """Lines of this task, from now on, are about that request."""
-    _request_id.set(request_id)
+def about_request(request_id: str, tenant: str, trace_id: str) -> None:
+    """Lines of this task, and of those that it starts, are about that request from now on; what is empty is not told."""
+    told = {"request_id": request_id, "tenant": tenant, "trace_id": trace_id}
+    _about.set({name: value for name, value in told.items() if value})
+
+
+def current_request_id() -> str:
+    """Of the request that lines are about; empty where they are about none."""
+    return _about.get().get("request_id", "")
+
+
+def trace_id_of(traceparent: str) -> str:
+    """Of a span that another process names (W3C Trace Context, version 00); empty where it is not recorded, or there is none."""
+    _, trace_id, _, flags = traceparent.split("-") if traceparent else ("", "", "", "0")
+    return trace_id if int(flags, 16) & 1 else ""
 
 
 class LoggedRequests(RequestMetrics):

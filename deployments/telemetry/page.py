@@ -47,7 +47,7 @@ class MetricsPage:
         addresses = await asyncio.to_thread(_agents)
         async with httpx.AsyncClient(timeout=self._timeout_s, trust_env=False) as client:
             pages = await asyncio.gather(*(_page(client, address) for address in addresses))
-        return await asyncio.to_thread(_written, pages, self._everything)
+        return await asyncio.to_thread(_exposition, pages, self._everything)
 
 
 class _Fixed(Collector):
@@ -58,7 +58,7 @@ class _Fixed(Collector):
         return self._families
 
 
-def _written(pages: Iterable[str], everything: bool) -> bytes:
+def _exposition(pages: Iterable[str], everything: bool) -> bytes:
     return generate_latest(_Fixed(merged(pages, everything=everything)))
 
 

@@ -1,7 +1,14 @@
 """The libraries behind one protocol, and which of them serves a spec."""
 
 from grammar_service.backends.protocol import Backend, CompiledGrammar, CompiledPayload, Fault, Matcher
-from grammar_service.backends.selection import backend_named, faults_as_written, faults_in_the_way, select_backend, select_stopgap
+from grammar_service.backends.selection import (
+    backend_named,
+    faults_as_written,
+    faults_in_the_way,
+    loading_backends,
+    select_backend,
+    select_stopgap,
+)
 
 __all__ = [
     "Backend",
@@ -12,6 +19,7 @@ __all__ = [
     "backend_named",
     "faults_as_written",
     "faults_in_the_way",
+    "loading_backends",
     "select_backend",
     "select_stopgap",
 ]

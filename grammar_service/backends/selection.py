@@ -27,6 +27,12 @@ def backend_named(name: str) -> Backend:
     raise UnsupportedGrammar(f"there is no backend named {name[:40]!r}")
 
 
+def loading_backends(cache_bytes: int) -> dict[str, Backend]:
+    """All backends by name, for one who loads. One compiler a vocabulary compiles what comes as a recipe; it keeps so much."""
+    xgrammar = XgrammarBackend(cache_bytes=cache_bytes)
+    return {backend.name: backend for backend in _around(xgrammar)}
+
+
 def backend_versions() -> list[str]:
     """Of all backends, with their names."""
     return [f"{backend.name} {backend.version}" for backend in _all()]
@@ -100,17 +106,17 @@ def _candidates(spec: GrammarSpec) -> list[Backend]:
     if spec.kind is GrammarKind.LARK or (spec.kind in JSON_KINDS and spec.whitespace == COMPACT):
         return [llguidance]
     if spec.kind is GrammarKind.REGEX:
-        return [_automata()]
+        return [AutomataBackend(xgrammar)]
     return [xgrammar, llguidance] if spec.kind in JSON_KINDS or spec.kind is GrammarKind.CHOICE else [xgrammar]
 
 
 def _all() -> list[Backend]:
-    plain = (*_backends(), _automata())
+    return _around(XgrammarBackend())
+
+
+def _around(xgrammar: XgrammarBackend) -> list[Backend]:
+    plain = (xgrammar, LlguidanceBackend(), AutomataBackend(xgrammar))
     return [*plain, *(CanonicalBackend(backend) for backend in plain)]
-
-
-def _automata() -> Backend:
-    return AutomataBackend(XgrammarBackend())
 
 
 def _backends() -> tuple[Backend, Backend]:

@@ -144,12 +144,12 @@ class FormBuilder:
         schema = self._schema_of(leaf)
         if values_of(schema) is not None:
             return set()
-        return {kind for kind in _types(schema) if self._goes_on(leaf, kind, schema)}
+        return {kind for kind in _types(schema) if self._is_endless(leaf, kind, schema)}
 
-    def _goes_on(self, leaf: str, kind: str, schema: Schema) -> bool:
+    def _is_endless(self, leaf: str, kind: str, schema: Schema) -> bool:
         match kind:
             case "string":
-                return "maxLength" not in schema and "allOf" not in schema and self._strings_go_on(schema)
+                return "maxLength" not in schema and "allOf" not in schema and self._string_is_endless(schema)
             case "integer":
                 bounds = [schema[name] for name in ("minimum", "exclusiveMinimum") if name in schema]
                 above = {"maximum", "exclusiveMaximum", "multipleOf"} & schema.keys()
@@ -157,12 +157,12 @@ class FormBuilder:
             case "number":
                 return not {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} & schema.keys()
             case "object":
-                return self._members_go_on(leaf, schema)
+                return self._object_is_endless(leaf, schema)
             case "array":
-                return self._items_go_on(leaf, schema)
+                return self._array_is_endless(leaf, schema)
         return False
 
-    def _strings_go_on(self, schema: Schema) -> bool:
+    def _string_is_endless(self, schema: Schema) -> bool:
         patterns = [schema["pattern"]] if "pattern" in schema else []
         if "format" in schema:
             known = FORMATS.get(str(schema["format"]))
@@ -174,7 +174,7 @@ class FormBuilder:
         except GrammarError:
             return False
 
-    def _members_go_on(self, leaf: str, schema: Schema) -> bool:
+    def _object_is_endless(self, leaf: str, schema: Schema) -> bool:
         if "maxProperties" in schema:
             return False
         patterns = schema.get("patternProperties")
@@ -182,7 +182,7 @@ class FormBuilder:
             return not patterns and (others is True or bool(self._leaves(join(leaf, "additionalProperties"))))
         return bool(patterns) and isinstance(patterns, dict) and False not in patterns.values() and not may_run_out(schema, self._effort)
 
-    def _items_go_on(self, leaf: str, schema: Schema) -> bool:
+    def _array_is_endless(self, leaf: str, schema: Schema) -> bool:
         if {"maxItems", "prefixItems"} & schema.keys() or schema.get("items", True) is False:
             return False
         if not schema.get("uniqueItems") or "items" not in schema:

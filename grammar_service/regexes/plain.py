@@ -18,7 +18,7 @@ REMEMBERED = 256
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _PlainPatterns:
     """`patterns` that a string must match all of, what it took to find them, and why there are none."""
 
     patterns: tuple[str, ...] = ()
@@ -45,48 +45,48 @@ def plain_full_match(text: str, effort: Effort | None = None) -> str:
     return _charged(_whole, text, effort)[0]
 
 
-def _charged(write: Callable[[str], _Written], text: str, effort: Effort | None) -> tuple[str, ...]:
+def _charged(find: Callable[[str], _PlainPatterns], text: str, effort: Effort | None) -> tuple[str, ...]:
     if effort is not None:
         # Nothing is begun when there is no effort left.
         effort.spend(1)
-    written = write(text)
+    plain = find(text)
     if effort is not None:
-        effort.spend(written.steps)
-    if written.fault is not None:
-        raise written.fault
-    return written.patterns
+        effort.spend(plain.steps)
+    if plain.fault is not None:
+        raise plain.fault
+    return plain.patterns
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _in_parts(pattern: str) -> _Written:
+def _in_parts(pattern: str) -> _PlainPatterns:
     regex = parse_regex(pattern, Dialect.ECMA)
     parts = _conjuncts(regex.branches[0]) if regex.asserts and len(regex.branches) == 1 else [(regex, False)]
-    return _written(parts)
+    return _plain(parts)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _in_one(pattern: str) -> _Written:
-    return _written([(parse_regex(pattern, Dialect.ECMA), False)])
+def _in_one(pattern: str) -> _PlainPatterns:
+    return _plain([(parse_regex(pattern, Dialect.ECMA), False)])
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _whole(text: str) -> _Written:
+def _whole(text: str) -> _PlainPatterns:
     regex = parse_regex(text, Dialect.PYTHON_ASCII)
     if not regex.asserts:
-        return _Written((regex.full_match(),))
-    written = _written([(regex.whole(), False)])
-    return _Written(tuple(text.removeprefix("^").removesuffix("$") for text in written.patterns), written.steps, written.fault)
+        return _PlainPatterns((regex.full_match(),))
+    plain = _plain([(regex.whole(), False)])
+    return _PlainPatterns(tuple(text.removeprefix("^").removesuffix("$") for text in plain.patterns), plain.steps, plain.fault)
 
 
-def _written(parts: list[tuple[Regex, bool]]) -> _Written:
+def _plain(parts: list[tuple[Regex, bool]]) -> _PlainPatterns:
     effort = Effort(SET_EFFORT)
     try:
         patterns = [
             regex.anchored() if not (regex.asserts or negative) else _determined(regex, negative, effort) for regex, negative in parts
         ]
     except UnsupportedGrammar as error:
-        return _Written(steps=effort.spent, fault=error)
-    return _Written(tuple(dict.fromkeys(text for text in patterns if text)) or ("",), effort.spent)
+        return _PlainPatterns(steps=effort.spent, fault=error)
+    return _PlainPatterns(tuple(dict.fromkeys(text for text in patterns if text)) or ("",), effort.spent)
 
 
 def _determined(regex: Regex, negative: bool, effort: Effort) -> str:

@@ -82,11 +82,11 @@ class GrammarTokenizer:
 
     def portable(self) -> bytes:
         """For another process that has not the tokenizer's files; takes a second for a large vocabulary."""
-        held = _Portable(self.written(), self.vocab_size, self.stop_token_ids)
+        held = _Portable(self.to_json(), self.vocab_size, self.stop_token_ids)
         return zstandard.ZstdCompressor(level=1).compress(msgspec.msgpack.encode(held))
 
-    def written(self) -> str:
-        """As the `tokenizers` library writes it: JSON."""
+    def to_json(self) -> str:
+        """As in `tokenizer.json`, by the `tokenizers` library."""
         return str(self._tokenizer.backend_tokenizer.to_str())
 
     @cached_property
@@ -127,7 +127,7 @@ class GrammarTokenizer:
 
     @cached_property
     def _canonical(self) -> CanonicalAutomaton:
-        return CanonicalAutomaton.of(self.written(), self.vocabulary)
+        return CanonicalAutomaton.of(self.to_json(), self.vocabulary)
 
     @cached_property
     def vocabulary(self) -> Sequence[bytes]:

@@ -21,16 +21,16 @@ def table_cost(tokenizer: GrammarTokenizer) -> dict[str, Any]:
     """Processor seconds and bytes of what is made once a tokenizer, nothing remembered."""
     character_classes.members_of.cache_clear()
     character_classes.numerals.cache_clear()
-    written, vocabulary = tokenizer.written(), [*tokenizer.vocabulary]
+    rules, vocabulary = tokenizer.to_json(), [*tokenizer.vocabulary]
     started = time.process_time()
-    automaton = CanonicalAutomaton.of(written, vocabulary)
+    automaton = CanonicalAutomaton.of(rules, vocabulary)
     seconds = time.process_time() - started
     return {"part": "table", "seconds": round(seconds, 3), "megabytes": round(automaton.size_bytes / 1e6, 2)}
 
 
 def step_cost(tokenizer: GrammarTokenizer, text: str) -> dict[str, Any]:
     """Microseconds of processor time, of a row and its AND with a mask, and of a token: the first time along a text, and along it again."""
-    automaton = CanonicalAutomaton.of(tokenizer.written(), [*tokenizer.vocabulary], rows_bytes=1 << 30)
+    automaton = CanonicalAutomaton.of(tokenizer.to_json(), [*tokenizer.vocabulary], rows_bytes=1 << 30)
     tokens = (tokenizer.inner.encode(text.encode()) or ())[:STEPS]
     mask = np.random.default_rng(0).integers(-(2**31), 2**31, (tokenizer.vocab_size + 31) // 32).astype(np.int32)
     figures: dict[str, Any] = {"part": "steps", "tokens": len(tokens)}

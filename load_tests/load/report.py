@@ -64,7 +64,7 @@ def row(ran: Ran) -> Row:
 def page(runs: Sequence[Ran], command: str) -> str:
     rows = [row(ran) for ran in runs]
     where = ", ".join(f"{value}" for value in machine().values())
-    body = [f"<h1>Load</h1><p><code>{escape(command)}</code> on {escape(where)}</p>", _table(rows)]
+    body = [f"<h1>Load</h1><p><code>{escape(command)}</code> on {escape(where)}</p>", _table(rows), _image(compared(runs))]
     for ran in runs:
         body += [f"<h2>{escape(ran.scenario.name)}</h2><p>{escape(ran.scenario.about)}</p>", _image(charts(ran))]
     return f"<!doctype html><html lang=en><meta charset=utf-8><title>Load</title><style>{STYLE}</style>{''.join(body)}</html>\n"
@@ -81,6 +81,15 @@ def _image(figure: Figure) -> str:
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=90)
     return f'<img alt="" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
+
+
+def compared(runs: Sequence[Ran]) -> Figure:
+    """Two panels with a bar for each scenario: the share of its tokens that were forced, and how many requests its steps had."""
+    figure = Figure(figsize=(13, 1 + 0.3 * len(runs)), layout="constrained")
+    forced, batch = figure.subplots(1, 2)
+    _bars(forced, "forced tokens, of all [%]", {ran.scenario.name: 100 * (ran.counted.forced or 0.0) for ran in runs}, "{:.1f}")
+    _bars(batch, "requests with a grammar in a step, on average", {ran.scenario.name: ran.counted.batch or 0.0 for ran in runs}, "{:.2f}")
+    return figure
 
 
 def charts(ran: Ran) -> Figure:
@@ -123,8 +132,10 @@ def _distribution(axes: Axes, title: str, seconds: Iterable[float | None]) -> No
             axes.annotate(f"{name}: {at:.3g}", (at, share), (4, -9), textcoords="offset points", fontsize=8)
 
 
-def _bars(axes: Axes, title: str, numbers: Mapping[str, float]) -> None:
-    axes.barh(list(numbers), list(numbers.values()))
+def _bars(axes: Axes, title: str, numbers: Mapping[str, float], written: str = "{:,.0f}") -> None:
+    bars = axes.barh(list(numbers), list(numbers.values()))
+    axes.bar_label(bars, fmt=written, padding=3, fontsize=8)
+    axes.margins(x=0.12)  # room for what is written beside the longest
     axes.set_title(title, loc="left", fontsize=9)
     axes.invert_yaxis()
 

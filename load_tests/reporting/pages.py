@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from deployments.commands import simulation
+from deployments.commands import ablation, simulation
 from deployments.reporting.report import BenchReport, Row
 from load_tests.automata import figures as automata
 from load_tests.canonical.distribution import figures as distribution
 from load_tests.canonical.distribution.figures import WITH, WITHOUT
 from load_tests.canonical.published import tables as published
 from load_tests.front_door import table as front_door
+from load_tests.front_door.handle.figures import HANDLE, HTTP
 from load_tests.jump_forward.overlap import figures as overlap
 from load_tests.lookahead import beside_paper
 from load_tests.lookahead import tables as lookahead
@@ -121,6 +123,20 @@ def _simulation(report: BenchReport) -> list[str]:
     return ["", *table(["", "", *simulation.FIGURES], rows)]
 
 
+def _ablation(report: BenchReport) -> list[str]:
+    found: list[str] = []
+    averaged = list(ablation.averaged(report.rows))
+    for scenario in dict.fromkeys(one.scenario for one in averaged):
+        rows = [[one.without, *one.cells, _how_often(one.broken, f"{scenario}: ")] for one in averaged if one.scenario == scenario]
+        found += ["", f"## {scenario}", "", *table(["without", *ablation.FIGURES, "broken promises"], rows)]
+    return found
+
+
+def _how_often(names: Sequence[str], prefix: str) -> str:
+    """Each name once, and how often it is there."""
+    return "; ".join(f"{name.removeprefix(prefix)} ({count} ×)" for name, count in Counter(names).items())
+
+
 def _mask_bytes(report: BenchReport) -> list[str]:
     return ["", *table(mask_bytes.HEADINGS, [mask_bytes.cells(row) for row in report.rows if row.get("part") == "summary"])]
 
@@ -130,7 +146,11 @@ def _mask_path(report: BenchReport) -> list[str]:
 
 
 def _front_door(report: BenchReport) -> list[str]:
-    return ["", *table(front_door.HEADINGS, front_door.lines(report.rows))]
+    return ["", *table(front_door.headings(), front_door.lines(report.rows))]
+
+
+def _front_door_handle(report: BenchReport) -> list[str]:
+    return ["", *table(front_door.headings("handle / HTTP"), front_door.lines(report.rows, HTTP, HANDLE))]
 
 
 def _front_door_pieces(report: BenchReport) -> list[str]:
@@ -162,8 +182,13 @@ def _faults(report: BenchReport) -> list[str]:
         for row in report.rows
         if "lost" in row
     ]
+    where = [
+        f"Of the restart's seconds, by part: {', '.join(f'{part} {seconds}' for part, seconds in row['restart_s'].items())}."
+        for row in report.rows
+        if "restart_s" in row
+    ]
     left_out = [f"- {row['strike']}: left out here: {row['skipped']}" for row in report.rows if "skipped" in row]
-    return ["", *table(heads, rows), *(["", *left_out] if left_out else [])]
+    return ["", *table(heads, rows), *(["", *where] if where else []), *(["", *left_out] if left_out else [])]
 
 
 def _soak(report: BenchReport) -> list[str]:
@@ -219,6 +244,7 @@ def _overlap(report: BenchReport) -> list[str]:
 
 
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
+    "ablation": _ablation,
     "automata": _automata,
     "canonical": _canonical,
     "canonical_distribution": _distribution,
@@ -228,6 +254,7 @@ _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "faults": _faults,
     "soak": _soak,
     "front_door": _front_door,
+    "front_door_handle": _front_door_handle,
     "front_door_pieces": _front_door_pieces,
     "vllm_client": _front_door,
     "lookahead": _lookahead,

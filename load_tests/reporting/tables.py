@@ -52,6 +52,11 @@ HEADLINE = (
         "none, 32 streaming clients: requests a second, ours / stock",
         "no constraint at all, 32 clients: requests per second, ours / stock vLLM",
     ),
+    Figure(
+        "front_door",
+        "worst workload, 32 and 64 streaming clients: p99 time to first token, ours / stock",
+        "the worst of all these workloads: p99 time to first token, ours / stock vLLM",
+    ),
     Figure("conformance", "draft2020-12: invalid instances accepted", "JSON Schema test suite: invalid instances accepted"),
     Figure("grammar", "cold first mask on llguidance, p50", "a grammar nobody has asked for: median time to its first mask"),
     Figure("abuse", "p99 time to first token, attacked / alone", "p99 time to first token beside an attacker / alone"),
@@ -113,8 +118,9 @@ def read_results(folder: Path) -> dict[str, BenchReport]:
 def read_pages(results: Path) -> dict[str, str]:
     """The pages as they should be, by their file's name. Results of GPUs stand in a folder of their own, and on one page."""
     abouts = {path.stem: path.read_text(encoding="utf-8") for path in ABOUT.glob("*.md")}
-    found = pages(read_results(results), abouts, {path.stem for path in results.glob("*.png")})
-    return {**found, gpu.NAME: f"{NOTE}\n{gpu.page(read_results(results / 'gpu'))}"}
+    reports = read_results(results)
+    found = pages(reports, abouts, {path.stem for path in results.glob("*.png")})
+    return {**found, gpu.NAME: f"{NOTE}\n{gpu.page(read_results(results / 'gpu'), reports.get(gpu.OVERLAP))}"}
 
 
 def main() -> None:

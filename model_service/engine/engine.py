@@ -28,7 +28,7 @@ from model_service.engine.keyed import KeyedEngine
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
 from model_service.engine.output_watch import ForcedTotals
-from model_service.engine.refused_fields import media_place, refused_field, told
+from model_service.engine.refused_fields import first_fault, refused_field, refused_media
 from model_service.engine.rendering import render_short_prompts_at_once
 from model_service.engine.workers.executors import executor_class
 from model_service.engine.workers.vocabulary_width import check_width
@@ -40,7 +40,7 @@ from model_service.lookahead.figures import LookaheadFigures
 from model_service.lookahead.request import Lookahead
 from model_service.lookahead.rewards import Scoring, built
 from model_service.lookahead.trace import Traces
-from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Call, Endpoint, Head
+from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, TENANT_ARGUMENT, Call, Endpoint, Head
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
 
@@ -94,7 +94,7 @@ class Engine:
     @property
     def lookaheads(self) -> dict[str, int]:
         """What all look-aheads have come to (`LookaheadTotals`); nothing where there are none."""
-        return self._engine.lookaheads.totals.told() if self._engine and self._engine.lookaheads else {}
+        return self._engine.lookaheads.totals.as_dict() if self._engine and self._engine.lookaheads else {}
 
     @property
     def outstanding_prefill_tokens(self) -> int:
@@ -139,9 +139,10 @@ class Engine:
         except InvalidLookahead as error:
             field = ".".join(filter(None, ("lookahead", error.field)))
             return Head(HTTPStatus.BAD_REQUEST, stream=False), _whole(create_error_response(error.message, param=field).model_dump_json())
-        if not self._engine.vllm_config.model_config.is_multimodal_model and (place := media_place(call.body)):
+        if fault := refused_media(call.body, self._engine.vllm_config.model_config.is_multimodal_model):
             # vLLM calls it a fault of the server.
-            refusal = create_error_response(f"'{place}': this model takes text only", param=place)
+            message, place = fault
+            refusal = create_error_response(message, param=place)
             return Head(HTTPStatus.BAD_REQUEST, stream=False), _whole(refusal.model_dump_json())
         account = self._engine.follow(call.request_id, asked, call.trace, timeline)
         usage = _usage(account, call, asked)
@@ -150,7 +151,7 @@ class Engine:
         except EngineDeadError as error:
             raise self._dead() from error
         except ValidationError as error:
-            message, field = told(error, call.endpoint)
+            message, field = first_fault(error, call.endpoint)
             answer = create_error_response(message, param=field)
         except Exception as error:  # noqa: BLE001  # vLLM's front end raises whatever its web server's handlers map
             answer = create_error_response(error)
@@ -200,14 +201,21 @@ class Engine:
         return KeyedEngine(config, executor_class(config), log_stats=True, usage_context=USAGE, log_requests=False, **own)
 
     async def _serve(self, call: Call, is_traced: bool) -> Any:
-        body = dict(call.body)
-        if call.constraint is not None or call.lookahead is not None or is_traced:
-            key = {} if call.constraint is None else {KEY_ARGUMENT: call.constraint.key}
-            body["vllm_xargs"] = {**(body.get("vllm_xargs") or {}), **key, CALL_ARGUMENT: call.request_id}
-        body["request_id"] = call.request_id
+        body = with_ours(call, is_followed=call.constraint is not None or call.lookahead is not None or is_traced)
         if call.endpoint is Endpoint.CHAT:
             return await self._state.openai_serving_chat.create_chat_completion(ChatCompletionRequest.model_validate(body))
         return await self._state.openai_serving_completion.create_completion(CompletionRequest.model_validate(body))
+
+
+def with_ours(call: Call, *, is_followed: bool) -> dict[str, Any]:
+    """The body of a call, and what the engine is to know beside it. `is_followed`: what it does for the call finds its way back."""
+    key = {} if call.constraint is None else {KEY_ARGUMENT: call.constraint.key}
+    followed = {CALL_ARGUMENT: call.request_id} if is_followed else {}
+    ours = {**key, **followed, **({TENANT_ARGUMENT: call.tenant} if call.tenant else {})}
+    theirs = call.body.get("vllm_xargs") or {}
+    # What is no object is left to vLLM, which refuses it.
+    told = {"vllm_xargs": {**theirs, **ours}} if ours and isinstance(theirs, Mapping) else {}
+    return {**call.body, **told, "request_id": call.request_id}
 
 
 def _usage(account: ForcedAccount, call: Call, asked: Asked | None) -> ForcedUsage:
@@ -216,9 +224,9 @@ def _usage(account: ForcedAccount, call: Call, asked: Asked | None) -> ForcedUsa
         return ForcedUsage(account, call.mark_forced, lambda: {"not_canonical": account.not_canonical} if is_canonical else {})
     figures, traces = asked.figures, asked.traces
     if traces is None:
-        return ForcedUsage(account, call.mark_forced, lambda: {"lookahead": figures.told()})
+        return ForcedUsage(account, call.mark_forced, lambda: {"lookahead": figures.as_dict()})
     more = {LOOKAHEAD_STEPS: traces.new_steps}
-    return ForcedUsage(account, call.mark_forced, lambda: {"lookahead": {**figures.told(), "steps_left_out": traces.left_out}}, more)
+    return ForcedUsage(account, call.mark_forced, lambda: {"lookahead": {**figures.as_dict(), "steps_left_out": traces.left_out}}, more)
 
 
 async def _whole(answer: str) -> AsyncGenerator[str, None]:

@@ -25,7 +25,7 @@ from model_service.engine.output_watch import ForcedTotals, OutputWatch
 from model_service.engine.trace_watch import TraceWatch
 from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.prefill_load import PrefillLoad
-from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT
+from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, MOST_ARGUMENT
 from model_service.timeline import Timeline
 
 
@@ -85,6 +85,7 @@ class KeyedEngine(AsyncLLM):
         """As vLLM's, for a request whose only constraint is its key."""
         call = self._calls.get(take_argument(sampling_params, CALL_ARGUMENT) or "")
         key = constrain(sampling_params)
+        bound_answer(sampling_params)
         first = call.choices if call else 0
         if call:
             call.choices += sampling_params.n
@@ -150,6 +151,12 @@ def take_argument(params: SamplingParams, name: str) -> str | None:
     value = extra.pop(name, None)
     params.extra_args = extra or None
     return None if value is None else str(value)
+
+
+def bound_answer(params: SamplingParams) -> None:
+    """By the most that is among the extra arguments, if it is."""
+    if (most := take_argument(params, MOST_ARGUMENT)) is not None:
+        params.max_tokens = int(most) if params.max_tokens is None else min(params.max_tokens, int(most))
 
 
 def constrain(params: SamplingParams) -> str | None:

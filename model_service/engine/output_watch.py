@@ -3,6 +3,8 @@ requests have been prefilled."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +59,7 @@ class OutputWatch:
                 self._prefilled(output)
         if all(output.num_nans_in_logits >= 0 for output in outputs):
             return self._process(outputs, *args, **options)
-        parts = [self._measured(output, *args, **options) for output in outputs]
+        parts = [self._measured(turn, *args, **options) for turn in turns(outputs)]
         return OutputProcessorOutput(
             request_outputs=[output for part in parts for output in part.request_outputs],
             reqs_to_abort=[request_id for part in parts for request_id in part.reqs_to_abort],
@@ -68,23 +70,45 @@ class OutputWatch:
             forced = len(output.new_token_ids) if Mark.FORCED in marks(output.num_nans_in_logits) else 0
             self._load.answered(state.external_req_id, forced)
 
-    def _measured(self, output: EngineCoreOutput, *args: Any, **options: Any) -> OutputProcessorOutput:
+    def _measured(self, outputs: list[EngineCoreOutput], *args: Any, **options: Any) -> OutputProcessorOutput:
+        """No two of one request: what has become of its text is then of its output."""
+        forced = [(output, state, _length(state)) for output in outputs if (state := self._marked(output)) is not None]
+        result = self._process(outputs, *args, **options)
+        for output, state, before in forced:
+            self._count(output, state, before)
+        return result
+
+    def _marked(self, output: EngineCoreOutput) -> RequestState | None:
+        """The state of a request whose tokens were forced; what else its output tells is noted."""
         state, told = self._states.get(output.request_id), marks(output.num_nans_in_logits)
-        account, first = self._watched.get(state.external_req_id, _NOBODYS) if state is not None else _NOBODYS
+        if state is None or not told:
+            return None
+        account, _ = self._watched.get(state.external_req_id, _NOBODYS)
         if account is not None and Mark.NOT_CANONICAL in told:
             account.not_canonical += 1
-        if state is None or Mark.FORCED not in told:
-            return self._process([output], *args, **options)
-        before = _length(state)
-        result = self._process([output], *args, **options)
+        return state if Mark.FORCED in told else None
+
+    def _count(self, output: EngineCoreOutput, state: RequestState, before: int) -> None:
         tokens = len(output.new_token_ids)  # less than before, where a stop string came among them
         self.totals.tokens += tokens
         self.totals.segments += 1
         # What is prefilled with a prompt has no token ahead of it, and what ends an answer is not computed.
         self.totals.late += self._overlaps and output.prefill_stats is None and output.finish_reason is None
+        account, first = self._watched.get(state.external_req_id, _NOBODYS)
         if account is not None:
             account.add(first + state.request_index, tokens, before, _length(state))
-        return result
+
+
+def turns(outputs: Sequence[EngineCoreOutput]) -> list[list[EngineCoreOutput]]:
+    """The first output of each request, then the second ones, and so on: as few calls as measuring each one's text takes."""
+    taken: Counter[str] = Counter()
+    result: list[list[EngineCoreOutput]] = []
+    for output in outputs:
+        if taken[output.request_id] == len(result):
+            result.append([])
+        result[taken[output.request_id]].append(output)
+        taken[output.request_id] += 1
+    return result
 
 
 def _length(state: RequestState) -> int:

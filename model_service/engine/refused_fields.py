@@ -4,7 +4,7 @@ mostly name one, sometimes by another name than the request; those of pydantic t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -15,7 +15,8 @@ from model_service.messages import Endpoint
 _PROMPT = {Endpoint.CHAT: "messages", Endpoint.COMPLETION: "prompt"}
 _OWN_NAMES = frozenset({"input_tokens", "input_text"})
 """What vLLM calls the prompt."""
-_MEDIA = ("image_url", "image_embeds", "image_pil", "input_image", "audio_url", "audio_embeds", "input_audio", "video_url", "video_embeds")
+_SOUND_AND_VIDEO = ("audio_url", "audio_embeds", "input_audio", "video_url", "video_embeds")
+_MEDIA = ("image_url", "image_embeds", "image_pil", "input_image", *_SOUND_AND_VIDEO)
 """Types of a message's parts that are no text, and in parts without a type what holds them (vLLM 0.32: `renderers/chat_utils.py`)."""
 _FIRST_WORD = re.compile(r"[`']?(\w+)")
 
@@ -30,7 +31,7 @@ def refused_field(named: str | None, message: str, endpoint: Endpoint, body: Map
     return named or (first[1] if first and first[1] in body else None)
 
 
-def told(error: ValidationError, endpoint: Endpoint) -> tuple[str, str]:
+def first_fault(error: ValidationError, endpoint: Endpoint) -> tuple[str, str]:
     """What the first fault of a request is, and its place, such as `messages[0]`."""
     fault = error.errors()[0]
     name, *path = fault["loc"] or (None,)
@@ -41,18 +42,25 @@ def told(error: ValidationError, endpoint: Endpoint) -> tuple[str, str]:
     return f"'{place}': {fault['msg']}", place
 
 
-def media_place(body: Mapping[str, Any]) -> str | None:
-    """Where the first part of a chat stands that is no text, such as `messages[0]`; None: there is none, or it is no chat."""
+def refused_media(body: Mapping[str, Any], is_multimodal: bool) -> tuple[str, str] | None:
+    """Why a request for such a model is refused, and the place, such as `messages[0]`, of its first part that is at fault; None: it is not.
+    Sound and video are refused from all: nothing has shown that they go with constraints, and their readers are in no lock."""
+    taken, kinds = ("text and images, no sound and no video", _SOUND_AND_VIDEO) if is_multimodal else ("text only", _MEDIA)
+    place = _place_of(kinds, body)
+    return None if place is None else (f"'{place}': this model takes {taken}", place)
+
+
+def _place_of(kinds: Sequence[str], body: Mapping[str, Any]) -> str | None:
     messages = body.get("messages")
     for number, message in enumerate(messages if isinstance(messages, list) else ()):
         parts = message.get("content") if isinstance(message, Mapping) else None
-        if isinstance(parts, list) and any(map(_is_media, parts)):
+        if isinstance(parts, list) and any(_is_one(kinds, part) for part in parts):
             return f"messages[{number}]"
     return None
 
 
-def _is_media(part: Any) -> bool:
+def _is_one(kinds: Sequence[str], part: Any) -> bool:
     if not isinstance(part, Mapping):
         return False
     kind = part.get("type")
-    return any(part.get(name) is not None for name in _MEDIA) if kind is None else kind in _MEDIA
+    return any(part.get(name) is not None for name in kinds) if kind is None else kind in kinds

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from deployments.access.key_file import entry_text, new_key
 from deployments.builders import EMBEDDED_WEIGHTS
 from deployments.config import parse_settings
 from deployments.local.local import LocalCluster
@@ -19,6 +21,7 @@ from tests.e2e.service import Service
 SMALL_QUEUES = {"max_ongoing_requests": 32, "max_queued_requests": 32}  # so that a test can fill them
 
 REWARDS = {"brief": {"import_path": "model_service.lookahead.rewards.length:Length", "args": {"least": 0, "most": 4, "unit": "characters"}}}
+KEY, KEY_IN_FILE = new_key(), new_key()
 HERE = Path(__file__).parent
 
 
@@ -55,13 +58,23 @@ def service(collector: Collector) -> Iterator[Service]:
 
 
 @pytest.fixture(scope="module")
-def apart(collector: Collector) -> Iterator[Service]:
-    """Two ingresses of their own, in front of one model replica, whose model drafts for itself."""
+def apart(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Two ingresses of their own, in front of one model replica, whose model drafts for itself. It has keys, in its settings and in a
+    file, and writes its logs as JSON."""
     telemetry = {**traced(collector), "logs": "json"}
     drafting = {"lookahead": True, "draft": {"path": str(EMBEDDED_WEIGHTS)}}
     model = {"max_num_seqs": 32, "restart_wait_s": 120, **drafting}
-    with running({"http": {"num_replicas": 2, "max_body_mib": 8}, "model": model, "telemetry": telemetry}) as service:
-        yield service
+    file = tmp_path_factory.mktemp("keys") / "keys.yaml"
+    file.write_text(entry_text(KEY_IN_FILE, "in-file", ["generate"], 1.0))
+    http = {"num_replicas": 2, "max_body_mib": 8, "api_keys": [KEY], "api_keys_file": str(file)}
+    with running({"http": http, "model": model, "telemetry": telemetry}) as service:
+        yield replace(service, key=KEY)
+
+
+@pytest.fixture
+def keys() -> tuple[str, str]:
+    """Of the service that has them: the one in its settings, and the one whose digest is in its file."""
+    return KEY, KEY_IN_FILE
 
 
 @contextmanager

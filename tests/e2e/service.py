@@ -28,14 +28,21 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Service:
+    """`key` is sent where nothing else is, empty: none."""
+
     url: str
     cluster: LocalCluster
+    key: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"} if self.key else {}
 
     def client(self) -> OpenAI:
-        return OpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0, timeout=120)
+        return OpenAI(base_url=f"{self.url}/v1", api_key=self.key or "none", max_retries=0, timeout=120)
 
-    def post(self, path: str, body: Any, **options: Any) -> httpx.Response:
-        return httpx.post(f"{self.url}{path}", json=body, timeout=120, **options)
+    def post(self, path: str, body: Any, headers: Any = None, **options: Any) -> httpx.Response:
+        return httpx.post(f"{self.url}{path}", json=body, timeout=120, headers={**self.headers, **(headers or {})}, **options)
 
     def chat(self, question: str, headers: Any = None, **fields: Any) -> httpx.Response:
         messages = [{"role": "user", "content": question}]
@@ -66,8 +73,11 @@ class Service:
         """That the ingresses have counted."""
         return sum(value for labels, value in self._samples("maskcast_requests_total") if labels["endpoint"] == endpoint)
 
+    def metrics(self) -> str:
+        return httpx.get(f"{self.url}/metrics", timeout=30, headers=self.headers).text
+
     def _samples(self, name: str) -> Iterator[tuple[dict[str, str], float]]:
-        for family in text_string_to_metric_families(httpx.get(f"{self.url}/metrics", timeout=30).text):
+        for family in text_string_to_metric_families(self.metrics()):
             yield from ((sample.labels, sample.value) for sample in family.samples if sample.name == name)
 
     def status(self) -> ReplicaStatus:

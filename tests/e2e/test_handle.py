@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,9 @@ from ray import serve
 
 from deployments.client import StructuredClient
 from deployments.errors import ApiError, OutputTruncated
+from load_tests.front_door.clients.messages import Course
+from load_tests.front_door.clients.process import client_process
+from load_tests.front_door.handle.__main__ import joining
 from tests.e2e.service import Service, wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -99,3 +103,14 @@ def test_a_separate_job_uses_the_service(service: Service) -> None:
     )
     assert job.returncode == 0, job.stderr
     assert "name='Clara Novak' age=34 city='Lisbon'" in job.stdout
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_clients_of_the_benchmark_are_answered_by_handle(service: Service, stream: bool) -> None:
+    body = {"messages": [{"role": "user", "content": "Say."}], "structured_outputs": {"regex": "[a-d]{12}"}, "max_tokens": 32}
+    bodies = [json.dumps({**body, "stream": stream}).encode()] * 4
+    with client_process() as client:
+        course = Course("", 0, bodies, clients=2, stream=stream, seconds=None, joins=joining())
+        answers = client.answers(course, lambda: None, lambda _: None)
+    assert [(answer.status, answer.finish, len(answer.text)) for answer in answers] == [(200, "stop", 12)] * 4
+    assert all((answer.first_s is not None) == stream for answer in answers)

@@ -13,7 +13,7 @@ EXPORTED = {
     "grammar_service.artifacts.cache": {"Found", "MemoryCache", "RedisCache", "TieredCache"},
     "grammar_service.backends": {
         *("Backend", "CompiledGrammar", "CompiledPayload", "Fault", "Matcher"),
-        *("backend_named", "faults_as_written", "faults_in_the_way", "select_backend", "select_stopgap"),
+        *("backend_named", "faults_as_written", "faults_in_the_way", "loading_backends", "select_backend", "select_stopgap"),
     },
     "grammar_service.conformance": {"ConformanceReport", "Row", "run_conformance"},
     "grammar_service.registry": {

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -22,7 +23,7 @@ from deployments.access.gate import Gate, Visit
 from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.places import Places
 from deployments.api.bounds.reading import BodyReader
-from deployments.api.gateway import Gateway
+from deployments.api.gateway import LARGE_BODY, Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.leaving import ClientLeft, before, while_connected
 from deployments.config import LimitSettings
@@ -71,6 +72,7 @@ class HttpIngress:
         self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s)
         self._limits = limits
         self._places = Places(max_ongoing)
+        self._aside = ThreadPoolExecutor(1, "large bodies")
         self._started = int(time.time())
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
@@ -84,11 +86,12 @@ class HttpIngress:
             self._places.take(caller.name)
             call.has_place = True
             raw = await self._bodies.read(request)
-            body = self._parsed(raw)
-            until = asyncio.get_running_loop().time() + self._limits.request_timeout_s
+            limits = caller.bounds.within(self._limits)
+            body = await self._parsed(raw, limits)
+            until = asyncio.get_running_loop().time() + limits.request_timeout_s
             async with before(until), while_connected(request):
                 call.visit = await self._gate.enter(caller, body)
-                items = self._gateway.answer(endpoint, call.visit.metered(body), caller.name, len(raw), caller.weight)
+                items = self._gateway.answer(endpoint, call.visit.metered(body), caller, len(raw))
                 response = await self._answered(items, call, until)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
@@ -125,8 +128,10 @@ class HttpIngress:
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
         caller = self._authorize(request, Scope.GRAMMARS_WRITE)
-        grammar, is_new = await self._registry.register(self._parsed(await self._bodies.read(request)), caller.name)
-        return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
+        async with self._gate.counted(caller) as headers:
+            body = await self._parsed(await self._bodies.read(request), self._limits)
+            grammar, is_new = await self._registry.register(body, caller.name)
+        return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK, headers)
 
     async def list_grammars(self, request: Request) -> Response:
         """A page of the caller's named grammars, at most `limit`, `after` a name. An admin's are everybody's, or those of the `tenant` in
@@ -137,15 +142,19 @@ class HttpIngress:
         if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= PAGE):
             raise bad_request(f"'limit' must be a number from 1 to {PAGE}.", "limit")
         tenant = None if everybodys else _tenant(caller, request)
-        return JSONResponse(await self._registry.list_page(request.query_params.get("after", ""), int(limit), tenant))
+        async with self._gate.counted(caller) as headers:
+            page = await self._registry.list_page(request.query_params.get("after", ""), int(limit), tenant)
+        return JSONResponse(page, headers=headers)
 
     async def grammar(self, request: Request) -> Response:
         caller = self._authorize(request)
-        return JSONResponse(await self._registry.get(request.path_params["name"], _tenant(caller, request)))
+        async with self._gate.counted(caller) as headers:
+            return JSONResponse(await self._registry.get(request.path_params["name"], _tenant(caller, request)), headers=headers)
 
     async def delete_grammar(self, request: Request) -> Response:
         caller = self._authorize(request, Scope.GRAMMARS_WRITE)
-        return JSONResponse(await self._registry.delete(request.path_params["name"], _tenant(caller, request)))
+        async with self._gate.counted(caller) as headers:
+            return JSONResponse(await self._registry.delete(request.path_params["name"], _tenant(caller, request)), headers=headers)
 
     async def models(self, request: Request) -> Response:
         self._authorize(request)
@@ -175,8 +184,10 @@ class HttpIngress:
             caller.require(scope)
         return caller
 
-    def _parsed(self, raw: bytes) -> dict[str, Any]:
-        return parse_body(raw, self._limits.max_body_values)
+    async def _parsed(self, raw: bytes, limits: LimitSettings) -> dict[str, Any]:
+        if len(raw) <= LARGE_BODY:
+            return parse_body(raw, limits)
+        return await asyncio.get_running_loop().run_in_executor(self._aside, parse_body, raw, limits)
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 
 from grammar_service.backends.automata.state_rows import StateRows
+from grammar_service.backends.state_matcher import StateMatcher
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 _WIDE = 8
@@ -49,16 +50,16 @@ class AutomataGrammar:
             return AutomataMatcher(self, self._stop_ids, self._stop_bits, has_own_stops=True)
         return AutomataMatcher(self, stop_token_ids, _bits_of(stop_token_ids), has_own_stops=False)
 
-    def after(self, state: int, token: int) -> int:
-        """The state behind a token, -1 where there is none."""
+    def after(self, state: int, token: int) -> int | None:
+        """The state behind a token, None where there is none."""
         text = self._vocabulary[token] if 0 <= token < len(self._vocabulary) else b""
         if not text:
-            return -1
+            return None
         moves, classes, count = self._moves, self._classes, self._class_count
         for byte in text:
             state = moves[state * count + classes[byte]]
             if state < 0:
-                return -1
+                return None
         return state
 
     def write(self, mask: Row, state: int) -> None:
@@ -81,61 +82,35 @@ class AutomataGrammar:
         return bytes(found)
 
 
-class AutomataMatcher:
+class AutomataMatcher(StateMatcher):
     """A Matcher: a state, and how it was come to."""
 
     def __init__(self, grammar: AutomataGrammar, stop_token_ids: Sequence[int], stop_bits: Bits, has_own_stops: bool) -> None:
         """`stop_bits`: where the stop tokens stand in a row."""
+        super().__init__(stop_token_ids)
         self._grammar = grammar
-        self._stops = frozenset(stop_token_ids)
         self._stop_bits = stop_bits
         self._has_own_stops = has_own_stops
-        self._course = [0]
-        self._has_ended = False
 
-    def accept(self, token: int) -> bool:
-        if self._has_ended:
-            return False
-        at = self._course[-1]
-        if token in self._stops:
-            self._has_ended = self._grammar.accepting[at]
-            return self._has_ended
-        after = self._grammar.after(at, token)
-        if after < 0:
-            return False
-        self._course.append(after)
-        return True
+    def _after(self, state: int, token: int) -> int | None:
+        return self._grammar.after(state, token)
 
-    def rollback(self, n: int) -> None:
-        accepted = len(self._course) - 1 + self._has_ended
-        if not 0 <= n <= accepted:
-            raise ValueError(f"cannot take back {n} of {accepted} tokens")
-        if n and self._has_ended:
-            self._has_ended = False
-            n -= 1
-        del self._course[len(self._course) - n :]
+    def _may_end(self, state: int) -> bool:
+        return self._grammar.accepting[state]
 
     def fill(self, bitmask: torch.Tensor, row: int) -> None:
         mask: Row = bitmask.numpy()[row]
         if self._has_ended:
             mask[:] = 0
             return
-        at = self._course[-1]
-        self._grammar.write(mask, at)
-        ends = self._grammar.accepting[at]
+        self._grammar.write(mask, self._state)
+        ends = self._may_end(self._state)
         if ends or not self._has_own_stops:  # the tokenizer's own are in no row
             for word, bit in self._stop_bits:
                 mask[word] = mask[word] | bit if ends else mask[word] & ~bit
 
     def forced_bytes(self) -> bytes:
-        return b"" if self._has_ended else self._grammar.forced(self._course[-1])
-
-    def is_terminated(self) -> bool:
-        return self._has_ended
-
-    def reset(self) -> None:
-        self._course = [0]
-        self._has_ended = False
+        return b"" if self._has_ended else self._grammar.forced(self._state)
 
 
 def _only_bytes(rows: StateRows) -> list[int]:

@@ -33,7 +33,7 @@ Packed = tuple[Ints, Ints]
 """The places of words that are not 0, and the words."""
 
 
-class _Written(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class _Payload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Arrays as little-endian bytes, in the order of StateRows."""
 
     classes: bytes
@@ -84,15 +84,15 @@ class StateRows:
             and bool((np.diff(starts) >= 0).all())
         )
 
-    def written(self) -> bytes:
+    def payload(self) -> bytes:
         arrays = (self.classes, self.moves, self.accepting, self.row_of, self.row_starts, self.words, self.bits)
-        return msgspec.msgpack.encode(_Written(*(np.ascontiguousarray(array).tobytes() for array in arrays)))
+        return msgspec.msgpack.encode(_Payload(*(np.ascontiguousarray(array).tobytes() for array in arrays)))
 
     @classmethod
     def read(cls, payload: bytes | memoryview) -> StateRows:
         """Raises ArtifactError: none of ours."""
         try:
-            held = msgspec.msgpack.decode(payload, type=_Written)
+            held = msgspec.msgpack.decode(payload, type=_Payload)
             accepting = np.frombuffer(held.accepting, np.bool_)
             moves = np.frombuffer(held.moves, "<i4").reshape(len(accepting), -1)
             rest = (np.frombuffer(data, "<i4") for data in (held.row_of, held.row_starts, held.words, held.bits))
@@ -111,7 +111,7 @@ def compiled(spec: GrammarSpec, tokenizer: GrammarTokenizer) -> CompiledPayload 
     try:
         if (language := language_of(spec, MOST_EFFORT)) is None:
             return None
-        data = StateRows.of(language, tokenizer.trie).written()
+        data = StateRows.of(language, tokenizer.trie).payload()
     except (GrammarTooLarge, UnsupportedGrammar):
         return None
     made = time.thread_time()

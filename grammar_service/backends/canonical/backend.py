@@ -42,12 +42,12 @@ class CanonicalBackend:
     def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, library_source: str | None = None) -> CompiledPayload:
         """The product where there is one, else the other one's payload. Raises UnsupportedGrammar also where the tokenizer's own sequences
         are not known: it says why."""
-        from grammar_service.backends.canonical.product import product_of, written  # libraries are imported with the first grammar
+        from grammar_service.backends.canonical.product import payload_of, product_of  # libraries are imported with the first grammar
 
         _ = tokenizer.canonical
         began = time.perf_counter()
         if (product := product_of(spec, tokenizer)) is not None:
-            return CompiledPayload(_PRODUCT + written(product, tokenizer), (time.perf_counter() - began) * 1000)
+            return CompiledPayload(_PRODUCT + payload_of(product, tokenizer), (time.perf_counter() - began) * 1000)
         payload = self._inner.compile(spec, tokenizer, library_source)
         return replace(payload, data=_OTHER + payload.data)
 

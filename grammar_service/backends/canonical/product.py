@@ -12,6 +12,7 @@ import torch
 from grammar_service.automata.cartesian_merge import cartesian_merge
 from grammar_service.automata.token_index import TokenIndex
 from grammar_service.backends.language import language_of
+from grammar_service.backends.state_matcher import StateMatcher
 from grammar_service.errors import ArtifactError, GrammarTooLarge, UnsupportedGrammar
 from grammar_service.spec import GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -22,7 +23,7 @@ MOST_EDGES, MOST_NODES, MOST_EFFORT = 300_000, 50_000, 500_000
 """Of the index of texts and of the product, and steps for a regex: beyond them, well within a second, there is none."""
 
 
-class _Written(msgspec.Struct, frozen=True, array_like=True):
+class _Payload(msgspec.Struct, frozen=True, array_like=True):
     """`rules`: the digest of the tokenizer's own; the rest as in `TokenIndex`, little-endian."""
 
     rules: str
@@ -44,16 +45,16 @@ def product_of(spec: GrammarSpec, tokenizer: GrammarTokenizer) -> TokenIndex | N
     return product if product.accepting.any() else None
 
 
-def written(index: TokenIndex, tokenizer: GrammarTokenizer) -> bytes:
+def payload_of(index: TokenIndex, tokenizer: GrammarTokenizer) -> bytes:
     """For another process; the tokenizer's merges are part of the grammar, and its vocabulary does not tell them."""
     arrays = (index.starts.astype("<i8"), index.tokens.astype("<i4"), index.targets.astype("<i4"), index.accepting.astype("u1"))
-    return msgspec.msgpack.encode(_Written(tokenizer.canonical.digest, *(array.tobytes() for array in arrays)))
+    return msgspec.msgpack.encode(_Payload(tokenizer.canonical.digest, *(array.tobytes() for array in arrays)))
 
 
 def read(payload: bytes | memoryview, tokenizer: GrammarTokenizer) -> ProductGrammar:
     """Raises ArtifactError: none of ours, or of a tokenizer with other rules."""
     try:
-        held = msgspec.msgpack.decode(payload, type=_Written)
+        held = msgspec.msgpack.decode(payload, type=_Payload)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the automaton cannot be read: {error}") from None
     if held.rules != tokenizer.canonical.digest:
@@ -83,44 +84,26 @@ class ProductGrammar:
         return ProductMatcher(self._index, self._vocabulary, self._stop_ids if stop_token_ids is None else stop_token_ids)
 
 
-class ProductMatcher:
+class ProductMatcher(StateMatcher):
     """A Matcher: a place in the automaton, and how it was come to."""
 
     def __init__(self, index: TokenIndex, vocabulary: Sequence[bytes], stop_token_ids: Sequence[int]) -> None:
+        super().__init__(stop_token_ids)
         self._index = index
         self._vocabulary = vocabulary
-        self._stops = frozenset(stop_token_ids)
-        self._course = [0]
-        self._has_ended = False
 
-    def accept(self, token: int) -> bool:
-        if self._has_ended:
-            return False
-        at = self._course[-1]
-        if token in self._stops:
-            self._has_ended = bool(self._index.accepting[at])
-            return self._has_ended
-        after = self._index.after(at, token)
-        if after is None:
-            return False
-        self._course.append(after)
-        return True
+    def _after(self, state: int, token: int) -> int | None:
+        return self._index.after(state, token)
 
-    def rollback(self, n: int) -> None:
-        accepted = len(self._course) - 1 + self._has_ended
-        if n > accepted:
-            raise ValueError(f"cannot take back {n} tokens of {accepted}")
-        steps = n - self._has_ended if n else 0
-        self._has_ended = self._has_ended and not n
-        del self._course[len(self._course) - steps :]
+    def _may_end(self, state: int) -> bool:
+        return bool(self._index.accepting[state])
 
     def fill(self, bitmask: torch.Tensor, row: int) -> None:
         mask: npt.NDArray[np.int32] = bitmask.numpy()[row]
         mask[:] = 0
         if self._has_ended:
             return
-        at = self._course[-1]
-        tokens, ends = self._index.row(at)[0], bool(self._index.accepting[at])
+        tokens, ends = self._index.row(self._state)[0], self._may_end(self._state)
         words = mask.view(np.uint32)
         np.bitwise_or.at(words, tokens >> 5, np.uint32(1) << (tokens & 31).astype(np.uint32))
         for token in self._stops:
@@ -133,19 +116,12 @@ class ProductMatcher:
     def forced(self, most: int) -> tuple[tuple[int, ...], bool]:
         """The only tokens that every text goes on with, up to so many, and whether nothing but the end follows them."""
         tokens: list[int] = []
-        at = self._course[-1]
+        at = self._state
         while not self._has_ended and len(tokens) < most:
             row, targets = self._index.row(at)
-            if self._index.accepting[at] or len(row) != 1 or int(row[0]) in self._stops:
+            if self._may_end(at) or len(row) != 1 or int(row[0]) in self._stops:
                 break
             tokens.append(int(row[0]))
             at = int(targets[0])
-        ends = not self._has_ended and bool(self._index.accepting[at]) and not len(self._index.row(at)[0])
+        ends = not self._has_ended and self._may_end(at) and not len(self._index.row(at)[0])
         return tuple(tokens), ends
-
-    def is_terminated(self) -> bool:
-        return self._has_ended
-
-    def reset(self) -> None:
-        self._course = [0]
-        self._has_ended = False

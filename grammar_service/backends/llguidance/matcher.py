@@ -58,11 +58,11 @@ class LlguidanceGrammar:
             token = self._allowed(trial)
             if token is not None:
                 if not trial.try_consume_tokens([token]):
-                    return _told(trial) or "it forbids what it has allowed"
+                    return _error_of(trial) or "it forbids what it has allowed"
                 if (second := self._allowed(trial)) is not None:
                     # Refused without an error where it is an added token that has a text.
                     trial.try_consume_tokens([second])
-            return _told(trial)
+            return _error_of(trial)
         return str(self._first.get_error())
 
     def _allowed(self, matcher: llguidance.LLMatcher) -> int | None:
@@ -78,7 +78,7 @@ class LlguidanceGrammar:
         return bounded if self._plan is None else Guarded(bounded, self._plan.guard(self._tokenizer.names))
 
 
-def _told(matcher: llguidance.LLMatcher) -> str:
+def _error_of(matcher: llguidance.LLMatcher) -> str:
     """The library's message. Where nothing can follow an unfinished text it says so in one word, and what the matcher held."""
     message = str(matcher.get_error())
     return "no text matches it" if message.startswith(_NOTHING_FOLLOWS) else message

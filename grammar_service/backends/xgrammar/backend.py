@@ -27,8 +27,9 @@ _VERSION: Final = f"{version('xgrammar')}/{_PAYLOAD_FORMAT}"
 class XgrammarBackend:
     """Keeps one warm compiler per vocabulary: its rule cache is what makes similar schemas cheap, for those who load as well.
 
-    `cache_bytes` bounds what it keeps of compiled grammars, `max_expanded_bytes` the text of one grammar's tables. One thread may
-    compile while others load. The library is imported with the first of them: judging specs does without it.
+    `cache_bytes` bounds what a compiler keeps of compiled grammars: beyond it, all of that goes. `max_expanded_bytes` bounds the text of
+    one grammar's tables. One thread may compile while others load. The library is imported with the first of them: judging specs does
+    without it.
     """
 
     def __init__(self, threads: int = 1, cache_bytes: int = 256 * 1024 * 1024, max_expanded_bytes: int = MAX_EXPANDED_BYTES) -> None:

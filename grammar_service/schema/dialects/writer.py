@@ -27,12 +27,12 @@ class Writer:
         self._survey = survey
         self._moved = moved
         self._formats = formats
-        self._written: dict[str, Json] = {}
+        self._translated: dict[str, Json] = {}
 
     def document(self) -> Json:
         for pointer in reversed(self._survey.schemas):
-            self._written[pointer] = self._schema(pointer)
-        root = self._written[""]
+            self._translated[pointer] = self._schema(pointer)
+        root = self._translated[""]
         if not isinstance(root, dict) or not self._survey.outside:
             return root
         defined = root.get("$defs")
@@ -44,60 +44,60 @@ class Writer:
         for pointer in self._survey.outside:
             ours = self._survey.stands[pointer].ours
             self._moved[ours] = pointer
-            outside[ours.rpartition("/")[2]] = self._written[pointer]
+            outside[ours.rpartition("/")[2]] = self._translated[pointer]
         return outside
 
     def _schema(self, pointer: str) -> Json:
         schema, dialect = self._survey.schemas[pointer], self._survey.stands[pointer].scope.dialect
         if not isinstance(schema, dict):
             return schema
-        written: Schema = {}
+        translated: Schema = {}
         for keyword in schema:
             if dialect.keeps(keyword, schema) and not is_silent_format(keyword, schema[keyword], self._formats):
-                self._write(keyword, pointer, schema, written)
+                self._write(keyword, pointer, schema, translated)
         if dialect.reads("nullable", schema) and schema.get("nullable") is True and "type" in schema:
-            written["type"] = _with_null(schema["type"])
-        self._add_references(pointer, schema, written)
-        return written
+            translated["type"] = _with_null(schema["type"])
+        self._add_references(pointer, schema, translated)
+        return translated
 
-    def _write(self, keyword: str, pointer: str, schema: Schema, written: Schema) -> None:
+    def _write(self, keyword: str, pointer: str, schema: Schema, translated: Schema) -> None:
         value = schema[keyword]
         if keyword in self._survey.stands[pointer].scope.dialect.applicators:
-            self._write_parts(keyword, pointer, schema, written)
+            self._write_parts(keyword, pointer, schema, translated)
         elif keyword in REFERENCES:
             # In its place, since the order of keywords is the order of properties; a second one follows at the end.
-            written.setdefault("$ref", self._survey.reference(join(pointer, keyword), value))
+            translated.setdefault("$ref", self._survey.reference(join(pointer, keyword), value))
         elif keyword == "dependentRequired" and isinstance(value, dict):
             for name, names in value.items():
-                _require(written, name, names)
+                _require(translated, name, names)
         elif keyword in BOUNDS and isinstance(value, bool):
             bound = BOUNDS[keyword]
             if value and bound in schema:
-                written[keyword] = schema[bound]
+                translated[keyword] = schema[bound]
         elif not (keyword in _SILENT or (keyword in _BOUNDED and schema.get(_BOUNDED[keyword]) is True)):
-            written[keyword] = value
+            translated[keyword] = value
 
-    def _write_parts(self, keyword: str, pointer: str, schema: Schema, written: Schema) -> None:
+    def _write_parts(self, keyword: str, pointer: str, schema: Schema, translated: Schema) -> None:
         """A keyword with its subschemas, under the keyword that 2020-12 has for it."""
         value, ours = schema[keyword], self._survey.stands[pointer].ours
         if keyword in MAP_OF_SUBSCHEMAS:
-            written.setdefault(keyword, {})
+            translated.setdefault(keyword, {})
         for part in parts_of(keyword, schema):
             steps = () if part.step is None else (part.step,)
             self._move(pointer, part.keyword, part.ours, steps, schema)
             child = self._child(join(pointer, part.keyword, *steps), join(ours, part.ours, *steps))
-            _put(written, part, child, join(pointer, part.keyword, *steps))
+            _put(translated, part, child, join(pointer, part.keyword, *steps))
         if keyword == "dependencies" and isinstance(value, dict):
             for name, names in value.items():
                 if isinstance(names, list):
                     self._move(pointer, keyword, "dependentRequired", (name,), schema)
-                    _require(written, name, names)
+                    _require(translated, name, names)
 
     def _child(self, theirs: str, ours: str) -> Json:
-        """What is written of a subschema; a reference to it, where it was met elsewhere first."""
-        return self._written[theirs] if self._survey.stands[theirs].ours == ours else {"$ref": self._survey.reference_to(theirs)}
+        """The translation of a subschema; a reference to it, where it was met elsewhere first."""
+        return self._translated[theirs] if self._survey.stands[theirs].ours == ours else {"$ref": self._survey.reference_to(theirs)}
 
-    def _add_references(self, pointer: str, schema: Schema, written: Schema) -> None:
+    def _add_references(self, pointer: str, schema: Schema, translated: Schema) -> None:
         """Note where the reference has come from; others than the first, since 2020-12 allows one `$ref` in a schema, as branches."""
         ours = self._survey.stands[pointer].ours
         places = [join(pointer, keyword) for keyword in schema if keyword in REFERENCES]
@@ -105,10 +105,10 @@ class Writer:
         for index, where in enumerate(read):
             place = join(ours, "$ref")
             if index > 0:
-                listed = written.get("allOf")
+                listed = translated.get("allOf")
                 branches = listed if isinstance(listed, list) else []
                 reference = self._survey.reference_to(self._survey.targets[where])
-                written["allOf"], place = [*branches, {"$ref": reference}], join(ours, "allOf", len(branches))
+                translated["allOf"], place = [*branches, {"$ref": reference}], join(ours, "allOf", len(branches))
             if place != where:
                 self._moved[place] = where
 
@@ -126,23 +126,23 @@ def is_silent_format(keyword: str, value: Json, formats: bool) -> bool:
     return keyword == "format" and not (formats and value in FORMATS)
 
 
-def _put(written: Schema, part: Part, child: Json, where: str) -> None:
+def _put(translated: Schema, part: Part, child: Json, where: str) -> None:
     if part.step is None:
-        written[part.ours] = child
+        translated[part.ours] = child
     elif isinstance(part.step, int):
-        listed = written.setdefault(part.ours, [])
+        listed = translated.setdefault(part.ours, [])
         assert isinstance(listed, list), "`check_shape` has seen to it"
         listed.append(child)
     else:
-        members = written.setdefault(part.ours, {})
+        members = translated.setdefault(part.ours, {})
         assert isinstance(members, dict), "`check_shape` has seen to it"
         if part.step in members:
             raise UnsupportedGrammar("`dependencies` and `dependentSchemas` about one property are not supported", where)
         members[part.step] = child
 
 
-def _require(written: Schema, name: str, names: Json) -> None:
-    required = written.setdefault("dependentRequired", {})
+def _require(translated: Schema, name: str, names: Json) -> None:
+    required = translated.setdefault("dependentRequired", {})
     assert isinstance(required, dict), "`check_shape` has seen to it"
     listed = [*_names(required.get(name)), *_names(names)]
     required[name] = list(dict.fromkeys(listed))

@@ -11,15 +11,15 @@ from grammar_service.schema.formats import addresses, dates, international, refe
 @dataclass(frozen=True, slots=True)
 class Format:
     """`pattern` matches valid strings only, all of them where `maybe` is None; else `maybe` matches at least the valid ones: where a
-    schema asks for what is *not* of a format, nothing that might be of it is let through. `written` is the pattern, or what makes it when
+    schema asks for what is *not* of a format, nothing that might be of it is let through. `source` is the pattern, or what makes it when
     it is asked for."""
 
-    written: str | Callable[[], str]
+    source: str | Callable[[], str]
     maybe: str | None = None
 
     @property
     def pattern(self) -> str:
-        return self.written if isinstance(self.written, str) else self.written()
+        return self.source if isinstance(self.source, str) else self.source()
 
 
 _ANYTHING = ""

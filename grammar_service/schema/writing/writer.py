@@ -46,7 +46,7 @@ class Writer:
         """Of some definitions it shows only when they are written that they have no values. What needs one of those has none either, and
         llguidance refuses to compile a reference to them: so all is written once more, where this is known."""
         while True:
-            root, definitions = self._written()
+            root, definitions = self._root_and_definitions()
             if root is False:
                 return False
             empty = {key for key, name in self._names.items() if definitions[name] is False}
@@ -55,7 +55,7 @@ class Writer:
                 return {**schema, "$defs": definitions} if definitions else schema
             self._empty |= empty
 
-    def _written(self) -> tuple[Json, dict[str, Json]]:
+    def _root_and_definitions(self) -> tuple[Json, dict[str, Json]]:
         """The root, and the definitions by name."""
         self._left, self._place = self._most, ""
         self._names.clear()

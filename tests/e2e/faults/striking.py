@@ -30,7 +30,7 @@ async def load(service: Service, requests: int, strike: asyncio.Event, after: in
         if statuses.total() >= after:
             strike.set()
 
-    async with httpx.AsyncClient(timeout=180) as client:
+    async with httpx.AsyncClient(timeout=180, headers=service.headers) as client:
         await asyncio.gather(*(ask(client, number) for number in range(requests)))
     return statuses
 

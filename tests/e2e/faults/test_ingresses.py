@@ -14,12 +14,14 @@ import httpx
 import pytest
 import yaml
 
+from deployments.access.key_file import new_key
 from deployments.commands.lookahead.grid import GRID, Thresholds
 from deployments.config import parse_settings
 from load_tests.traces.collector import Collector
 from tests.e2e.asked_trace import Asked
 from tests.e2e.faults.striking import MESSAGES, strike_under_load
 from tests.e2e.service import MODEL, Service, wait_for
+from tests.e2e.told_secrets import secrets_of, told_by_files, told_by_processes, told_by_ray, told_in
 
 pytestmark = pytest.mark.timeout(600)
 INGRESS_NAME = "Ingress"
@@ -48,13 +50,13 @@ def test_a_trace_tells_of_the_way_through_all_processes(apart: Service, collecto
     asked = Asked(collector)
     response = apart.chat("Say.", structured_outputs={"regex": "apart-[a-f]{8}"}, stream=True, headers=asked.headers)
     assert response.text.endswith("data: [DONE]\n\n")
-    tree = asked.tree("decode", "llm_request", "POST /v1/chat/completions")
+    tree = asked.tree("call", "route", "compile", "answer", "decode", "llm_request", "POST /v1/chat/completions")
     assert tree.path("llm_request") == ["POST /v1/chat/completions", "call", "answer", "llm_request"]
     components = {span.name: span.component for span in tree.spans}
     wanted = {"call": INGRESS_NAME, "route": INGRESS_NAME, "compile": "GrammarCompiler", "answer": "ModelReplica", "llm_request": "vllm"}
     assert {name: components[name] for name in wanted} == wanted
     route, answer = tree.told("route"), tree.told("answer")
-    assert route["replica"] == route["home"] == answer["replica"]
+    assert route["replica"] == route["first_rank"] == answer["replica"]
     assert route["passed_over"] == 0
 
 
@@ -73,6 +75,32 @@ def test_each_request_has_a_log_line_with_its_id_and_its_trace(apart: Service, c
     assert line["request_id"] in answer["id"]
 
 
+def test_a_service_with_keys_tells_no_secret(apart: Service, keys: tuple[str, str]) -> None:
+    """In errors, on its page of metrics, in logs, arguments and environments of processes, and in what Ray keeps."""
+    wrong = new_key()
+    own, in_file = keys
+    secrets = secrets_of(apart, own=own, in_file=in_file, wrong=wrong)
+    asked = [
+        apart.post("/v1/completions", {"prompt": "Say.", "max_tokens": 2, **fields}, headers={"Authorization": f"Bearer {key}"})
+        for key in (own, in_file, wrong, f"{own} {in_file}")
+        for fields in ({}, {"structured_outputs": {"regex": "("}}, {"structured_outputs": {"grammar_id": "nobody"}}, {"n": 1000})
+    ]
+    refused = [
+        apart.post("/v1/grammars", {"id": "x", "structured_outputs": {"regex": "a"}}, headers={"Authorization": f"Bearer {in_file}"}),
+        httpx.get(f"{apart.url}/metrics", headers={"Authorization": f"Bearer {in_file}"}, timeout=30),
+        httpx.get(f"{apart.url}/v1/models/{wrong}", headers={"Authorization": f"Basic {own}"}, timeout=30),
+    ]
+    assert {answer.status_code for answer in asked} == {200, 400, 401}
+    assert [answer.status_code for answer in refused] == [403, 403, 401]
+    for answer in (*asked, *refused):
+        assert told_in(answer.text + str(answer.headers), secrets) == []
+    wait_for(lambda: "in-file" in apart.metrics(), 60, "the page to tell of the key's tenant by its name")
+    assert told_in(apart.metrics(), secrets) == []
+    assert told_by_processes(secrets) == []
+    assert told_by_files(secrets) == []
+    assert told_by_ray(secrets) == []
+
+
 def test_thresholds_are_tuned_at_its_port(apart: Service, tmp_path: Path) -> None:
     """By the command, of the one service here that has a draft."""
     cases, settings, curves = tmp_path / "cases.jsonl", tmp_path / "thresholds.yaml", tmp_path / "curves.png"
@@ -87,6 +115,7 @@ def test_thresholds_are_tuned_at_its_port(apart: Service, tmp_path: Path) -> Non
         text=True,
         timeout=300,
         check=False,
+        env={**os.environ, "MASKCAST_API_KEY": apart.key},
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(GRID)} cases" in done.stderr
@@ -101,7 +130,8 @@ def test_thresholds_are_tuned_at_its_port(apart: Service, tmp_path: Path) -> Non
 
 async def test_a_client_that_leaves_frees_its_sequence(apart: Service) -> None:
     endless = {"model": MODEL, "messages": MESSAGES, "stream": True, "max_tokens": 1600, "guided_regex": "[a-z]{1500,1800}"}
-    async with httpx.AsyncClient(timeout=60) as client, client.stream("POST", f"{apart.url}/v1/chat/completions", json=endless) as response:
+    url = f"{apart.url}/v1/chat/completions"
+    async with httpx.AsyncClient(timeout=60, headers=apart.headers) as client, client.stream("POST", url, json=endless) as response:
         lines = response.aiter_lines()  # kept: dropped, it would close the response
         assert (await anext(lines)).startswith("data:")
         assert (await asyncio.to_thread(apart.status)).running == 1

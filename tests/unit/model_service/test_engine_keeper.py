@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from model_service.engine_keeper import EngineKeeper
+from model_service.engine_keeper import EngineKeeper, Laps
 from model_service.errors import EngineDead, EngineSettingsError
 
 
@@ -32,8 +32,9 @@ class Forge:
         self.go = asyncio.Semaphore(0)
         self.fails = False
 
-    async def make(self) -> Lamp:
+    async def make(self, laps: Laps) -> Lamp:
         await self.go.acquire()
+        laps.lap("forging")
         if self.fails:
             raise EngineSettingsError("no memory is left")
         self.made.append(Lamp())
@@ -61,6 +62,7 @@ async def test_an_engine_that_has_ended_is_closed_and_followed_by_one_other() ->
     assert {id(engine) for engine in await asyncio.gather(*waiting)} == {id(forge.made[1])}
     keeper.ended(first)  # told late, by a call that the first one has failed
     assert (keeper.restarts, len(forge.made), forge.made[0].is_closed) == (1, 2, True)
+    assert list(keeper.restart_s) == ["ending", "forging"]
     await keeper.check_health()
 
 
@@ -83,3 +85,14 @@ async def test_a_replica_without_an_engine_is_ill() -> None:
     with pytest.raises(EngineDead, match="no other would start") as caught:
         await keeper.check_health()
     assert isinstance(caught.value.__cause__, EngineSettingsError)
+
+
+def test_laps_are_told_by_part_and_together() -> None:
+    now = 1.0
+    laps = Laps(lambda: now)
+    now = 1.25
+    laps.lap("ending")
+    now = 9.25
+    laps.lap("loading")
+    assert laps.seconds == {"ending": 0.25, "loading": 8.0}
+    assert str(laps) == "8.2 s (ending 0.2 s, loading 8.0 s)"

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
+from deployments.builders import EMBEDDED_WEIGHTS
+from grammar_service.backends import backend_named
+from grammar_service.errors import ArtifactError
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.loaded_grammars import LoadedGrammars
-from tests.offered_grammars import offered_specs
+from load_tests.soak.schemas import schema
+from model_service.artifact_channel import Payload
+from model_service.loaded_grammars import COMPILER_SHARE, LoadedGrammars
+from tests.driving import schema_spec
+from tests.native_memory import handed_out
+from tests.offered_grammars import offered, offered_specs
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 SPECS = {number: GrammarSpec(GrammarKind.REGEX, f"[a-z]{{{number}}}") for number in "123"}
@@ -15,7 +24,8 @@ def test_what_has_not_been_asked_for_the_longest_time_goes_first() -> None:
     tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
     with offered_specs(SPECS, tokenizer) as channel:
         sizes = [LoadedGrammars(tokenizer, 0).get(key, channel).size_bytes for key in SPECS]
-        grammars = LoadedGrammars(tokenizer, sum(sizes) - min(sizes) // 2)
+        room = sum(sizes) - min(sizes) // 2
+        grammars = LoadedGrammars(tokenizer, room * COMPILER_SHARE // (COMPILER_SHARE - 1))
         first, second = (grammars.get(key, channel) for key in "12")
         assert grammars.get("1", channel) is first
         grammars.get("3", channel)
@@ -31,3 +41,22 @@ def test_one_is_kept_whatever_it_takes() -> None:
         assert grammars.get("1", channel) is grammars.get("1", channel)
         grammars.get("2", channel)
         assert (len(grammars), grammars.loaded) == (1, 2)
+
+
+def test_what_compilers_keep_of_recipes_is_within_the_memory_too() -> None:
+    tokenizer, library, mib = GrammarTokenizer.load(EMBEDDED_WEIGHTS), backend_named("xgrammar"), 1 << 20
+    specs = [spec for number in range(160) if not library.unsupported(spec := schema_spec(schema(number)))]
+    with offered({str(number): Payload("xgrammar", library.compile(spec, tokenizer).data) for number, spec in enumerate(specs)}) as channel:
+        grammars = LoadedGrammars(tokenizer, 2 * mib)
+        grammars.get("0", channel)  # what is made once a tokenizer
+        before = handed_out()
+        for number in range(len(specs)):
+            grammars.get(str(number), channel)
+        assert handed_out() - before < 5 * mib
+    assert grammars.loaded == len(specs)
+
+
+def test_a_backend_that_there_is_not_is_an_artifact_at_fault() -> None:
+    tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
+    with offered({"key": Payload("other", b"")}) as channel, pytest.raises(ArtifactError, match="other"):
+        LoadedGrammars(tokenizer, 1).get("key", channel)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from uuid import uuid4
 
 import pytest
 
-from model_service.artifact_channel import fetch
+from model_service.artifact_channel import ArtifactServer, Payload, fetch
 from model_service.errors import ChannelError
 from model_service.peer import is_same_user
 
-NOBODY = 65534
+ANOTHER = os.getuid() + 1
+"""Whom this process's user is not, so that no test has to become somebody else."""
 
 
 def test_a_process_of_this_user_is_ours() -> None:
@@ -22,16 +24,28 @@ def test_a_process_of_this_user_is_ours() -> None:
         assert is_same_user(other)
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can listen as another user")
-def test_an_artifact_is_not_taken_from_another_user() -> None:
-    name = f"maskcast-test-{uuid4().hex}"
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(f"\0{name}")
-        # Who listens is kept by the kernel as of now.
-        os.seteuid(NOBODY)
-        try:
-            listener.listen()
-        finally:
-            os.seteuid(0)
-        with pytest.raises(ChannelError, match="another user's"):
-            fetch(name, "key")
+async def fetched(server: ArtifactServer, user: int | None = None) -> Payload:
+    await server.start()
+    try:
+        with server.offered("key", lambda: Payload("xgrammar", b"tables")):
+            return await asyncio.to_thread(fetch, server.name, "key", user=user)
+    finally:
+        await server.close()
+
+
+async def test_an_artifact_is_taken_from_this_user() -> None:
+    assert await fetched(ArtifactServer(new_name())) == Payload("xgrammar", b"tables")
+
+
+async def test_an_artifact_is_not_taken_from_another_user() -> None:
+    with pytest.raises(ChannelError, match="another user's"):
+        await fetched(ArtifactServer(new_name()), ANOTHER)
+
+
+async def test_an_artifact_is_not_given_to_another_user() -> None:
+    with pytest.raises(ChannelError):
+        await fetched(ArtifactServer(new_name(), ANOTHER))
+
+
+def new_name() -> str:
+    return f"maskcast-test-{uuid4().hex}"

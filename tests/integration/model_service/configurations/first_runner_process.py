@@ -30,31 +30,16 @@ class Runner:
     """One of vLLM's, with our hook, around a forward that is not there."""
 
     def __init__(self, runner: Any) -> None:
-        from model_service.engine.workers.forced_tokens import hook_updates
-
         self._runner = runner
-        runner.kv_cache_config = SimpleNamespace(kv_cache_groups=[])  # no attention wants the batch in an order of its own
-        runner.input_batch.block_table.compute_slot_mapping = _ignore  # a kernel, for a cache that is not there
         self._gone: set[str] = set()
-        hook_updates(runner)
 
     def step(self, batch: Sequence[PlayedRequest], lengths: Mapping[str, int], sampled: Sequence[int]) -> tuple[Given, list[int]]:
-        import torch
-
         runner = self._runner
         output = _scheduled(batch, lengths, self._gone)
         self._gone = set()
-        runner._update_states(output)
-        ids, tokens = list(runner.input_batch.req_ids), dict(zip(lengths, sampled, strict=True))
-        assert set(ids) == set(lengths)
-        counts = np.array([lengths[name] for name in ids], dtype=np.int32)
-        runner._prepare_inputs(output, counts)
-        ends = np.cumsum(counts)
-        spans = list(zip(ids, (ends - counts).tolist(), ends.tolist(), strict=True))
-        found = {name: (runner.input_ids.gpu[low:high].tolist(), runner.positions[low:high].tolist()) for name, low, high in spans}
-        made = SimpleNamespace(sampled_token_ids=torch.tensor([[tokens[name]] for name in ids], dtype=torch.int32), logprobs_tensors=None)
-        taken = runner._bookkeeping_sync(output, made, None, torch.zeros(int(ends[-1]), 1), int(ends[-1]))[3]
-        by_name = dict(zip(ids, map(len, taken), strict=True))
+        found = prepared(runner, output)
+        taken = kept(runner, output, dict(zip(lengths, sampled, strict=True)))
+        by_name = dict(zip(runner.input_batch.req_ids, map(len, taken), strict=True))
         return found, [by_name[name] for name in lengths]
 
     def check(self, request: PlayedRequest) -> None:
@@ -96,6 +81,30 @@ class Both:
     def preempted(self, request: PlayedRequest) -> None:
         for runner in self._runners:
             runner.preempted(request)
+
+
+def prepared(runner: Any, output: Any) -> Given:
+    """What a forward of the step is given."""
+    runner._update_states(output)
+    ids = list(runner.input_batch.req_ids)
+    assert set(ids) == set(output.num_scheduled_tokens)
+    if not ids:
+        return {}
+    counts = np.array([output.num_scheduled_tokens[name] for name in ids], dtype=np.int32)
+    runner._prepare_inputs(output, counts)
+    ends = np.cumsum(counts)
+    spans = zip(ids, (ends - counts).tolist(), ends.tolist(), strict=True)
+    return {name: (runner.input_ids.gpu[low:high].tolist(), runner.positions[low:high].tolist()) for name, low, high in spans}
+
+
+def kept(runner: Any, output: Any, tokens: Mapping[str, int]) -> list[list[int]]:
+    """What the runner takes of the tokens that its sampler has made."""
+    import torch
+
+    made = torch.tensor([[tokens[name]] for name in runner.input_batch.req_ids], dtype=torch.int32)
+    total, sampled = output.total_num_scheduled_tokens, SimpleNamespace(sampled_token_ids=made, logprobs_tensors=None)
+    taken: list[list[int]] = runner._bookkeeping_sync(output, sampled, None, torch.zeros(total, 1), total)[3]
+    return taken
 
 
 def _ignore(*_: Any) -> None: ...
@@ -143,34 +152,54 @@ def _new(request: PlayedRequest) -> Any:
 
 
 @contextmanager
-def runners() -> Iterator[Callable[[], Both]]:
-    """Makes new ones."""
-    import torch
+def configured(seats: int, **arguments: Any) -> Iterator[Any]:
+    """vLLM's configuration, in force in this process, for workers of a CPU."""
     import vllm.v1.worker.cpu.shm  # noqa: F401  # ahead of all other workers
     from vllm.config import set_current_vllm_config
     from vllm.distributed import ensure_model_parallel_initialized, init_distributed_environment
-    from vllm.v1.worker.cpu_model_runner import CPUModelRunner, _torch_cuda_wrapper
-    from vllm.v1.worker.gpu_model_runner import GPUModelRunner
 
     from model_service.engine.arguments import parse_arguments
     from model_service.engine.configuration import stock_config
 
-    arguments = {"block_size": BLOCK, "max_model_len": PLACES, "max_num_batched_tokens": BUDGET, "enable_chunked_prefill": True}
-    config, device = stock_config(parse_arguments(replace(SETTINGS, max_num_seqs=ROWS, engine_args=arguments))), torch.device("cpu")
+    prepare_environment(SETTINGS)
+    config = stock_config(parse_arguments(replace(SETTINGS, max_num_seqs=seats, engine_args={"block_size": BLOCK, **arguments})))
     with set_current_vllm_config(config), TemporaryDirectory() as folder:
         init_distributed_environment(1, 0, f"file://{Path(folder) / 'store'}", 0, "gloo")
         ensure_model_parallel_initialized(1, 1)
+        yield config
 
-        def made() -> Both:
-            with _torch_cuda_wrapper():
-                of_a_gpu = GPUModelRunner(config, device)
-            return Both(Runner(of_a_gpu), Runner(CPUModelRunner(config, device)))
 
-        yield made
+def gpu_runner(config: Any) -> Any:
+    """vLLM's class for GPUs, on a processor's tensors, without a cache and with our hook."""
+    import torch
+    from vllm.v1.worker.cpu_model_runner import _torch_cuda_wrapper
+    from vllm.v1.worker.gpu_model_runner import GPUModelRunner
+
+    with _torch_cuda_wrapper():
+        return _hooked(GPUModelRunner(config, torch.device("cpu")))
+
+
+def _hooked(runner: Any) -> Any:
+    from model_service.engine.workers.forced_tokens import hook_updates
+
+    runner.kv_cache_config = SimpleNamespace(kv_cache_groups=[])  # no attention wants the batch in an order of its own
+    runner.input_batch.block_table.compute_slot_mapping = _ignore  # a kernel, for a cache that is not there
+    hook_updates(runner)
+    return runner
+
+
+@contextmanager
+def runners() -> Iterator[Callable[[], Both]]:
+    """Makes new ones."""
+    arguments = {"max_model_len": PLACES, "max_num_batched_tokens": BUDGET, "enable_chunked_prefill": True}
+    with configured(ROWS, **arguments) as config:
+        import torch
+        from vllm.v1.worker.cpu_model_runner import CPUModelRunner
+
+        yield lambda: Both(Runner(gpu_runner(config)), Runner(_hooked(CPUModelRunner(config, torch.device("cpu")))))
 
 
 def main() -> None:
-    prepare_environment(SETTINGS)
     forced = []
     with runners() as made:
 

@@ -79,6 +79,33 @@ def test_an_engine_with_drafts_or_stages_does_not_jump_however_they_were_asked_f
     assert not jumps(plugged(replace(SETTINGS, engine_args=arguments)))
 
 
+def test_an_engine_does_not_jump_where_its_runner_knows_positions_of_several_parts_in_prompts_only(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from model_service.engine.configuration import plug
+
+    rotary = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [4, 2, 2]}
+    settings = replace(SETTINGS, engine_args={"hf_overrides": {"rope_parameters": rotary}})
+    first, second = (as_on_a_gpu(stock(settings)) for _ in range(2))
+    assert first.model_config.uses_mrope
+    monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "0")
+    assert jumps(plug(first, settings, "none"))
+    monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
+    assert not jumps(plug(second, settings, "none"))
+    assert "nothing is jumped over: vLLM's second model runner knows positions of several parts" in caplog.text
+
+
+def test_masks_of_a_broadcaster_do_not_go_with_the_stages_of_a_pipeline() -> None:
+    from model_service.engine.configuration import plug
+    from model_service.engine.workers.executors import executor_class
+
+    settings = replace(SETTINGS, mask_socket="somewhere", engine_args={"pipeline_parallel_size": 2})
+    with pytest.raises(EngineSettingsError, match=r"do not go with pipeline stages: set `masks: in_process`"):
+        executor_class(plug(stock(settings), settings, "none"))
+    within = replace(settings, mask_socket=None)
+    executor_class(plug(stock(within), within, "none"))
+
+
 def test_what_is_plugged_in_goes_by_the_resolved_runner_and_scheduling(monkeypatch: pytest.MonkeyPatch) -> None:
     from model_service.engine.configuration import ASYNC_SCHEDULER, CPU_WORKER, GPU_WORKER, SCHEDULER, plug
 

@@ -13,12 +13,13 @@ from uuid import uuid4
 
 import pytest
 
-from tests.integration.model_service.configurations.second_runner_engine import FATES, answers
+from tests.integration.model_service.configurations.second_runner_engine import FATES, STOCK, answers
 from tests.integration.model_service.running_engine import RunningEngine
 from tests.published.documents import ROOT
 
 SEEDS = range(12)
 JUMPS = ("sync", "async")
+BESIDE = {"sync": [], "async": [STOCK]}
 INTERPRETED = Path(__file__).parent / "interpreted"
 
 
@@ -41,8 +42,9 @@ def side_by_side() -> Iterator[ThreadPoolExecutor]:
 
 @pytest.fixture(scope="module")
 def engines(side_by_side: ThreadPoolExecutor) -> Mapping[str, Future[str]]:
-    """What they print, by how they jump."""
-    return {jumps: side_by_side.submit(printed, "second_runner_engine", jumps, VLLM_USE_V2_MODEL_RUNNER="1") for jumps in JUMPS}
+    """What they print, by how they jump; beside stock vLLM where jumps are as on GPUs."""
+    chosen = {"VLLM_USE_V2_MODEL_RUNNER": "1"}
+    return {jumps: side_by_side.submit(printed, "second_runner_engine", jumps, *BESIDE[jumps], **chosen) for jumps in JUMPS}
 
 
 def test_every_place_is_computed_with_its_final_token_whatever_becomes_of_requests(side_by_side: ThreadPoolExecutor) -> None:
@@ -59,9 +61,21 @@ def test_masks_from_frames_leave_the_logits_that_its_own_leave() -> None:
 @pytest.mark.parametrize("jumps", JUMPS)
 def test_an_engine_answers_as_on_the_first_runner(jumping: RunningEngine, jumps: str, engines: Mapping[str, Future[str]]) -> None:
     on_the_first = answers(jumping)
-    on_the_second = json.loads(engines[jumps].result())
+    on_the_second = json.loads(engines[jumps].result())["answers"]
     assert [tuple(answer) for answer in on_the_second] == on_the_first
     assert [forced > 0 for _, forced in on_the_first] == [True, True, True, False]
+
+
+def test_drawn_tokens_and_log_probabilities_are_those_of_stock_vllm(engines: Mapping[str, Future[str]]) -> None:
+    """On the same runner, though ours jumps."""
+    *drawn, greedy = json.loads(engines["async"].result())[STOCK]
+    for answer in (*drawn, greedy):
+        assert answer["ours"] == answer["stock"]
+        assert (answer["forced"] > 0) == (answer is not greedy)
+    assert len({tuple(answer["ours"]) for answer in drawn}) > 1
+    ours, stock = greedy["logprobs"]
+    assert ours == pytest.approx(stock, abs=1e-3)
+    assert len(ours) == len(greedy["ours"])
 
 
 def test_it_does_with_masks_from_frames_and_whatever_becomes_of_the_broadcaster(jumping: RunningEngine) -> None:

@@ -13,7 +13,7 @@ from load_tests.lookahead.arms import APPX, CDLH, CDSL, KEEPING, REUSING, Experi
 from load_tests.lookahead.concept_sets import concept_sets
 from load_tests.lookahead.driving import Logits
 from load_tests.lookahead.near_ties import Loop, compare, loops
-from load_tests.lookahead.served.turns import FORWARDS, take_turns
+from load_tests.lookahead.served.turns import BY_THEMSELVES, FORWARDS, Way, take_turns
 from model_service.lookahead import Stop
 from model_service.lookahead.instructions import Tokens
 from tests.integration.model_service.lookahead.asking import END
@@ -50,7 +50,7 @@ def test_texts_are_those_of_plain_loops_and_each_verification_is_a_forward(
     drafted: RunningEngine, experiment: Experiment, expected: dict[LookaheadArm | None, list[Loop]], at_once: int
 ) -> None:
     told: list[int] = []
-    turns = drafted._run(take_turns(drafted.engine, "drafted", experiment.tasks, ARMS, at_once, told.append, LIMIT))
+    turns = drafted._run(take_turns(drafted.engine, Way("drafted", BY_THEMSELVES, at_once), experiment.tasks, ARMS, told.append, LIMIT))
     assert sum(told) == TASKS * len(ARMS)
     for arm, served in zip(ARMS, turns, strict=True):
         found = compare(expected[arm], served.said)

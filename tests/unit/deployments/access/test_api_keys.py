@@ -12,7 +12,8 @@ import yaml
 from deployments.access.api_keys import ApiKeys
 from deployments.access.caller import Scope
 from deployments.access.key_file import digest_of, entry_text, new_key, read_keys
-from deployments.config import KeyLimits
+from deployments.access.request_bounds import RequestBounds
+from deployments.config import KeyLimits, LimitSettings
 from deployments.errors import ApiError, SettingsError
 
 KEYS = ApiKeys(["first", "sécond"])
@@ -85,6 +86,25 @@ def test_an_entry_gives_its_tenant_name_scopes_limits_and_weight(tmp_path: Path)
     with pytest.raises(ApiError) as caught:
         caller.require(Scope.GRAMMARS_WRITE)
     assert (caught.value.status, caught.value.code) == (403, "insufficient_scope")
+
+
+def test_an_entry_bounds_single_requests_and_never_beyond_what_all_may(tmp_path: Path) -> None:
+    file = tmp_path / "keys.yaml"
+    limits = {"requests_per_minute": 7, "max_sequences": 2, "max_tokens": 50, "max_tools": 1000, "request_timeout_s": 1.5}
+    write(file, entry("small", FIRST, limits=limits), entry("usual", SECOND))
+    keys, anybodys = ApiKeys([], file), LimitSettings()
+    own = keys.check(f"Bearer {FIRST}").bounds.within(anybodys)
+    assert own == anybodys.model_copy(update={"max_sequences": 2, "max_tokens": 50, "request_timeout_s": 1.5})
+    assert keys.check(f"Bearer {FIRST}").limits == KeyLimits(requests_per_minute=7)
+    assert keys.check(f"Bearer {SECOND}").bounds.within(anybodys) is anybodys
+
+
+def test_every_bound_of_a_key_is_one_of_requests() -> None:
+    assert set(RequestBounds.model_fields) <= set(LimitSettings.model_fields)
+
+
+def test_no_key_of_the_settings_goes_before_others() -> None:
+    assert not KEYS.check("Bearer first").may(Scope.PRIORITY)
 
 
 def test_two_digests_are_one_tenant_while_its_key_changes(tmp_path: Path) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from deployments.access.caller import ANYBODY, Caller, Scope
+from deployments.access.request_bounds import RequestBounds
 from deployments.api.protocol import RequestReader
+from deployments.config import KeyLimits
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.errors import ApiError
-from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, Endpoint
+from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, MOST_ARGUMENT, Endpoint
 
 READER = RequestReader("tiny", "hermes", ConstraintDefaults())
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -68,9 +72,43 @@ def test_fields_that_reach_into_the_engine_are_refused(endpoint: Endpoint, field
 
 @pytest.mark.parametrize("name", [KEY_ARGUMENT, CALL_ARGUMENT, "maskcast_drafts", "kv_transfer_params"])
 def test_a_client_cannot_name_a_grammar_key_or_a_call_itself_or_reach_into_the_engine_by_another_way(name: str) -> None:
+    reader = replace(READER, extra=frozenset({name}))
     with pytest.raises(ApiError) as caught:
-        READER.read(Endpoint.CHAT, {"messages": MESSAGES, "vllm_xargs": {name: "0" * 64}})
+        reader.read(Endpoint.CHAT, {"messages": MESSAGES, "vllm_xargs": {name: "0" * 64}})
     assert caught.value.param == "vllm_xargs"
+
+
+def test_only_listed_arguments_reach_into_the_engine() -> None:
+    body = {"messages": MESSAGES, "vllm_xargs": {"kv_cache_report_mode": "full"}}
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, body)
+    assert (caught.value.status, caught.value.param) == (400, "vllm_xargs")
+    reader = replace(READER, extra=frozenset({"kv_cache_report_mode"}))
+    assert reader.read(Endpoint.CHAT, body).body["vllm_xargs"] == body["vllm_xargs"]
+    assert READER.read(Endpoint.CHAT, {**body, "vllm_xargs": {}}).body
+
+
+def test_priority_is_for_engines_that_go_by_it_and_keys_with_its_scope() -> None:
+    body, by_priority = {"messages": MESSAGES, "priority": -1}, replace(READER, has_priorities=True)
+    caller = Caller("one", frozenset({Scope.GENERATE}), KeyLimits())
+    for reader, status in ((READER, 400), (by_priority, 403)):
+        with pytest.raises(ApiError) as caught:
+            reader.read(Endpoint.CHAT, body, caller)
+        assert (caught.value.status, caught.value.param) == (status, "priority")
+    for scope in (Scope.PRIORITY, Scope.ADMIN):
+        assert by_priority.read(Endpoint.CHAT, body, replace(caller, scopes=frozenset({scope}))).body["priority"] == -1
+    assert READER.read(Endpoint.CHAT, {**body, "priority": 0}, caller)
+
+
+def test_a_key_bounds_answers_whose_requests_do_not() -> None:
+    caller = replace(ANYBODY, bounds=RequestBounds(max_tokens=10))
+    told = READER.read(Endpoint.CHAT, {"messages": MESSAGES}, caller).body
+    assert (told["vllm_xargs"], "max_tokens" in told) == ({MOST_ARGUMENT: 10}, False)
+    assert READER.read(Endpoint.COMPLETION, {"prompt": "x"}, caller).body["max_tokens"] == 10
+    assert READER.read(Endpoint.CHAT, {"messages": MESSAGES, "max_tokens": 9}, caller).body["max_tokens"] == 9
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, {"messages": MESSAGES, "max_completion_tokens": 11}, caller)
+    assert caught.value.param == "max_completion_tokens"
 
 
 @pytest.mark.parametrize("value", [1, 0, "yes", "true", "", []])

@@ -51,7 +51,7 @@ async def test_a_call_tells_the_replica_its_span_and_where_it_was_sent() -> None
     assert told(call) == {"prompt_tokens": 12, "again": False, "http.response.status_code": 200, "pieces": 2}
     assert [event.name for event in call.events] == ["first piece"]
     assert parent(route) == own(call)
-    assert told(route) == {"replica": "second", "home": "first", "passed_over": 1, "waited_ms": 250.0}
+    assert told(route) == {"replica": "second", "first_rank": "first", "passed_over": 1, "waited_ms": 250.0}
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ import time
 from typing import Any
 
 import jsonschema
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deployments.constraints.tool_definitions import with_distinct_definitions
+from deployments.constraints.tool_definitions import MOST, with_distinct_definitions
+from deployments.errors import ApiError
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 
@@ -75,6 +77,12 @@ def test_a_long_chain_of_definitions_takes_no_time() -> None:
     told = with_distinct_definitions(asked)
     assert time.process_time() - started < 1
     assert parameters(told, 1)["$defs"]["D0_2"] == {"$ref": "#/$defs/D1_2"}
+
+
+def test_more_definitions_than_are_read_in_time_are_refused() -> None:
+    many = {f"D{index}": TEXT for index in range(MOST // 2 + 1)}
+    with pytest.raises(ApiError, match="definitions"):
+        with_distinct_definitions([tool("f", many), tool("g", many)])
 
 
 def test_what_is_no_tool_is_left_as_it_is() -> None:

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from deployments.reporting.report import BenchReport, Target
+from deployments.reporting.report import BenchReport, Target, processor
 
 
 @pytest.fixture
@@ -59,3 +60,10 @@ def test_a_published_report_is_shown_and_written_and_says_whether_all_holds(repo
     assert shown.get().count("speed-up") == 2
     assert BenchReport.read(tmp_path / "missed.json") == report
     assert [path.name for path in tmp_path.iterdir()] == ["missed.json"]
+
+
+def test_processors_of_one_name_are_told_apart_by_their_vectors() -> None:
+    one = "processor : 0\nmodel name : AMD EPYC\nflags : fpu avx avx2 avx512f{}\n\nprocessor : 1\n"
+    assert processor(one.format(" avx512_bf16")) == "AMD EPYC with AVX-512 BF16"
+    assert processor(one.format("")) == "AMD EPYC with AVX-512"
+    assert processor("") == platform.machine()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deployments.telemetry.dashboard import FILE, Query, dashboard, panels, written
+from deployments.telemetry.dashboard import FILE, Query, dashboard, dashboard_json, panels
 from deployments.telemetry.table import EVENTS, METRICS, samples
 from tests.published.promql import grouped, matched, names
 
@@ -18,7 +18,7 @@ LEGEND = re.compile(r"\{\{(\w+)\}\}")
 
 
 def test_the_file_is_what_is_generated() -> None:
-    assert FILE.read_text(encoding="utf-8") == written()
+    assert FILE.read_text(encoding="utf-8") == dashboard_json()
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.expression)

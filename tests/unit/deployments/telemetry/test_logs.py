@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from deployments.telemetry.logs import RAY_SERVE, LoggedRequests, about_request, handlers_kept, log_json
+from deployments.telemetry.logs import RAY_SERVE, LoggedRequests, about_request, current_request_id, handlers_kept, log_json, trace_id_of
 from model_service.messages import Endpoint
 
 
@@ -53,7 +53,7 @@ async def test_requests_side_by_side_have_lines_of_their_own(written: io.StringI
     requests = LoggedRequests(lambda: "")
 
     async def answer(request_id: str) -> None:
-        about_request(request_id)
+        about_request(request_id, "", "")
         await asyncio.sleep(0)
         logging.getLogger("deployments").warning("in between")
         requests.finished(Endpoint.CHAT, 200, 0.25, "billing")
@@ -67,6 +67,26 @@ async def test_requests_side_by_side_have_lines_of_their_own(written: io.StringI
         ("in between", "b"),
         ("request", "b"),
     ]
+
+
+async def test_all_lines_about_a_request_tell_whose_it_is_and_its_trace(written: io.StringIO) -> None:
+    """Only the last one did, and in the processes behind the ingress none."""
+
+    async def answer() -> str:
+        about_request("0c1d", "billing", trace_id_of(f"00-{'4b' * 16}-{'f9' * 8}-01"))
+        await asyncio.create_task(asyncio.to_thread(logging.getLogger("model_service").warning, "in between"))
+        return current_request_id()
+
+    assert await asyncio.create_task(answer()) == "0c1d"
+    logging.getLogger("model_service").warning("of nobody's request")
+    about, other = lines(written)
+    assert (about["request_id"], about["tenant"], about["trace_id"]) == ("0c1d", "billing", "4b" * 16)
+    assert not {"request_id", "tenant", "trace_id"} & other.keys()
+
+
+@pytest.mark.parametrize("traceparent", ["", f"00-{'4b' * 16}-{'f9' * 8}-00"])
+def test_a_trace_that_nobody_records_has_no_id(traceparent: str) -> None:
+    assert trace_id_of(traceparent) == ""
 
 
 def test_the_line_of_a_request_tells_its_tenant_and_trace_and_nothing_that_is_not_there(written: io.StringIO) -> None:

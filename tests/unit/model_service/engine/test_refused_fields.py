@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from model_service.engine.refused_fields import media_place, refused_field, told
+from model_service.engine.refused_fields import first_fault, refused_field, refused_media
 from model_service.messages import Endpoint
 
 BODY = {"messages": [], "n": 0, "logprobs": True, "top_logprobs": 300, "presence_penalty": 9}
@@ -44,17 +44,17 @@ def test_the_prompt_of_a_completion_is_its_prompt_and_its_logprobs_are_a_number(
 
 
 def test_a_value_of_a_wrong_type_is_told_by_its_place() -> None:
-    message, place = told(fault(max_tokens="many"), Endpoint.CHAT)
+    message, place = first_fault(fault(max_tokens="many"), Endpoint.CHAT)
     assert place == "max_tokens"
     assert message.startswith("'max_tokens': Input should be a valid integer")
-    assert told(fault(messages=[{}, "x"]), Endpoint.CHAT)[1] == "messages[1]"
-    assert told(fault(stop=5), Endpoint.CHAT)[1] == "stop"
+    assert first_fault(fault(messages=[{}, "x"]), Endpoint.CHAT)[1] == "messages[1]"
+    assert first_fault(fault(stop=5), Endpoint.CHAT)[1] == "stop"
 
 
 def test_a_fault_in_the_parts_of_a_message_is_one_of_the_prompt() -> None:
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(list[int]).validate_python(["x"])
-    assert told(caught.value, Endpoint.CHAT)[1] == "messages"
+    assert first_fault(caught.value, Endpoint.CHAT)[1] == "messages"
 
 
 @pytest.mark.parametrize(
@@ -70,5 +70,14 @@ def test_a_fault_in_the_parts_of_a_message_is_one_of_the_prompt() -> None:
     ],
 )
 def test_media_are_found_in_whatever_message_they_stand(content: object, place: str | None) -> None:
-    assert media_place({"messages": [{"content": "first"}, {"content": content}, "odd"]}) == place
-    assert media_place({"prompt": "image_url"}) is None
+    expected = None if place is None else (f"'{place}': this model takes text only", place)
+    assert refused_media({"messages": [{"content": "first"}, {"content": content}, "odd"]}, is_multimodal=False) == expected
+    assert refused_media({"prompt": "image_url"}, is_multimodal=False) is None
+
+
+@pytest.mark.parametrize("part", [{"type": "input_audio", "input_audio": {}}, {"video_url": {"url": "data:"}}, {"type": "audio_embeds"}])
+def test_sound_and_video_are_refused_by_models_that_take_images(part: dict[str, object]) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:"}}
+    assert refused_media({"messages": [{"content": [image]}]}, is_multimodal=True) is None
+    message = "'messages[0]': this model takes text and images, no sound and no video"
+    assert refused_media({"messages": [{"content": [image, part]}]}, is_multimodal=True) == (message, "messages[0]")

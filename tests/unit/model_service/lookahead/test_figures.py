@@ -14,12 +14,12 @@ def test_calls_are_summed_and_rewards_are_meant() -> None:
         figures.add(account)
     accounts[0].emitted(Emit((4,), 0.5, Verdict(State.S1, 3, 3, 0.5)))
     accounts[1].emitted(Emit((4,), 1.0))
-    told = figures.told()
-    assert told["target_calls"] == 7
-    assert told["proposed"] == 6
-    assert told["states"] == {"s1": 1, "s2": 0, "s3": 0, "s4": 0}
-    assert told["reward"] == 0.75
+    usage = figures.as_dict()
+    assert usage["target_calls"] == 7
+    assert usage["proposed"] == 6
+    assert usage["states"] == {"s1": 1, "s2": 0, "s3": 0, "s4": 0}
+    assert usage["reward"] == 0.75
 
 
 def test_no_answer_has_no_reward() -> None:
-    assert LookaheadFigures().told()["reward"] is None
+    assert LookaheadFigures().as_dict()["reward"] is None

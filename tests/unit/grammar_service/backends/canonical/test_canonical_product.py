@@ -11,7 +11,7 @@ from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.automata.token_index import TokenIndex
 from grammar_service.backends import backend_named
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
-from grammar_service.backends.canonical.product import ProductGrammar, ProductMatcher, product_of, read, written
+from grammar_service.backends.canonical.product import ProductGrammar, ProductMatcher, payload_of, product_of, read
 from grammar_service.errors import ArtifactError
 from grammar_service.segments import Segment, Segmenter
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -115,9 +115,9 @@ def test_a_payload_of_another_tokenizer_with_the_same_texts_is_refused() -> None
     one, other = unsplit(), contractions()
     product = product_of(choice("the world", "the word"), one)
     assert product is not None
-    assert isinstance(read(written(product, one), one), ProductGrammar)
+    assert isinstance(read(payload_of(product, one), one), ProductGrammar)
     with pytest.raises(ArtifactError, match="other merges"):
-        read(written(product, one), other)
+        read(payload_of(product, one), other)
 
 
 @pytest.mark.parametrize("payload", [b"", b"P", b"P\x91\x00", b"?abc"])
@@ -129,7 +129,7 @@ def test_a_payload_that_is_none_is_refused(payload: bytes, embedded: GrammarToke
 def test_what_is_read_is_what_was_written(embedded: GrammarTokenizer) -> None:
     product = product_of(choice(*WORDS), embedded)
     assert product is not None
-    back = read(written(product, embedded), embedded)._index
+    back = read(payload_of(product, embedded), embedded)._index
     assert isinstance(back, TokenIndex)
     assert [back.row(state)[0].tolist() for state in range(len(back))] == [product.row(state)[0].tolist() for state in range(len(product))]
     assert back.accepting.tolist() == product.accepting.tolist()

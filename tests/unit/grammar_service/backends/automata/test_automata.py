@@ -133,7 +133,7 @@ def test_a_payload_that_leads_nowhere_is_refused(tokenizer: GrammarTokenizer, na
     hostile = replace(rows, **{name: changed})
     assert not hostile.fits(VOCAB_SIZE)
     with pytest.raises(ArtifactError, match="leads to states or tokens that there are not"):
-        backend_named("automata").load(b"R" + hostile.written(), tokenizer)
+        backend_named("automata").load(b"R" + hostile.payload(), tokenizer)
 
 
 def test_it_serves_regexes_with_a_stopgap_and_leaves_choices_to_the_libraries() -> None:

@@ -1,0 +1,43 @@
+"""What /readyz tells costs Ray Serve's controller little, however often it is asked."""
+
+from __future__ import annotations
+
+from deployments.api.health import KEPT_S, HealthReader
+from deployments.names import COMPILER, MODEL
+from tests.unit.router.clock import Clock
+
+
+class Controller:
+    def __init__(self) -> None:
+        self.asked = 0
+        self.told = {MODEL: 1, COMPILER: 2}
+
+    def running(self) -> dict[str, int]:
+        self.asked += 1
+        return self.told
+
+
+async def test_the_controller_is_asked_once_a_second_at_most() -> None:
+    controller, clock = Controller(), Clock()
+    reader = HealthReader(controller.running, {MODEL: 1, COMPILER: 2}, None, clock)
+    for _ in range(100):
+        assert (await reader.read()).body()["status"] == "ready"
+    assert controller.asked == 1
+    controller.told = {MODEL: 0, COMPILER: 2}
+    clock.now += KEPT_S
+    assert (await reader.read()).body()["status"] == "unavailable"
+    assert controller.asked == 2
+
+
+async def test_what_is_missing_is_told() -> None:
+    async def is_down() -> bool:
+        return False
+
+    health = await HealthReader(Controller().running, {MODEL: 2, COMPILER: 2}, is_down).read()
+    assert health.body() == {
+        "status": "degraded",
+        "degraded": [MODEL, "redis"],
+        "replicas": {MODEL: 1, COMPILER: 2},
+        "wanted": {MODEL: 2, COMPILER: 2},
+        "redis": "down",
+    }
