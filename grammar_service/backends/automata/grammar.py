@@ -14,7 +14,10 @@ from grammar_service.backends.state_matcher import StateMatcher
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 _WIDE = 8
-"""A row with more than this share (1 / 8) of its words is kept whole, once it has been asked for."""
+"""A row with more than this share (1 / 8) of its words is kept whole, once it has been asked for, however many there are."""
+_ALL_BYTES = 1 << 20
+"""So much all rows of a grammar may take as whole ones, to be kept so: to copy one takes half as long as to write one (`python -m
+load_tests.automata`)."""
 _MOST_FORCED = 4096
 """Bytes that are looked for at a time."""
 Row = npt.NDArray[np.int32]
@@ -35,20 +38,24 @@ class AutomataGrammar:
         self._row_of = array("i", rows.row_of.tobytes())
         self._starts = array("i", rows.row_starts.tobytes())
         self._words, self._bits = rows.words.astype(np.intp), rows.bits
-        self._wide: dict[int, Row] = {}
-        self._wide_count = int((np.diff(rows.row_starts) * _WIDE > self._width).sum())
         self._vocabulary = tokenizer.vocabulary
         self._only_byte = _only_bytes(rows)
         self.accepting: list[bool] = rows.accepting.tolist()
+        self._kinds: list[int] = (2 * rows.row_of + rows.accepting).tolist()
+        """Of states, by what may come there: twice the number of the row, and one more where texts end."""
+        self._whole: dict[int, Row] = {}
+        kinds = np.unique(2 * rows.row_of[rows.row_of >= 0] + rows.accepting[rows.row_of >= 0])
+        self._keeps_all = 4 * self._width * len(kinds) <= _ALL_BYTES
+        self._kept = len(kinds) if self._keeps_all else int((np.diff(rows.row_starts)[kinds >> 1] * _WIDE > self._width).sum())
 
     @property
     def size_bytes(self) -> int:
-        return 12 * len(self._words) + 8 * len(self._moves) + 24 * len(self.accepting) + 4 * self._width * self._wide_count
+        return 12 * len(self._words) + 8 * len(self._moves) + 24 * len(self.accepting) + 4 * self._width * self._kept
 
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> AutomataMatcher:
         if stop_token_ids is None or set(stop_token_ids) == set(self._stop_ids):
-            return AutomataMatcher(self, self._stop_ids, self._stop_bits, has_own_stops=True)
-        return AutomataMatcher(self, stop_token_ids, _bits_of(stop_token_ids), has_own_stops=False)
+            return AutomataMatcher(self, self._stop_ids, None)
+        return AutomataMatcher(self, stop_token_ids, _bits_of(stop_token_ids))
 
     def after(self, state: int, token: int) -> int | None:
         """The state behind a token, None where there is none."""
@@ -62,17 +69,25 @@ class AutomataGrammar:
                 return None
         return state
 
-    def write(self, mask: Row, state: int) -> None:
-        """The tokens that may come in a state, to a row of a bitmask."""
-        number = self._row_of[state]
-        if number in self._wide:
-            mask[:] = self._wide[number]
+    def fill(self, mask: Row, state: int) -> None:
+        """The tokens that may come in a state, the tokenizer's own stop tokens among them, to a row of a bitmask."""
+        kind = self._kinds[state]
+        if (whole := self._whole.get(kind)) is not None:
+            mask[:] = whole
             return
+        words = self.write(mask, state)
+        if self.accepting[state]:
+            _allow(mask, self._stop_bits)
+        if self._keeps_all or words * _WIDE > self._width:
+            self._whole[kind] = mask.copy()
+
+    def write(self, mask: Row, state: int) -> int:
+        """The tokens with text that may come in a state; in how many words of the mask they stand."""
+        number = self._row_of[state]
         begin, end = self._starts[number], self._starts[number + 1]
         mask[:] = 0
         mask[self._words[begin:end]] = self._bits[begin:end]
-        if (end - begin) * _WIDE > self._width:
-            self._wide[number] = mask[: self._width].copy()
+        return end - begin
 
     def forced(self, state: int) -> bytes:
         found = bytearray()
@@ -85,12 +100,11 @@ class AutomataGrammar:
 class AutomataMatcher(StateMatcher):
     """A Matcher: a state, and how it was come to."""
 
-    def __init__(self, grammar: AutomataGrammar, stop_token_ids: Sequence[int], stop_bits: Bits, has_own_stops: bool) -> None:
-        """`stop_bits`: where the stop tokens stand in a row."""
+    def __init__(self, grammar: AutomataGrammar, stop_token_ids: Sequence[int], stop_bits: Bits | None) -> None:
+        """`stop_bits`: where the stop tokens stand in a row, None: they are the tokenizer's own."""
         super().__init__(stop_token_ids)
         self._grammar = grammar
         self._stop_bits = stop_bits
-        self._has_own_stops = has_own_stops
 
     def _after(self, state: int, token: int) -> int | None:
         return self._grammar.after(state, token)
@@ -102,15 +116,22 @@ class AutomataMatcher(StateMatcher):
         mask: Row = bitmask.numpy()[row]
         if self._has_ended:
             mask[:] = 0
-            return
-        self._grammar.write(mask, self._state)
-        ends = self._may_end(self._state)
-        if ends or not self._has_own_stops:  # the tokenizer's own are in no row
-            for word, bit in self._stop_bits:
-                mask[word] = mask[word] | bit if ends else mask[word] & ~bit
+        elif self._stop_bits is None:
+            self._grammar.fill(mask, self._state)
+        else:
+            self._grammar.write(mask, self._state)
+            for word, bit in self._stop_bits:  # one that has text is one of the texts' no more
+                mask[word] &= ~bit
+            if self._may_end(self._state):
+                _allow(mask, self._stop_bits)
 
     def forced_bytes(self) -> bytes:
         return b"" if self._has_ended else self._grammar.forced(self._state)
+
+
+def _allow(mask: Row, bits: Bits) -> None:
+    for word, bit in bits:
+        mask[word] |= bit
 
 
 def _only_bytes(rows: StateRows) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -43,9 +44,9 @@ class CanonicalMatcher(Layer):
     """A Matcher that is another one, less the tokens that the tokenizer would not make there. The text begins at a boundary.
 
     Not every allowed token leads to an end: a grammar may leave no text whose sequence goes on so. Who tells `draw` of a token before
-    `accept`, and `settle` of the mask behind it, hears of one that leads nowhere, to draw anew. Where nobody does (`prunes`), and where a
-    token was refused, masks of at most NARROW tokens leave out those that lead nowhere. Where nothing is left all the same, the other
-    matcher's mask holds to the end, and `has_fallen_back` is True.
+    `accept`, `draw_on` of what is forced behind it, and `settle` of the mask behind both, hears of one that leads nowhere, to draw anew.
+    Where nobody does (`prunes`), and where a token was refused, masks of at most NARROW tokens leave out those that lead nowhere. Where
+    nothing is left all the same, the other matcher's mask holds to the end, and `has_fallen_back` is True.
 
     A token may be banned at the place where the matcher stands, until it goes back behind that.
     """
@@ -59,7 +60,7 @@ class CanonicalMatcher(Layer):
         self._rows: list[tuple[torch.Tensor, Row]] = []
         self._banned: list[int] = []
         self._banned_at = 0
-        self._drawn: int | None = None
+        self._drawn: deque[int] = deque()
         self._filled_at = 0
 
     @property
@@ -82,20 +83,27 @@ class CanonicalMatcher(Layer):
         if after is None or token in self._stops or not self._matcher.accept(token):
             return False
         self._course.append(after)
-        self._drawn, self._filled_at = token, 0
+        self._drawn.append(token)
+        self._filled_at = 0
         return True
 
+    def draw_on(self, tokens: Sequence[int]) -> None:
+        """Take also what has to follow a token that was drawn: the other matcher allows these tokens, and they are the tokenizer's own."""
+        for token in tokens:
+            allowed = self.draw(token)
+            assert allowed, "what is forced is allowed"
+
     def settle(self, mask: Row) -> bool:
-        """Whether the token that was drawn leads somewhere; it is taken back and banned if not. `mask` is the `inner` matcher's behind it,
-        and makes the next one here."""
-        state, token = self._course[-1], self._drawn
+        """Whether the token that was drawn leads somewhere; it, and what was drawn behind it, is taken back, and it is banned, if not.
+        `mask` is the `inner` matcher's behind all of them, and makes the next one there."""
+        state, drawn = self._course[-1], self._drawn[0]
         assert state is not None, "draw() comes first"
-        assert token is not None, "draw() comes first"
-        allowed = self._own_row(DEPTH)[1]
+        depth = max(0, DEPTH + 1 - len(self._drawn))
+        allowed = self._own_rows()[DEPTH][1]
         np.bitwise_and(mask, self._automaton.row(state, self._stops), out=allowed)
-        if self._is_dead(state, allowed, DEPTH):
+        if self._is_dead(state, allowed, depth):
             self.undraw()
-            self.ban(token)
+            self.ban(drawn)
             return False
         self._filled_at = len(self._course)
         return True
@@ -111,13 +119,13 @@ class CanonicalMatcher(Layer):
 
     def undraw(self) -> None:
         """Take back what was drawn and not accepted."""
-        if self._drawn is not None:
-            self._drawn = None
-            self.rollback(1)
+        if drawn := len(self._drawn):
+            self._drawn.clear()
+            self.rollback(drawn)
 
     def accept(self, token: int) -> bool:
-        if self._drawn == token:
-            self._drawn = None
+        if self._drawn and self._drawn[0] == token:
+            self._drawn.popleft()
             return True
         self.undraw()
         state = self._course[-1]
@@ -176,7 +184,8 @@ class CanonicalMatcher(Layer):
     def reset(self) -> None:
         self._matcher.reset()
         self._course = [self._automaton.start]
-        self._drawn, self._filled_at = None, 0
+        self._drawn.clear()
+        self._filled_at = 0
         self._unban()
 
     def _after(self, state: State | None, token: int) -> State | None:
@@ -233,17 +242,19 @@ class CanonicalMatcher(Layer):
 
     def _allowed(self, state: State, depth: int) -> Row:
         """What the other matcher and the tokenizer allow, in a row of its own for each depth."""
-        tensor, allowed = self._own_row(depth)
+        tensor, allowed = self._own_rows()[depth]
         self._filled_at = 0
         self._matcher.fill(tensor, 0)
         self._keep_canonical(allowed, state)
         return allowed
 
-    def _own_row(self, depth: int) -> tuple[torch.Tensor, Row]:
-        while len(self._rows) <= DEPTH + 1:
-            tensor = torch.zeros(1, len(self._automaton.row(self._automaton.start, self._stops)), dtype=torch.int32)
-            self._rows.append((tensor, tensor.numpy()[0]))
-        return self._rows[depth]
+    def _own_rows(self) -> list[tuple[torch.Tensor, Row]]:
+        """One for each depth."""
+        if not self._rows:
+            words = len(self._automaton.row(self._automaton.start, self._stops))
+            tensors = [torch.zeros(1, words, dtype=torch.int32) for _ in range(DEPTH + 2)]
+            self._rows = [(tensor, tensor.numpy()[0]) for tensor in tensors]
+        return self._rows
 
 
 def _bit(token: int) -> np.int32:

@@ -1,10 +1,10 @@
 """Answers that keep to the tokenizer's own tokens (vLLM 0.32: `v1/core/sched/scheduler.py`, `v1/worker/gpu_model_runner.py`).
 
-No token is looked at beforehand whether the tokenizer's own sequences go on behind it; the one that was drawn is, and what may come next
-is its next mask. If it leads nowhere it is dropped before vLLM sees it, left out of the next mask, and the last token is computed once
-more: rejection, so that what is drawn has the distribution of a mask without it. Nothing is emitted in that step. A worker of the first
-model runner drops what it has sampled itself when it hears that the request has fewer output tokens, as it does where keys and values could
-not be loaded.
+No token is looked at beforehand whether the tokenizer's own sequences go on behind it; the one that was drawn is, with what the grammar
+forces behind it, and what may come next is its next mask. If it leads nowhere it is dropped before vLLM sees it, left out of the next
+mask, and the last token is computed once more: rejection, so that what is drawn has the distribution of a mask without it. Nothing is
+emitted in that step. A worker of the first model runner drops what it has sampled itself when it hears that the request has fewer output
+tokens, as it does where keys and values could not be loaded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
-from model_service.engine.core.jumping import is_constrained
+from model_service.engine.core.jumping import Jumping, is_constrained
 from model_service.output_marks import Mark, marked
 
 THREADS = max(1, (os.cpu_count() or 1) // 2)
@@ -64,7 +64,7 @@ class CanonicalAnswers:
             if grammar is not None and grammar.canonical is not None:
                 grammar.canonical.prunes = _tells_of_its_prompt(request)
 
-    def computed(self, output: SchedulerOutput, computed: ModelRunnerOutput, but: Container[str] = ()) -> None:
+    def computed(self, output: SchedulerOutput, computed: ModelRunnerOutput, jumping: Jumping | None, but: Container[str] = ()) -> None:
         """Drop what leads nowhere of a step's tokens; `but`: requests whose samples are no tokens."""
         sampled, drawn = computed.sampled_token_ids, list[tuple[CanonicalMatcher, Request, int]]()
         for request_id in output.num_scheduled_tokens if sampled and self._redraws else ():
@@ -74,6 +74,8 @@ class CanonicalAnswers:
                 continue
             row = computed.req_id_to_index[request_id]
             if len(sampled[row]) == 1 and matcher.banned < MOST_REDRAWS and self._can_drop(request) and matcher.draw(sampled[row][0]):
+                if jumping is not None:
+                    matcher.draw_on(jumping.find_ahead(request, matcher, sampled[row][0]))
                 drawn.append((matcher, request, row))
         self._drawn = [matcher for matcher, _, _ in drawn]
         for (matcher, request, row), mask in zip(drawn, self._behind(self._drawn), strict=True):

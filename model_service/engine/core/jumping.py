@@ -17,7 +17,8 @@ from vllm.v1.metrics.stats import PrefillStats
 from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
 
-from grammar_service.segments import Segmenter
+from grammar_service.backends import Matcher
+from grammar_service.segments import MOST_TAIL, Segment, Segmenter
 from model_service.engine.core.backend import KeyedGrammar
 from model_service.jump_forward.forced import FORCED, Unsent, fitting
 from model_service.output_marks import Mark, marked
@@ -40,6 +41,7 @@ class Jumping:
         self._unsent = Unsent()
         self._prefilled: dict[str, list[int]] = {}
         self._jumped: dict[str, int] = {}
+        self._ahead: dict[str, Segment] = {}
 
     def scheduled(self, output: SchedulerOutput) -> None:
         """Let the workers know, with the step, of the forced tokens that it computes the first of."""
@@ -79,12 +81,19 @@ class Jumping:
         grammar = _grammar(request)
         if not grammar.advance_ahead(tokens):
             return []
-        segment = self.segmenter.find(grammar.matcher, self.context(request))
+        segment = self._ahead.pop(request.request_id, None) or self.segmenter.find(grammar.matcher, self.context(request))
         forced = list(segment.tokens)
         end, least = request.sampling_params.eos_token_id, request.sampling_params.min_tokens
         if segment.ends and end is not None and request.num_output_tokens + len(forced) >= least:
             forced.append(end)
         return forced
+
+    def find_ahead(self, request: Request, matcher: Matcher, token: int) -> Sequence[int]:
+        """What is forced behind a token that the matcher has taken, and the request will get in this step, if nobody drops it."""
+        if not self.applies(request):
+            return ()
+        segment = self._ahead[request.request_id] = self.segmenter.find(matcher, [*self.context(request)[-MOST_TAIL:], token])
+        return segment.tokens
 
     def appended(self, request: Request, start: int, forced: Sequence[int], stopped: bool) -> None:
         """What was forced behind `start` output tokens, as far as the request took it, and whether it has stopped there."""
@@ -95,6 +104,7 @@ class Jumping:
 
     def split(self, outputs: Mapping[int, EngineCoreOutputs]) -> None:
         """What was prefilled, what was sampled, and what was forced behind it, become outputs of their own: they leave together."""
+        self._ahead.clear()
         for client in outputs.values() if self._jumped or self._prefilled else ():
             client.outputs = [piece for output in client.outputs for piece in self._by_origin(output)]
 

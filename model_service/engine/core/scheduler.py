@@ -94,7 +94,7 @@ class MaskcastScheduler(Scheduler):
         return masks
 
     def update_from_output(self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput) -> dict[int, EngineCoreOutputs]:
-        self.canonical.computed(scheduler_output, model_runner_output, self._no_tokens())
+        self.canonical.computed(scheduler_output, model_runner_output, self.jumping, self._no_tokens())
         outputs: dict[int, EngineCoreOutputs] = super().update_from_output(scheduler_output, model_runner_output)
         self.canonical.taken()
         took_ns = self._counter.end_step(scheduler_output)
