@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from random import Random
 
 from router.affinity import Affinity
 from router.fleet import Fleet
-from router.grouping import Grouping, Places, Release, Waiting
+from router.grouping import Dispatched, Grouping, Places, Release
 from router.load import LoadBoard
 from router.parameters import Parameters
 from router.popularity import Popularity
 from router.replica_load import LoadReport
 from router.turns.shares import KEPT, Presence, Shares
-
-
-@dataclass(frozen=True, slots=True)
-class Dispatched:
-    """A request as the policy sees it: `name` is its own and nobody else's; `key` None is no grammar; `tokens` are to be prefilled, prompt
-    and forced text together; prompts of one `prefix` begin alike. It takes as many seats as it has `sequences`, of what its `tenant` has
-    by its weight."""
-
-    name: str
-    key: str | None = None
-    tokens: int = 0
-    prefix: str | None = None
-    sequences: int = 1
-    tenant: str = ""
-    weight: float = 1.0
 
 
 class Dispatcher:
@@ -84,9 +69,9 @@ class Dispatcher:
         """It waits for its group, until `tick` releases it."""
         if request.name not in self._waiting:
             self._now = now
-            self._waiting[request.name] = request
+            waiting = self._waiting[request.name] = replace(request, arrived_at=now)
             self.shares.came(request.tenant, request.sequences, request.weight, now)
-            self._grouping.arrived(Waiting(request.name, request.key, request.tokens, now, request.sequences, request.tenant))
+            self._grouping.arrived(waiting)
 
     def present(self) -> Mapping[str, Presence]:
         """The tenants that this router has requests of."""
@@ -137,16 +122,16 @@ class Dispatcher:
             self._answered_at[replica] = self._steady()
             self._grouping.room_freed(replica)
 
-    def _places(self, oldest: Waiting, tokens: int, has_waited: bool) -> Places:
+    def _places(self, oldest: Dispatched, tokens: int, has_waited: bool) -> Places:
         """As many as the tokens take: a grammar rather waits at home than to be brought elsewhere, but not for long at a replica that
         answers nothing."""
-        request, each = self._waiting[oldest.request], self._prefill_budget * self._board.share()
+        each = self._prefill_budget * self._board.share()
         needed = 1 + int(tokens / each)
-        ranks = self.ranks(request, needed + has_waited)
+        ranks = self.ranks(oldest, needed + has_waited)
         silent = has_waited and bool(ranks) and self._is_silent(ranks[0])
         if silent and len(ranks) > 1:
             return Places(ranks[1:], each, self._is_silent(ranks[1]))
-        return Places(ranks if request.key is None else ranks[:needed], each, silent)
+        return Places(ranks if oldest.key is None else ranks[:needed], each, silent)
 
     def _is_silent(self, replica: str) -> bool:
         return self._steady() - self._answered_at.get(replica, -math.inf) >= self._parameters.patience_s
@@ -161,7 +146,7 @@ class Dispatcher:
         # Who is given nothing would keep places from others.
         return last and self.shares.room(tenant) <= 0, last, order[0], order[1]
 
-    def _seats(self, replica: str, together: int, oldest: Waiting) -> float:
+    def _seats(self, replica: str, together: int, oldest: Dispatched) -> float:
         """How many may go there at a time: our share of the seats that are free, as other routers are about to send theirs. What a replica
         cannot admit waits here, where it finds others of its grammar. See `router.grouping.Seats`."""
         if math.isinf(self._parameters.seats):

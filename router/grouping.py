@@ -16,16 +16,19 @@ from router.parameters import Parameters
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A request; `key` is its grammar's, None where it has none; `arrived_at` in seconds of the clock of `tick`, which does not run
-    backwards. It takes as many seats as it has `sequences`, of its `tenant`'s share."""
+class Dispatched:
+    """A request as the policy sees it: `name` is its own and nobody else's; `key` None is no grammar; `tokens` are to be prefilled, prompt
+    and forced text together; prompts of one `prefix` begin alike. It takes as many seats as it has `sequences`, of what its `tenant` has
+    by its weight, and waits since `arrived_at`, in seconds of the clock of `tick`, which does not run backwards."""
 
-    request: str
-    key: str | None
-    prefill_tokens: int
-    arrived_at: float
+    name: str
+    key: str | None = None
+    tokens: int = 0
+    prefix: str | None = None
     sequences: int = 1
     tenant: str = ""
+    weight: float = 1.0
+    arrived_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,9 @@ class Places:
     silent: bool = True
 
 
-PlacesOf = Callable[[Waiting, int, bool], Places]
+PlacesOf = Callable[[Dispatched, int, bool], Places]
 """Of a group, by its oldest request and its prefill tokens, and whether that request has waited for `patience_s`."""
-Seats = Callable[[str, int, Waiting], float]
+Seats = Callable[[str, int, Dispatched], float]
 """How many sequences of a tenant a replica can take; none, where so many wait together and `kept_free` of its seats are not free."""
 Order = Callable[[str], Any]
 """Of tenants: the least goes next."""
@@ -63,31 +66,31 @@ class _Group:
     """What waits for one grammar, oldest first; `tokens` and `sequences` of all of it. Until `retry_at` it waits for room at `ranks`, if
     there are any, and is first in line there since `first_at`."""
 
-    waiting: deque[Waiting] = field(default_factory=deque)
+    waiting: deque[Dispatched] = field(default_factory=deque)
     tokens: int = 0
     sequences: int = 0
     retry_at: float = -math.inf
     first_at: float = math.inf
     ranks: Sequence[str] = ()
 
-    def append(self, waiting: Waiting) -> None:
+    def append(self, waiting: Dispatched) -> None:
         self.waiting.append(waiting)
         self._count(waiting, 1)
 
-    def take(self) -> Waiting:
+    def take(self) -> Dispatched:
         waiting = self.waiting.popleft()
         self._count(waiting, -1)
         return waiting
 
-    def remove(self, waiting: Waiting) -> None:
+    def remove(self, waiting: Dispatched) -> None:
         self.waiting.remove(waiting)
         self._count(waiting, -1)
 
     def has_waited(self, seconds: float, now: float) -> bool:
         return bool(self.waiting) and now >= self.waiting[0].arrived_at + seconds
 
-    def _count(self, waiting: Waiting, sign: int) -> None:
-        self.tokens += sign * waiting.prefill_tokens
+    def _count(self, waiting: Dispatched, sign: int) -> None:
+        self.tokens += sign * waiting.tokens
         self.sequences += sign * waiting.sequences
 
 
@@ -115,15 +118,15 @@ class Grouping:
         self.waiting_for: Counter[str] = Counter()
         """How many sequences wait for each replica, as of the last tick: their first rank, which had no room."""
         self._groups: dict[_GroupName, _Group] = {}
-        self._waiting: dict[str, Waiting] = {}
+        self._waiting: dict[str, Dispatched] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def arrived(self, waiting: Waiting) -> None:
+    def arrived(self, waiting: Dispatched) -> None:
         """An id that waits already is not taken twice."""
-        if waiting.request not in self._waiting:
-            self._waiting[waiting.request] = waiting
+        if waiting.name not in self._waiting:
+            self._waiting[waiting.name] = waiting
             self._groups.setdefault(_group_of(waiting), _Group()).append(waiting)
 
     def left(self, request: str) -> None:
@@ -193,7 +196,7 @@ class Grouping:
         if sent and held:
             group.first_at = now
         while places.silent and group.ranks and group.has_waited(numbers.longest_wait_s, now):
-            sent.setdefault(group.ranks[0], []).append(group.take().request)
+            sent.setdefault(group.ranks[0], []).append(group.take().name)
         group.retry_at = now if is_over and group.waiting else now + numbers.retry_s
         releases = [Release(replica, tuple(requests)) for replica, requests in sent.items()]
         for release in releases:
@@ -214,8 +217,8 @@ class Grouping:
                 del free[replica]
                 continue
             waiting = group.take()
-            sent.setdefault(replica, []).append(waiting.request)
-            tokens[replica] += waiting.prefill_tokens
+            sent.setdefault(replica, []).append(waiting.name)
+            tokens[replica] += waiting.tokens
             # One request cannot be divided either: what has no seat waits in the engine's queue, and counts.
             free[replica] -= waiting.sequences
             if free[replica] <= 0:
@@ -223,6 +226,6 @@ class Grouping:
         return sent, bool(free)
 
 
-def _group_of(waiting: Waiting) -> _GroupName:
+def _group_of(waiting: Dispatched) -> _GroupName:
     """Who has no grammar is alone."""
-    return (waiting.tenant, waiting.key, "" if waiting.key is not None else waiting.request)
+    return (waiting.tenant, waiting.key, "" if waiting.key is not None else waiting.name)

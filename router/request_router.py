@@ -20,8 +20,9 @@ from typing import Any
 from ray.serve._private.common import RequestMetadata
 from ray.serve.request_router import PendingRequest, ReplicaID, RequestRouter, RunningReplica
 
-from router.dispatcher import Dispatched, Dispatcher
+from router.dispatcher import Dispatcher
 from router.fleet import Fleet
+from router.grouping import Dispatched
 from router.parameters import Parameters
 from router.rare_log import RareLog
 from router.reading import CallFacts, read_call, read_report

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from router.dispatcher import Dispatched, Dispatcher
-from router.grouping import Release
+from router.dispatcher import Dispatcher
+from router.grouping import Dispatched, Release
 
 LOOK_S = 0.002
 """Seconds: an engine's step ends several requests, which are told one after the other, and one tick is enough for all their seats."""
@@ -40,17 +40,13 @@ class WaitingRoom:
         self._releases[request.name] = release
         try:
             self._dispatcher.arrived(request, loop.time())
-            self._tick_soon(loop)
+            self._ticking = self._ticking or loop.call_soon(self._tick, loop)
             return await release
         except asyncio.CancelledError:
             self._dispatcher.gone(request.name)
             raise
         finally:
             del self._releases[request.name]
-
-    def _tick_soon(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._ticking is None:
-            self._ticking = loop.call_soon(self._tick, loop)
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         for planned in (self._ticking, self._looking, self._timer):

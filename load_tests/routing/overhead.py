@@ -17,8 +17,9 @@ from rich.console import Console
 
 from deployments.reporting.quantiles import quantile
 from deployments.reporting.report import BenchReport, Row, Target
-from router.dispatcher import Dispatched, Dispatcher
+from router.dispatcher import Dispatcher
 from router.fleet import Fleet
+from router.grouping import Dispatched
 from router.parameters import Parameters
 from router.replica_load import LoadReport
 

@@ -8,8 +8,9 @@ from itertools import count
 from random import Random
 from typing import Protocol
 
-from router.dispatcher import Dispatched, Dispatcher
+from router.dispatcher import Dispatcher
 from router.fleet import Fleet
+from router.grouping import Dispatched
 from router.parameters import Parameters
 from router.replica_load import LoadReport
 from router.simulation.ablation import ablated

@@ -16,8 +16,9 @@ from redis.asyncio import Redis
 from deployments.access.presence_elsewhere import FRESH_S, GONE_S, PresenceElsewhere
 from deployments.access.use_elsewhere import UseElsewhere
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
-from router.dispatcher import Dispatched, Dispatcher
+from router.dispatcher import Dispatcher
 from router.fleet import Fleet
+from router.grouping import Dispatched
 from router.parameters import Parameters
 from router.replica_load import LoadReport
 from router.turns.seat_line import Guest, SeatLine

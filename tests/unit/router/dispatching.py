@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from router.dispatcher import Dispatched, Dispatcher
+from router.dispatcher import Dispatcher
 from router.fleet import Fleet
-from router.grouping import Release
+from router.grouping import Dispatched, Release
 from router.parameters import Parameters
 from tests.unit.router.clock import Clock
 

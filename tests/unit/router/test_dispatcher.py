@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from router.dispatcher import Dispatched, Dispatcher
+from router.dispatcher import Dispatcher
 from router.fleet import Fleet
-from router.grouping import Release
+from router.grouping import Dispatched, Release
 from router.parameters import Parameters
 from router.replica_load import LoadReport
 from tests.unit.router.clock import Clock

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from router.grouping import Grouping, Places, Release, Waiting
+from router.grouping import Dispatched, Grouping, Places, Release
 from router.parameters import Parameters
 
 LIMITS = Parameters(patience_s=10.0, longest_wait_s=30.0, retry_s=0.25)
@@ -30,12 +30,12 @@ class Replicas:
     def grouping(self, parameters: Parameters = LIMITS) -> Grouping:
         return Grouping(self._places, self._seats, self._released, parameters)
 
-    def _seats(self, replica: str, together: int, oldest: Waiting) -> int:
+    def _seats(self, replica: str, together: int, oldest: Dispatched) -> int:
         free = self.seats.get(replica, 1 << 30)
         return free if free >= min(together, self.kept_free.get(replica, 0)) else 0
 
-    def _places(self, oldest: Waiting, tokens: int, has_waited: bool) -> Places:
-        self.asked.append((oldest.request, tokens, has_waited))
+    def _places(self, oldest: Dispatched, tokens: int, has_waited: bool) -> Places:
+        self.asked.append((oldest.name, tokens, has_waited))
         return Places(self.ranks.get(oldest.key, AB), self.tokens)
 
     def _released(self, release: Release) -> None:
@@ -44,11 +44,11 @@ class Replicas:
             self.seats[release.replica] -= len(release.requests)
 
 
-def waiting(request: str, at: float = 5.0, key: str | None = "key", tokens: int = 100) -> Waiting:
-    return Waiting(request, key, tokens, at)
+def waiting(request: str, at: float = 5.0, key: str | None = "key", tokens: int = 100) -> Dispatched:
+    return Dispatched(request, key, tokens, arrived_at=at)
 
 
-def arrive(grouping: Grouping, *requests: Waiting) -> Grouping:
+def arrive(grouping: Grouping, *requests: Dispatched) -> Grouping:
     for request in requests:
         grouping.arrived(request)
     return grouping
@@ -240,12 +240,14 @@ def test_without_replicas_requests_stay_however_long_they_wait() -> None:
 
 def test_a_request_takes_as_many_seats_as_it_has_sequences() -> None:
     replicas = Replicas({"key": A}, {"a": 4})
-    grouping = arrive(replicas.grouping(), Waiting("three", "key", 0, 5.0, sequences=3), waiting("one"), waiting("two"), waiting("last"))
+    grouping = arrive(
+        replicas.grouping(), Dispatched("three", "key", sequences=3, arrived_at=5.0), waiting("one"), waiting("two"), waiting("last")
+    )
     assert names(grouping.tick(5.0)) == ["three", "one"]
     assert grouping.waiting_for == {}
     replicas.seats["a"] = 0
     assert grouping.tick(5.25) == []
-    arrive(grouping, Waiting("five", "key", 0, 5.3, sequences=5))
+    arrive(grouping, Dispatched("five", "key", sequences=5, arrived_at=5.3))
     assert grouping.tick(5.5) == []
     grouping.tick(5.75)
     assert grouping.waiting_for == {"a": 7}
@@ -253,7 +255,7 @@ def test_a_request_takes_as_many_seats_as_it_has_sequences() -> None:
 
 def test_a_request_of_more_sequences_than_seats_waits_until_a_share_of_them_is_free() -> None:
     replicas = Replicas({"key": A}, {"a": 3}, kept_free={"a": 4})
-    grouping = arrive(replicas.grouping(), Waiting("large", "key", 0, 5.0, sequences=100))
+    grouping = arrive(replicas.grouping(), Dispatched("large", "key", sequences=100, arrived_at=5.0))
     assert grouping.tick(5.0) == []
     replicas.seats["a"] = 4
     grouping.room_freed("a")
@@ -280,14 +282,14 @@ def test_an_id_waits_once() -> None:
 KEYS = st.sampled_from(["v", "w", "x", "y", "z", None])
 REQUESTS = st.tuples(st.floats(0, 3), KEYS, st.integers(0, 1500))
 ARRIVALS = st.lists(REQUESTS, min_size=1, max_size=30).map(
-    lambda drawn: [Waiting(str(number), key, tokens, at) for number, (at, key, tokens) in enumerate(sorted(drawn, key=lambda one: one[0]))]
+    lambda drawn: [waiting(str(number), at, key, tokens) for number, (at, key, tokens) in enumerate(sorted(drawn, key=lambda one: one[0]))]
 )
 ROOM = st.lists(st.integers(-1, 4), min_size=4, max_size=7)
 RANKS: dict[str | None, Sequence[str]] = {"v": AB, "w": ("b", "a"), "x": ("c",), "y": ("c", "a"), "z": ("b",), None: ("c", "b")}
 HASTY = Parameters(patience_s=0.5, longest_wait_s=1.0, retry_s=0.25)
 
 
-def ticks(grouping: Grouping, arrivals: Sequence[Waiting]) -> Iterator[tuple[float, list[Release]]]:
+def ticks(grouping: Grouping, arrivals: Sequence[Dispatched]) -> Iterator[tuple[float, list[Release]]]:
     """What a shell does: it ticks when something has arrived, and when it was told to."""
     upcoming, planned = list(arrivals), None
     while upcoming or planned is not None:
@@ -300,10 +302,10 @@ def ticks(grouping: Grouping, arrivals: Sequence[Waiting]) -> Iterator[tuple[flo
 
 @settings(max_examples=60)
 @given(ARRIVALS, ROOM)
-def test_everyone_goes_once_and_in_time_whatever_room_there_is(arrivals: list[Waiting], room: list[int]) -> None:
+def test_everyone_goes_once_and_in_time_whatever_room_there_is(arrivals: list[Dispatched], room: list[int]) -> None:
     replicas = Replicas(dict(RANKS), tokens=500)
     grouping = replicas.grouping(HASTY)
-    since, gone = {one.request: one.arrived_at for one in arrivals}, list[str]()
+    since, gone = {one.name: one.arrived_at for one in arrivals}, list[str]()
     for turn, (now, releases) in enumerate(ticks(grouping, arrivals)):
         replicas.seats = {replica: room[(turn + index) % len(room)] for index, replica in enumerate("abc")}
         gone += names(releases)
@@ -315,18 +317,18 @@ def test_everyone_goes_once_and_in_time_whatever_room_there_is(arrivals: list[Wa
 
 @settings(max_examples=60)
 @given(ARRIVALS)
-def test_where_there_is_room_nobody_waits_at_all(arrivals: list[Waiting]) -> None:
-    since = {one.request: one.arrived_at for one in arrivals}
+def test_where_there_is_room_nobody_waits_at_all(arrivals: list[Dispatched]) -> None:
+    since = {one.name: one.arrived_at for one in arrivals}
     for now, releases in ticks(Replicas().grouping(), arrivals):
         assert all(now == since[request] for request in names(releases))
 
 
 @settings(max_examples=60)
 @given(ARRIVALS, ROOM)
-def test_whose_turn_it_is_is_older_than_all_who_could_go_there_and_still_wait(arrivals: list[Waiting], room: list[int]) -> None:
+def test_whose_turn_it_is_is_older_than_all_who_could_go_there_and_still_wait(arrivals: list[Dispatched], room: list[int]) -> None:
     replicas = Replicas(dict(RANKS), tokens=500)
     grouping = replicas.grouping()
-    waits = {one.request: replace(one, arrived_at=number * 0.001) for number, one in enumerate(arrivals)}
+    waits = {one.name: replace(one, arrived_at=number * 0.001) for number, one in enumerate(arrivals)}
     arrive(grouping, *waits.values())
     for turn in range(20):
         replicas.seats = {replica: room[(turn + index) % len(room)] for index, replica in enumerate("abc")}
@@ -334,7 +336,7 @@ def test_whose_turn_it_is_is_older_than_all_who_could_go_there_and_still_wait(ar
         for release in (releases := grouping.tick(1.0 + turn / 1000)):
             first = waits[release.requests[0]]
             turn_of = min(one.arrived_at for one in waits.values() if one is first or one.key == first.key is not None)
-            left = [one for one in waits.values() if one.request not in names(releases)]
+            left = [one for one in waits.values() if one.name not in names(releases)]
             assert not [one for one in left if release.replica in RANKS[one.key] and one.arrived_at < turn_of]
         for request in names(releases):
             del waits[request]

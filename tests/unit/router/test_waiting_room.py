@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from router.dispatcher import Dispatched, Dispatcher
+from router.dispatcher import Dispatcher
 from router.fleet import Fleet
-from router.grouping import Release
+from router.grouping import Dispatched, Release
 from router.parameters import Parameters
 from router.waiting_room import WaitingRoom
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from router.dispatcher import Dispatched
+from router.grouping import Dispatched
 from router.parameters import Parameters
 from router.replica_load import LoadReport
 from tests.unit.router.clock import Clock

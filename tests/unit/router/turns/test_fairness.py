@@ -7,7 +7,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from router.dispatcher import Dispatched, Dispatcher
+from router.dispatcher import Dispatcher
+from router.grouping import Dispatched
 from router.turns.shares import PROMPT
 from tests.unit.router.clock import Clock
 from tests.unit.router.dispatching import dispatcher
