@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import logging
 import threading
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -43,12 +44,12 @@ class BroadcasterActor:
 
     def totals(self) -> dict[str, int]:
         """`MaskTotals`, and how many engines are connected."""
-        return {**self._broadcaster.totals.as_dict(), "engines": self._broadcaster.engines}
+        return {**asdict(self._broadcaster.totals), "engines": self._broadcaster.engines}
 
     def _watch(self) -> None:
         period = threading.Event()
         while self._broadcaster.idle_s() < self._idle_s:
-            self._metrics.update(self._broadcaster.totals.as_dict())
+            self._metrics.update(asdict(self._broadcaster.totals))
             period.wait(WATCH_PERIOD_S)
         # `exit_actor` is for the thread of a method, and none of them is called any more.
         ray.kill(ray.get_runtime_context().current_actor, no_restart=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from threading import Lock
 
 
@@ -19,10 +19,6 @@ class MaskTotals:
     frame_bytes: int = 0
     naive_bytes: int = 0
     refused: int = 0
-
-    def as_dict(self) -> dict[str, int]:
-        totals: dict[str, int] = asdict(self)
-        return totals
 
 
 class BroadcasterCounters:

@@ -16,8 +16,6 @@ from model_service.masks.messages import Failed, FromEngine, Published, Ready, S
 from model_service.masks.ring.ring import RingWriter
 from model_service.wire import Connection
 
-_NO_FRAME = b""
-
 
 class StepLoop:
     """For one thread. It owns none of what it is given."""
@@ -82,7 +80,7 @@ class StepLoop:
             if frame:
                 self._ring.publish(step.number, frame)
         except FrameTooLarge:
-            frame = _NO_FRAME
+            frame = b""
         self._connection.send(Published(step.number, len(frame)))
         if frame:
             header = FrameHeader.read(memoryview(frame))
@@ -92,7 +90,7 @@ class StepLoop:
         """Empty where there are no masks, so that nobody waits for them."""
         rows = self._requests.rows(step)
         if rows is None:
-            return _NO_FRAME
+            return b""
         try:
             return self._filling.frame(rows)
         except (RuntimeError, ValueError):
@@ -100,7 +98,7 @@ class StepLoop:
             failed = [slot for (slot, _), row in zip(step.rows, rows, strict=True) if not self._filling.can_fill(row)]
             self._requests.fail(failed)
             self._connection.send(Failed(failed))
-            return _NO_FRAME
+            return b""
 
     def _report_loaded(self, slot: int, grammar: CompiledGrammar | None) -> None:
         """One at a time: after a long answer its tokens take a while, and steps that come meanwhile should not."""

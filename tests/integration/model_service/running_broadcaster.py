@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
@@ -77,5 +78,5 @@ def _serve(name: str, connection: Connection[Any, Any]) -> None:
         while True:
             connection.recv()
             requests = sum(len(found._requests) for found in gc.get_objects() if isinstance(found, EngineRequests))
-            connection.send({**broadcaster.totals.as_dict(), "engines": broadcaster.engines, "requests": requests})
+            connection.send({**asdict(broadcaster.totals), "engines": broadcaster.engines, "requests": requests})
     broadcaster.close()
