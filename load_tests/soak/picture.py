@@ -24,7 +24,7 @@ def draw(samples: Sequence[Sample], trends: Sequence[Trend], after: int, path: P
     lines = -(-len(kinds) // COLUMNS)
     figure = Figure(figsize=(13, 2.3 * lines), layout="constrained")
     panels = figure.subplots(lines, COLUMNS, squeeze=False).flat
-    for axes, kind in zip(panels, kinds, strict=False):
+    for kind, axes in zip(kinds, panels, strict=False):  # kinds first: when they end, no panel has been taken for nothing
         _panel(axes, kind, samples, [trend for trend in trends if trend.series == kind or trend.series.startswith(f"{kind}:")], after)
     for axes in panels:
         axes.set_axis_off()
@@ -48,4 +48,5 @@ def _panel(axes: Axes, kind: str, samples: Sequence[Sample], trends: Sequence[Tr
     axes.set_ylim(0, 1.15 * max([1.0, *(sample.values.get(trend.series, 0.0) for sample in samples for trend in trends)]))
     axes.tick_params(labelsize=8)
     if len(trends) > 1:
-        axes.legend(frameon=False, fontsize=6, ncols=2)
+        axes.set_ylim(top=1.5 * axes.get_ylim()[1])
+        axes.legend(frameon=False, fontsize=6, ncols=3, loc="upper center")
