@@ -10,7 +10,16 @@ from vllm.v1.metrics.stats import IterationStats
 
 from grammar_service.spec import GrammarKind, GrammarSpec
 from tests.integration.model_service.lookahead.asking import END
-from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, allows, reference, reward_of, same
+from tests.integration.model_service.lookahead.expected import (
+    LIMIT,
+    MOSTLY_FORCED,
+    QUESTIONS,
+    SPECS,
+    allows,
+    reference,
+    reward_of,
+    same,
+)
 from tests.integration.model_service.lookahead.named_rewards import SHORT_REWARD
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import SETTINGS, RunningEngine
@@ -62,6 +71,18 @@ def test_with_a_grammar_it_looks_ahead_inside_of_it(chunked: RunningEngine, torc
     answers = chunked.ask_all([(question, spec, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
     assert sum(same(answer, reference([torch_model], asked, answer.prompt, spec), Reference.cdlh) for answer in answers) >= 3
     assert all(allows(spec, answer.tokens) for answer in answers)
+
+
+def test_what_is_forced_costs_no_forward_and_is_not_counted(forgetful: RunningEngine, torch_model: TorchModel) -> None:
+    """With one candidate nothing is computed at the same time."""
+    asked = {**SHORT, "k": 1, "d": 8}
+    forgetful.ask(QUESTIONS[0], MOSTLY_FORCED, lookahead=asked)
+    before = forgetful.engine.core.steps
+    answer = forgetful.ask(QUESTIONS[0], MOSTLY_FORCED, max_tokens=LIMIT, lookahead=asked)
+    told = answer.usage["completion_tokens_details"]["lookahead"]
+    assert forgetful.engine.core.steps - before == told["target_steps"] == told["target_calls"]
+    assert told["target_calls"] < len(answer.tokens)
+    assert same(answer, reference([torch_model], asked, answer.prompt, MOSTLY_FORCED), Reference.cdlh)
 
 
 def test_its_reward_is_what_the_usage_says(forgetful: RunningEngine) -> None:
