@@ -10,8 +10,8 @@ from model_service.lookahead.instructions import Ahead, Answer, Draft, Drafted, 
 @dataclass(slots=True)
 class Account:
     """Calls are counted as in the paper's tables 5 to 8: one a token of a look-ahead, one a verification, however many drafts it has. A
-    token that a grammar forces costs none. Steps are forwards in a row: look-aheads of one question take theirs together. `reward` is that of all that is said (with the
-    look-ahead behind it, until the text has ended)."""
+    token that a grammar forces costs none. Steps are forwards in a row: look-aheads of one question take theirs together. `reward` is that
+    of all that is said (with the look-ahead behind it, until the text has ended)."""
 
     draft_calls: int = 0
     draft_steps: int = 0

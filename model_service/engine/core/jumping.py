@@ -27,8 +27,8 @@ from model_service.output_marks import Mark, marked
 class Jumping:
     """Of one scheduler, whose own are `manager` and `requests`. This decides what is forced. Ahead of the first choice it appends that as
     well (`unblocked`); behind a token the scheduler does (`MaskcastScheduler._update_request_with_output`). `admits`: whether requests may
-    be admitted with more tokens than their prompts have. `context`: the answer that a segment of a request follows; `scored`: requests whose
-    log-probabilities are those among what the grammar allows, where a forced token has all."""
+    be admitted with more tokens than their prompts have. `context`: the answer that a segment of a request follows; `scored`: requests of
+    which whoever asks knows that forced tokens have probability 1."""
 
     def __init__(
         self, manager: StructuredOutputManager, segmenter: Segmenter, requests: Mapping[str, Request], max_model_len: int, admits: bool
