@@ -57,9 +57,12 @@ def test_rows_are_the_models_at_every_phase_of_a_block(
         check(Asking(engine, prompt).verify((), drafts), torch_model.rows(prompt + drafts, number + 1), drafts, 3)
 
 
+@pytest.mark.parametrize("phase", [1, 8, 25, 27, 29, 30, 32])
 @pytest.mark.parametrize("place", range(5))
-def test_drafts_that_are_wrong_at_a_place_are_told_from_there(chunked: RunningEngine, torch_model: TorchModel, place: int) -> None:
-    prompt = prompt_of(40 + place)
+def test_drafts_that_are_wrong_at_a_place_are_told_from_there(
+    chunked: RunningEngine, torch_model: TorchModel, place: int, phase: int
+) -> None:
+    prompt = prompt_of(CHUNK + phase, seed=12)
     good = torch_model.greedy(prompt, 7)
     said, rest = good[:2], good[2:]
     drafts = (*rest[:place], wrong(rest[place]), *rest[place + 1 :])
