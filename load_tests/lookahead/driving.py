@@ -117,13 +117,15 @@ class Driver:
         return answers
 
     def _greedy(self, model: Model, rolls: Sequence[tuple[Tokens, int]]) -> list[Ahead]:
+        """Where one token is allowed, it is forced: an engine jumps over it."""
         language = self.target if model is Model.TARGET else self.draft
         aheads = [Ahead() for _ in rolls]
         while live := [n for n, (_, length) in enumerate(rolls) if len(aheads[n]) < length and not self._ended(aheads[n])]:
             computed = language.logits([rolls[n][0] + aheads[n].tokens for n in live], [1] * len(live))
             for n, logits in zip(live, computed, strict=True):
                 (token,) = likeliest(logits[0], 1)
-                aheads[n] = aheads[n].and_then(Ahead((token,), (float(log_softmax(logits[0])[token]),)))
+                forced = (bool(np.isfinite(logits[0]).sum() == 1),)
+                aheads[n] = aheads[n].and_then(Ahead((token,), (float(log_softmax(logits[0])[token]),), forced))
         return aheads
 
     def _ended(self, ahead: Ahead) -> bool:

@@ -191,10 +191,14 @@ class Engine:
             raise InvalidLookahead("", "this service does not look ahead")
         if lookahead.method is not Method.CDLH and self._drafts is None:
             raise InvalidLookahead("method", f"{lookahead.method} needs a draft model, which this service has not")
+        # In a thread: grammars, dictionaries and tables may have to be loaded.
+        return await asyncio.to_thread(self._built, call, lookahead)
+
+    def _built(self, call: Call, lookahead: Lookahead) -> Asked:
         assert self._wished is not None, "start() comes first"
-        # In a thread: grammars and dictionaries may have to be loaded.
-        reward = await asyncio.to_thread(built, lookahead.reward, self._wished.sources(call.wished, self._channel))
-        return Asked(lookahead, reward, LookaheadFigures(), Traces() if lookahead.trace else None)
+        reward = built(lookahead.reward, self._wished.sources(call.wished, self._channel))
+        canonical = self._wished.own_sequences() if _is_canonical(call) else None
+        return Asked(lookahead, reward, LookaheadFigures(), Traces() if lookahead.trace else None, canonical)
 
     def _load(self, config: VllmConfig) -> KeyedEngine:
         own = {"traces_all": self._settings.otlp_endpoint is None}  # of an endpoint in `engine_args`, only vLLM knows
@@ -219,14 +223,19 @@ def with_ours(call: Call, *, is_followed: bool) -> dict[str, Any]:
 
 
 def _usage(account: ForcedAccount, call: Call, asked: Asked | None) -> ForcedUsage:
-    if asked is None:
-        is_canonical = call.constraint is not None and call.constraint.spec.canonical
-        return ForcedUsage(account, call.mark_forced, lambda: {"not_canonical": account.not_canonical} if is_canonical else {})
-    figures, traces = asked.figures, asked.traces
-    if traces is None:
-        return ForcedUsage(account, call.mark_forced, lambda: {"lookahead": figures.as_dict()})
-    more = {LOOKAHEAD_STEPS: traces.new_steps}
-    return ForcedUsage(account, call.mark_forced, lambda: {"lookahead": {**figures.as_dict(), "steps_left_out": traces.left_out}}, more)
+    def more() -> dict[str, Any]:
+        canonical = {"not_canonical": account.not_canonical} if _is_canonical(call) else {}
+        if asked is None:
+            return canonical
+        left_out = {} if asked.traces is None else {"steps_left_out": asked.traces.left_out}
+        return {**canonical, "lookahead": {**asked.figures.as_dict(), **left_out}}
+
+    traces = None if asked is None else asked.traces
+    return ForcedUsage(account, call.mark_forced, more, {} if traces is None else {LOOKAHEAD_STEPS: traces.new_steps})
+
+
+def _is_canonical(call: Call) -> bool:
+    return call.constraint is not None and call.constraint.spec.canonical
 
 
 async def _whole(answer: str) -> AsyncGenerator[str, None]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import MutableMapping, Sequence
 from itertools import pairwise
 
 from model_service.settings import EngineSettings
 
+_MODEL_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
+
+_log = logging.getLogger(__name__)
+
 
 def prepare_environment(settings: EngineSettings, environment: MutableMapping[str, str] = os.environ) -> None:
     """Set what the operator has not set."""
+    if settings.lookahead and settings.on_gpu and _MODEL_RUNNER not in environment:
+        _log.warning("look-ahead takes vLLM's first model runner, where vLLM's default is the second, which verifies no drafts but its own")
     for name, value in _wanted(settings).items():
         environment.setdefault(name, value)
 
@@ -26,7 +33,7 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
     if settings.lookahead or not settings.on_gpu:
         # The second model runner computes no rows for what it has not drafted itself. Its kernels are Triton's, which on a CPU is mostly
         # not there.
-        wanted["VLLM_USE_V2_MODEL_RUNNER"] = "0"
+        wanted[_MODEL_RUNNER] = "0"
     if settings.otlp_endpoint is not None:
         # What has no caller who is traced is none of ours: vLLM would trace its own start, and the warm-up.
         traced = {"OTEL_TRACES_SAMPLER": "parentbased_always_off", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"}

@@ -9,9 +9,9 @@ from model_service.lookahead.instructions import Ahead, Answer, Draft, Drafted, 
 
 @dataclass(slots=True)
 class Account:
-    """Calls are counted as in the paper's tables 5 to 8: one a token of a look-ahead, one a verification, however many drafts it has.
-    Steps are forwards in a row: look-aheads of one question take theirs together. `reward` is that of all that is said (with the
-    look-ahead behind it, until the text has ended)."""
+    """Calls are counted as in the paper's tables 5 to 8: one a token of a look-ahead, one a verification, however many drafts it has. A
+    token that a grammar forces costs none. Steps are forwards in a row: look-aheads of one question take theirs together. `reward` is that
+    of all that is said (with the look-ahead behind it, until the text has ended)."""
 
     draft_calls: int = 0
     draft_steps: int = 0
@@ -44,8 +44,8 @@ class Account:
             self.states[emit.verdict.state] += 1
 
     def _rolled(self, model: Model, aheads: tuple[Ahead, ...]) -> None:
-        lengths = [len(ahead) for ahead in aheads]
-        self._computed(model, sum(lengths), max(lengths))
+        forwards = [ahead.forwards for ahead in aheads]
+        self._computed(model, sum(forwards), max(forwards))
 
     def _computed(self, model: Model, calls: int, steps: int) -> None:
         if model is Model.TARGET:

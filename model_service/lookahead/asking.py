@@ -82,6 +82,7 @@ def score(texts: Sequence[Tokens]) -> Asking[tuple[float, ...]]:
 
 def _checked(ahead: Ahead, length: int, stop: Stop) -> Ahead:
     whole = len(ahead) == length or (0 < len(ahead) < length and stop.ended(ahead.tokens))
-    if not whole or any(token in stop.ends for token in ahead.tokens[:-1]) or len(ahead.log_probabilities) not in {0, len(ahead)}:
+    told = {len(ahead.log_probabilities), len(ahead.forced)} <= {0, len(ahead)}
+    if not whole or not told or any(token in stop.ends for token in ahead.tokens[:-1]):
         raise OutOfTurn(f"{len(ahead)} tokens are no look-ahead of {length}")
     return ahead

@@ -24,15 +24,18 @@ class Choice:
 
 
 def cdlh(parameters: Parameters, stop: Stop, model: Model) -> Asking[None]:
-    """`model` makes the look-aheads: the target's are CDLH, the draft's CDLH-appx."""
+    """`model` makes the look-aheads: the target's are CDLH, the draft's CDLH-appx. What a grammar forces behind a token is said with it: no
+    look-ahead would choose anything else."""
     said: Tokens = ()
     known = Ahead()
     while not stop.reached(said):
         (row,) = yield from verify(said, ())
         choice = yield from choose(parameters, stop, model, said, row, heads(known))
-        said += (choice.token,)
-        known = choice.ahead
-        yield Emit((choice.token,), choice.reward)
+        forced = choice.ahead.forced_first
+        tokens = (choice.token, *choice.ahead.tokens[:forced])
+        said += tokens
+        known = choice.ahead.after(forced)
+        yield Emit(tokens, choice.reward)
     yield End(cut=not stop.ended(said))
 
 

@@ -30,22 +30,38 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """Greedy tokens of a model. `log_probabilities`: the model's own of each, or none at all, where rejection is hard."""
+    """Greedy tokens of a model. `log_probabilities`: the model's own of each, or none at all, where rejection is hard. `forced`: of each
+    whether a grammar has decided it and no model was asked, or none at all, where none is known to be so."""
 
     tokens: Tokens = ()
     log_probabilities: tuple[float, ...] = ()
+    forced: tuple[bool, ...] = ()
 
     def __len__(self) -> int:
         return len(self.tokens)
 
+    @property
+    def forwards(self) -> int:
+        """What the tokens have cost."""
+        return len(self) - sum(self.forced)
+
+    @property
+    def forced_first(self) -> int:
+        """How many tokens, from the first on, can be no others."""
+        return next((place for place, forced in enumerate(self.forced) if not forced), len(self.forced))
+
     def first(self, n: int) -> Ahead:
-        return Ahead(self.tokens[:n], self.log_probabilities[:n])
+        return Ahead(self.tokens[:n], self.log_probabilities[:n], self.forced[:n])
 
     def after(self, n: int) -> Ahead:
-        return Ahead(self.tokens[n:], self.log_probabilities[n:])
+        return Ahead(self.tokens[n:], self.log_probabilities[n:], self.forced[n:])
 
     def and_then(self, more: Ahead) -> Ahead:
-        return Ahead(self.tokens + more.tokens, self.log_probabilities + more.log_probabilities)
+        forced = self._all_forced() + more._all_forced() if self.forced or more.forced else ()
+        return Ahead(self.tokens + more.tokens, self.log_probabilities + more.log_probabilities, forced)
+
+    def _all_forced(self) -> tuple[bool, ...]:
+        return self.forced or (False,) * len(self)
 
 
 @dataclass(frozen=True, slots=True)

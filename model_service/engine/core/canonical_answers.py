@@ -56,13 +56,13 @@ class CanonicalAnswers:
         self._drawn: list[CanonicalMatcher] = []
         self.answers = self.fallbacks = self.redraws = 0
 
-    def scheduled(self, output: SchedulerOutput) -> None:
-        """Of requests that are scheduled for the first time, each token will be looked at."""
+    def scheduled(self, output: SchedulerOutput, but: Container[str] = ()) -> None:
+        """Of requests that are scheduled for the first time, each token will be looked at; `but`: those whose samples are no tokens."""
         for new in output.scheduled_new_reqs if self._redraws else ():
             request = self._requests[new.req_id]
             grammar = _grammar(request)
             if grammar is not None and grammar.canonical is not None:
-                grammar.canonical.prunes = _tells_of_its_prompt(request)
+                grammar.canonical.prunes = _tells_of_its_prompt(request) or new.req_id in but
 
     def computed(self, output: SchedulerOutput, computed: ModelRunnerOutput, jumping: Jumping | None, but: Container[str] = ()) -> None:
         """Drop what leads nowhere of a step's tokens; `but`: requests whose samples are no tokens."""

@@ -26,7 +26,7 @@ class Continuing:
     def __len__(self) -> int:
         return len(self._said)
 
-    def __contains__(self, request_id: str) -> bool:
+    def __contains__(self, request_id: object) -> bool:
         return request_id in self._said
 
     def ended(self, request_id: str) -> None:

@@ -9,7 +9,7 @@ next forward starts before the segment is known, that takes a word more (`engine
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.engine import EngineCoreOutput, EngineCoreOutputs
@@ -27,7 +27,8 @@ from model_service.output_marks import Mark, marked
 class Jumping:
     """Of one scheduler, whose own are `manager` and `requests`. This decides what is forced. Ahead of the first choice it appends that as
     well (`unblocked`); behind a token the scheduler does (`MaskcastScheduler._update_request_with_output`). `admits`: whether requests may
-    be admitted with more tokens than their prompts have. `context`: the answer that a segment of a request follows."""
+    be admitted with more tokens than their prompts have. `context`: the answer that a segment of a request follows; `scored`: requests of
+    which whoever asks knows that forced tokens have probability 1."""
 
     def __init__(
         self, manager: StructuredOutputManager, segmenter: Segmenter, requests: Mapping[str, Request], max_model_len: int, admits: bool
@@ -38,6 +39,7 @@ class Jumping:
         self._max_model_len = max_model_len
         self._admits = admits
         self.context: Callable[[Request], Sequence[int]] = _output
+        self.scored: Container[str] = ()
         self._unsent = Unsent()
         self._prefilled: dict[str, list[int]] = {}
         self._jumped: dict[str, int] = {}
@@ -72,7 +74,9 @@ class Jumping:
         if structured is None or request.resumable:
             return False
         params = request.sampling_params
-        if params.num_logprobs is not None or params.prompt_logprobs is not None or params.prompt_logprob_token_ids is not None:
+        if params.num_logprobs is not None and request.request_id not in self.scored:
+            return False
+        if params.prompt_logprobs is not None or params.prompt_logprob_token_ids is not None:
             return False
         return isinstance(structured.grammar, KeyedGrammar) and is_constrained(self._manager, request)
 
@@ -156,5 +160,7 @@ def _part(output: EngineCoreOutput, tokens: list[int], forced: bool) -> EngineCo
         request_id=output.request_id,
         new_token_ids=tokens,
         num_nans_in_logits=marked(0, Mark.FORCED) if forced else output.num_nans_in_logits,
+        # vLLM has cut these for as many tokens as there are now, of which the model was asked for the first.
+        new_logprobs=None if forced or output.new_logprobs is None else output.new_logprobs.slice_request(0, len(tokens)),
         trace_headers=output.trace_headers,
     )

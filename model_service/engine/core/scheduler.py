@@ -81,7 +81,7 @@ class MaskcastScheduler(Scheduler):
         self._counter.begin_step(output, began)
         if self.jumping is not None:
             self.jumping.scheduled(output)
-        self.canonical.scheduled(output)
+        self.canonical.scheduled(output, self._no_tokens())
         began = time.perf_counter_ns()
         self.masks.scheduled(output)
         self._counter.count_masks(began)

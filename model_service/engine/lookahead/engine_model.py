@@ -15,6 +15,7 @@ from model_service.engine.lookahead.children import Children
 from model_service.engine.verification import continuing, verifying
 from model_service.errors import LookaheadFailed
 from model_service.lookahead.instructions import Ahead, Row, Tokens
+from model_service.output_marks import Mark, marks
 
 
 class EngineModel:
@@ -54,8 +55,10 @@ class EngineModel:
 
     async def _rolled(self, text: Tokens, length: int, scored: bool) -> Ahead:
         outputs = await self._ask(text, continuing(self._params, len(text), length, scored=scored))
-        tokens = tuple(token for output in outputs for token in output.new_token_ids)
-        return Ahead(tokens, tuple(_own(outputs)) if scored else ())
+        ahead = Ahead()
+        for output in outputs:
+            ahead = ahead.and_then(_part(output, scored))
+        return ahead
 
     async def _ask(self, text: Tokens, params: SamplingParams) -> list[EngineCoreOutput]:
         outputs = await self._children.ask(self._parent, self._prompt + text, params)
@@ -71,5 +74,13 @@ def _row(rows: LogprobsLists, place: int, has_draft: bool) -> Row:
     return Row(top, float(values[0]) if has_draft else None)
 
 
-def _own(outputs: Sequence[EngineCoreOutput]) -> list[float]:
-    return [float(value) for output in outputs if output.new_logprobs is not None for value in output.new_logprobs.logprobs[:, 0]]
+def _part(output: EngineCoreOutput, scored: bool) -> Ahead:
+    """Among what the grammar allows, a forced token has probability 1."""
+    tokens = tuple(output.new_token_ids)
+    forced = Mark.FORCED in marks(output.num_nans_in_logits)
+    own = (0.0,) * len(tokens) if forced else _own(output) if scored else ()
+    return Ahead(tokens, own if scored else (), (forced,) * len(tokens))
+
+
+def _own(output: EngineCoreOutput) -> tuple[float, ...]:
+    return () if output.new_logprobs is None else tuple(float(value) for value in output.new_logprobs.logprobs[:, 0])

@@ -19,8 +19,10 @@ from vllm.v1.engine.async_llm import AsyncLLM
 from vllm.v1.engine.exceptions import EngineDeadError
 from vllm.v1.metrics.stats import IterationStats, PrefillStats
 
+from grammar_service.canonical.automaton import CanonicalAutomaton
 from model_service.engine.lookahead.children import Children
 from model_service.engine.lookahead.engine_model import EngineModel
+from model_service.engine.lookahead.own_tokens import OwnTokens
 from model_service.errors import InvalidScore, LookaheadError, RewardFailed, RewardLate
 from model_service.lookahead import Stop, machine_for
 from model_service.lookahead.driver import Driver
@@ -31,18 +33,21 @@ from model_service.lookahead.request import Lookahead
 from model_service.lookahead.rewards import Scoring
 from model_service.lookahead.totals import LookaheadTotals
 from model_service.lookahead.trace import Traces
+from model_service.output_marks import Mark, marked
 
 _STATUS = {RewardLate: HTTPStatus.GATEWAY_TIMEOUT, InvalidScore: HTTPStatus.BAD_GATEWAY, RewardFailed: HTTPStatus.BAD_GATEWAY}
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request wants of its look-ahead, and who keeps account of it; `traces` None: what is tried is not told."""
+    """What a request wants of its look-ahead, and who keeps account of it; `traces` None: what is tried is not told. `canonical`: the
+    sequences that it is to keep to, None: any."""
 
     lookahead: Lookahead
     reward: Scoring
     figures: LookaheadFigures
     traces: Traces | None = None
+    canonical: CanonicalAutomaton | None = None
 
 
 class Lookaheads:
@@ -93,6 +98,7 @@ class Lookaheads:
         asked.figures.add(machine.account)
         judge = TextJudge(asked.reward, lambda text: self._text_of(text[:-1] if stop.ended(text) else text), self._deadline_s)
         trace = None if asked.traces is None else asked.traces.begin(choice, self._text_of)
+        own = None if asked.canonical is None else OwnTokens(asked.canonical, stop.ends)
         try:
             async with aclosing(Driver(machine, lookahead.parameters, target, draft, judge, trace).run()) as said:
                 async for tokens, end in said:
@@ -100,6 +106,8 @@ class Lookaheads:
                     if first:
                         _begin(output, request, began, target.cached)
                     first = False
+                    if own is not None and own.are_left(tokens):
+                        output.num_nans_in_logits = marked(output.num_nans_in_logits, Mark.NOT_CANONICAL)
                     if not self._put(output):
                         return
         finally:

@@ -36,6 +36,7 @@ SPECS = {
     "an object, much of which is forced": GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(PERSON)),
     "brackets in brackets": GrammarSpec(GrammarKind.EBNF, 'root ::= "[" (word | root) (", " (word | root))* "]"\nword ::= [a-z]{2,6}'),
 }
+MOSTLY_FORCED = GrammarSpec(GrammarKind.REGEX, "(Ada|Omar) lives in a city, and the number of (cats|dogs) is not known to anybody")
 NEAR_TIE = 1e-4
 
 

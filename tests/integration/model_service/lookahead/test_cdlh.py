@@ -10,7 +10,17 @@ from vllm.v1.metrics.stats import IterationStats
 
 from grammar_service.spec import GrammarKind, GrammarSpec
 from tests.integration.model_service.lookahead.asking import END
-from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, allows, reference, reward_of, same
+from tests.integration.model_service.lookahead.expected import (
+    LIMIT,
+    MOSTLY_FORCED,
+    QUESTIONS,
+    SPECS,
+    allows,
+    reference,
+    reward_of,
+    same,
+    tokenizer,
+)
 from tests.integration.model_service.lookahead.named_rewards import SHORT_REWARD
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import SETTINGS, RunningEngine
@@ -62,6 +72,31 @@ def test_with_a_grammar_it_looks_ahead_inside_of_it(chunked: RunningEngine, torc
     answers = chunked.ask_all([(question, spec, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
     assert sum(same(answer, reference([torch_model], asked, answer.prompt, spec), Reference.cdlh) for answer in answers) >= 3
     assert all(allows(spec, answer.tokens) for answer in answers)
+
+
+def test_what_is_forced_costs_no_forward_and_is_not_counted(forgetful: RunningEngine, torch_model: TorchModel) -> None:
+    """With one candidate nothing is computed at the same time."""
+    asked = {**SHORT, "k": 1, "d": 8}
+    forgetful.ask(QUESTIONS[0], MOSTLY_FORCED, lookahead=asked)
+    before = forgetful.engine.core.steps
+    answer = forgetful.ask(QUESTIONS[0], MOSTLY_FORCED, max_tokens=LIMIT, lookahead=asked)
+    told = answer.usage["completion_tokens_details"]["lookahead"]
+    assert forgetful.engine.core.steps - before == told["target_steps"] == told["target_calls"]
+    assert told["target_calls"] < len(answer.tokens)
+    assert same(answer, reference([torch_model], asked, answer.prompt, MOSTLY_FORCED), Reference.cdlh)
+
+
+@pytest.mark.parametrize(("pattern", "leaves"), [("A city:( the|[b-z]{1,6})[.]", True), ("A city:( the|[b-z]{1,6}| [A-Z]{2,4})[.]", False)])
+def test_whether_an_answer_keeps_to_its_tokenizers_tokens_is_told(forgetful: RunningEngine, pattern: str, leaves: bool) -> None:
+    """The tokenizer has a token of a blank and `the`: a blank alone, which earns as much, leads on only where more may come."""
+    spec, wished = GrammarSpec(GrammarKind.REGEX, pattern, canonical=True), GrammarSpec(GrammarKind.REGEX, "A city: [a-zA-Z]+[.]")
+    asked = {"method": "cdlh", "d": 1, "k": 16, "reward": {"type": "grammar", "number": 0}}
+    fields: dict[str, Any] = {"max_tokens": 40, "lookahead": asked, "wished": [wished]}
+    answers = forgetful.ask_all([(question, spec, fields) for question in QUESTIONS])
+    assert all(answer.finish_reason == "stop" for answer in answers)
+    own = [tokenizer().encode(answer.text, add_special_tokens=False) == [*answer.tokens[:-1]] for answer in answers]
+    assert [answer.usage["completion_tokens_details"]["not_canonical"] for answer in answers] == [int(not one) for one in own]
+    assert all(own) != leaves
 
 
 def test_its_reward_is_what_the_usage_says(forgetful: RunningEngine) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -34,7 +35,11 @@ Decoded = Callable[[Reference], tuple[int, ...]]
 
 
 def cdsl(asked: dict[str, Any]) -> Decoded:
-    return lambda expected: expected.cdsl(asked["a_t"], asked["r_t"], asked["b"], asked.get("keep_drafts", False))
+    def decoded(expected: Reference) -> tuple[int, ...]:
+        chance = Random(0) if asked.get("rejection") == "sampling" else None  # the seed of requests that say nothing of it
+        return expected.cdsl(asked["a_t"], asked["r_t"], asked["b"], asked.get("keep_drafts", False), chance)
+
+    return decoded
 
 
 METHODS: dict[str, tuple[dict[str, Any], Decoded]] = {
@@ -44,6 +49,8 @@ METHODS: dict[str, tuple[dict[str, Any], Decoded]] = {
         for name, asked in {
             "cdsl": CDSL,
             "cdsl that keeps drafts": {**CDSL, "keep_drafts": True, "r_t": 0.9},
+            "cdsl that draws": {**CDSL, "rejection": "sampling"},
+            "cdsl that draws, keeps drafts and leads": {**CDSL, "rejection": "sampling", "keep_drafts": True, "r_t": 0.9, "b": 1},
             "cdsl that leads": {**CDSL, "b": 2, "r_t": 0.6, "reward": {"type": "length", "least": 3, "most": 4}},
         }.items()
     },
@@ -84,7 +91,7 @@ def test_drafts_are_accepted_and_refused(drafted: RunningEngine) -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
-@pytest.mark.parametrize("method", ["appx", "cdsl"])
+@pytest.mark.parametrize("method", METHODS)
 def test_with_a_grammar_both_models_keep_to_it(
     drafted: RunningEngine, torch_model: TorchModel, torch_draft: TorchModel, method: str, spec: GrammarSpec
 ) -> None:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grammar_service.spec import GrammarSpec
 from model_service.settings import DraftSettings
 from tests.integration.model_service.lookahead.asking import Asking, prompt_of
-from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, allows, reference, same
-from tests.integration.model_service.lookahead.test_drafted import METHODS
+from tests.integration.model_service.lookahead.expected import LIMIT, QUESTIONS, SPECS, Masked, allows, reference, same
+from tests.integration.model_service.lookahead.test_drafted import APPX, METHODS, Decoded
 from tests.integration.model_service.lookahead.test_verification import check, wrong
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import RunningEngine, running_engine
+from tests.unit.model_service.lookahead.reference import Reference
+
+SEATS = 12
+MASKED = next(iter(SPECS.values()))
+ALL_METHODS: dict[str, tuple[dict[str, Any], Decoded]] = {"cdlh": ({**APPX, "method": "cdlh"}, Reference.cdlh), **METHODS}
 
 
 @pytest.fixture(scope="module")
 def parallel(draft_folder: Path) -> Iterator[RunningEngine]:
     draft = DraftSettings(str(draft_folder))
-    with running_engine(lookahead=True, draft=draft, tensor_parallel_size=2, is_alone=False, max_num_seqs=16) as engine:
+    with running_engine(lookahead=True, draft=draft, tensor_parallel_size=2, is_alone=False, max_num_seqs=SEATS) as engine:
         yield engine
 
 
@@ -37,12 +43,26 @@ def test_rows_are_the_models_by_one_forward(parallel: RunningEngine, torch_model
     check(Asking(parallel, prompt).verify((), failing), torch_model.rows(prompt + failing, len(failing) + 1), failing, 3)
 
 
+def test_a_step_may_have_more_masks_than_the_engine_has_seats(parallel: RunningEngine, torch_model: TorchModel) -> None:
+    prompt = prompt_of(45, seed=4)
+    masked = Masked(torch_model, MASKED, len(prompt))
+    drafts = masked.greedy(prompt, 16)
+    assert SEATS < len(drafts) == 16
+    expected = masked.rows(prompt + drafts, 17)
+    asking = Asking(parallel, prompt, MASKED)
+    asking.verify((), drafts)
+    before = parallel.engine.core
+    check(asking.verify((), drafts), expected, drafts, 3)
+    after = parallel.engine.core
+    assert (after.steps - before.steps, after.mask_rows - before.mask_rows) == (1, 17)
+
+
 @pytest.mark.parametrize("spec", [None, *SPECS.values()], ids=["free", *SPECS])
-@pytest.mark.parametrize("method", ["appx", "cdsl"])
+@pytest.mark.parametrize("method", ["cdlh", "appx", "cdsl", "cdsl that keeps drafts"])
 def test_answers_are_those_of_the_plain_loops(
     parallel: RunningEngine, torch_model: TorchModel, torch_draft: TorchModel, method: str, spec: GrammarSpec | None
 ) -> None:
-    asked, decoded = METHODS[method]
+    asked, decoded = ALL_METHODS[method]
     answers = parallel.ask_all([(question, spec, {"max_tokens": LIMIT, "lookahead": asked}) for question in QUESTIONS[:4]])
     assert sum(same(answer, reference([torch_model, torch_draft], asked, answer.prompt, spec), decoded) for answer in answers) >= 3
     assert spec is None or all(allows(spec, answer.tokens) for answer in answers)

@@ -14,7 +14,7 @@ import pytest
 from grammar_service.spec import GrammarKind, GrammarSpec
 from model_service.lookahead.instructions import Row, Tokens
 from tests.integration.model_service.lookahead.asking import END, VOCABULARY, Asking, prompt_of
-from tests.integration.model_service.lookahead.expected import Masked
+from tests.integration.model_service.lookahead.expected import MOSTLY_FORCED, Masked
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import SETTINGS, RunningEngine
 from tests.waiting import until
@@ -57,9 +57,12 @@ def test_rows_are_the_models_at_every_phase_of_a_block(
         check(Asking(engine, prompt).verify((), drafts), torch_model.rows(prompt + drafts, number + 1), drafts, 3)
 
 
+@pytest.mark.parametrize("phase", [1, 8, 25, 27, 29, 30, 32])
 @pytest.mark.parametrize("place", range(5))
-def test_drafts_that_are_wrong_at_a_place_are_told_from_there(chunked: RunningEngine, torch_model: TorchModel, place: int) -> None:
-    prompt = prompt_of(40 + place)
+def test_drafts_that_are_wrong_at_a_place_are_told_from_there(
+    chunked: RunningEngine, torch_model: TorchModel, place: int, phase: int
+) -> None:
+    prompt = prompt_of(CHUNK + phase, seed=12)
     good = torch_model.greedy(prompt, 7)
     said, rest = good[:2], good[2:]
     drafts = (*rest[:place], wrong(rest[place]), *rest[place + 1 :])
@@ -211,6 +214,22 @@ def test_look_aheads_go_on_inside_the_grammar(chunked: RunningEngine, torch_mode
         for scored in (False, True):
             found = [asking.roll(text[:place], length=length, scored=scored)[0].tokens for place in places]
             assert found == [text[place : place + length] for place in places]
+
+
+@pytest.mark.parametrize("scored", [False, True])
+def test_forced_tokens_of_a_look_ahead_cost_no_forward(chunked: RunningEngine, torch_model: TorchModel, scored: bool) -> None:
+    prompt = prompt_of(45, seed=11)
+    masked = Masked(torch_model, MOSTLY_FORCED, len(prompt))
+    asking, text = Asking(chunked, prompt, MOSTLY_FORCED), masked.greedy(prompt, 60)
+    for place in range(0, len(text), 3):
+        asking.roll(text[:place], length=16, scored=scored)
+        before = chunked.engine.core.steps
+        (ahead,) = asking.roll(text[:place], length=16, scored=scored)
+        assert ahead.tokens == text[place : place + 16]
+        assert chunked.engine.core.steps - before == ahead.forwards <= max(1, len(ahead) // 3)
+        if scored:
+            rows = masked.rows((*prompt, *text[:place], *ahead.tokens), len(ahead) + 1)[:-1]
+            np.testing.assert_allclose(ahead.log_probabilities, rows[range(len(ahead)), ahead.tokens], atol=NEAR)
 
 
 def test_look_aheads_are_scored_by_their_model(chunked: RunningEngine, torch_model: TorchModel) -> None:

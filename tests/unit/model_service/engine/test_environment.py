@@ -60,6 +60,17 @@ def test_engines_that_share_a_machine_are_not_bound_to_the_same_cpus() -> None:
     assert int(environment["OMP_NUM_THREADS"]) >= 1
 
 
+def test_an_engine_that_looks_ahead_says_once_that_it_takes_another_model_runner_than_vllm_would(caplog: pytest.LogCaptureFixture) -> None:
+    looking, environment = EngineSettings("m", "m", gpus_per_worker=1, lookahead=True), dict[str, str]()
+    for _ in range(2):
+        prepare_environment(looking, environment)
+    for unchanged in (EngineSettings("m", "m", gpus_per_worker=1), EngineSettings("m", "m", lookahead=True)):
+        prepare_environment(unchanged, {})
+    prepare_environment(looking, {"VLLM_USE_V2_MODEL_RUNNER": "0"})
+    (said,) = caplog.messages
+    assert said.startswith("look-ahead takes vLLM's first model runner")
+
+
 def test_vllm_chooses_the_model_runner_on_a_gpu_that_does_not_look_ahead() -> None:
     chosen: dict[str, str] = {}
     frames: dict[str, str] = {}

@@ -20,7 +20,7 @@ Logits = Callable[[Sequence[int]], NDArray[np.float32]]
 @dataclass
 class Reference:
     """`limit` and `ends` bound the text; `margins` gets, for each decision by likelihood, how near the next best was, with the length of
-    the text at the time; calls are counted as the paper counts them."""
+    the text at the time; calls are counted as the paper counts them, but for those of tokens that a grammar leaves no choice of."""
 
     target: Logits
     draft: Logits
@@ -90,9 +90,11 @@ class Reference:
     def _roll(self, by: str, text: tuple[int, ...], length: int) -> tuple[int, ...]:
         ahead: tuple[int, ...] = ()
         while len(ahead) < length and not self._done(text + ahead):
-            self.draft_calls += by == "draft"
-            self.target_calls += by == "target"
-            ahead = (*ahead, self._top(text + ahead, self._logits(by, text + ahead), 1)[0])
+            row = self._logits(by, text + ahead)
+            if np.isfinite(row).sum() > 1:
+                self.draft_calls += by == "draft"
+                self.target_calls += by == "target"
+            ahead = (*ahead, self._top(text + ahead, row, 1)[0])
         return ahead
 
     def _row_of(self, text: tuple[int, ...]) -> NDArray[np.float32]:

@@ -189,6 +189,43 @@ def test_calls_and_steps_are_counted_apart() -> None:
     assert (account.draft_calls, account.draft_steps, account.target_calls, account.reward_calls) == (4, 2, 1, 2)
 
 
+def test_what_a_grammar_forces_costs_no_call() -> None:
+    text = machine(Method.CDLH_APPX, d=3)
+    text.start()
+    text.take(rows((5, 7)))
+    text.take(Rolled((Ahead((1, 2, 3), forced=(False, True, True)), Ahead((3, 4, 9), forced=(True, False, False)))))
+    text.take(Scored((0.2, 0.1)))
+    assert (text.account.draft_calls, text.account.draft_steps, text.account.target_calls) == (3, 2, 1)
+    drafted = machine(Method.CDSL)
+    drafted.start()
+    drafted.take(Drafted(Ahead((1, 2), forced=(True, True))))
+    assert (drafted.account.draft_calls, drafted.account.draft_steps) == (0, 0)
+
+
+def test_what_is_forced_behind_a_choice_is_said_with_it() -> None:
+    text = machine(Method.CDLH, d=3, k=1)
+    text.start()
+    text.take(rows((5,)))
+    text.take(Rolled((Ahead((1, 2, 3), forced=(True, True, False)),)))
+    assert text.take(Scored((0.2,))) == (Emit((5, 1, 2), 0.2), Verify((5, 1, 2), ()))
+    # The token that the model chose is its look-ahead's next one, and must be among what is tried there.
+    assert text.take(rows((3,))) == (Roll(Model.TARGET, ((5, 1, 2, 3),), (2,)),)
+
+
+def test_drafts_are_counted_whether_or_not_they_are_forced() -> None:
+    text = machine(Method.CDSL)
+    text.start()
+    text.take(Drafted(Ahead((1, 2), forced=(True, False))))
+    text.take(rows((1,), (2,), (3,)))
+    assert text.take(Scored((0.3,)))[0] == Emit((1, 2), 0.3, Verdict(State.S1, 2, 2, 0.3))
+
+
+def test_known_and_new_tokens_of_a_look_ahead_stay_told_apart() -> None:
+    ahead = Ahead((1, 2)).and_then(Ahead((3, 4), forced=(True, False))).after(1)
+    assert (ahead.forced, ahead.forwards, ahead.forced_first, ahead.after(1).forced_first) == ((False, True, False), 2, 0, 1)
+    assert Ahead((1, 2)).forwards == 2
+
+
 @pytest.mark.parametrize(
     "answer",
     [
