@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.published.manifests import OVERLAYS, groups, of_kind
+from tests.published.manifests import OVERLAYS, cluster, groups, of_kind
 from tests.unit.k8s.network import Pod, pods, reaches, selects
 
 INTERNET = Pod("the internet", {}, namespace={})
@@ -97,6 +97,18 @@ def test_a_budget_is_for_all_pods_of_one_group(overlay: str) -> None:
     of_groups = [group["labels"]["maskcast-role"] for group in groups(overlay)]
     assert sorted(role for roles in chosen for role in roles) == sorted(role for role in of_groups if role != "head")
     assert all(len(roles) <= 1 for roles in chosen)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_a_budget_lets_one_pod_of_the_smallest_group_go(overlay: str) -> None:
+    """A `maxUnavailable` is counted from the scale of the pods' owner; a RayCluster tells none, and no pod would ever be let go."""
+    smallest = {group["labels"]["maskcast-role"]: group["minReplicas"] for group in cluster(overlay)["workerGroupSpecs"]}
+    for each in of_kind(overlay, "PodDisruptionBudget"):
+        assert "maxUnavailable" not in each["spec"]
+        stay = each["spec"]["minAvailable"]
+        role = each["spec"]["selector"]["matchLabels"]["maskcast-role"]
+        assert type(stay) is int  # a percentage would be counted from the same scale
+        assert stay == smallest.get(role, 1) - 1
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
