@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -23,11 +24,15 @@ UNITS = {"": 1, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "Ki": 2**10, "Mi": 2**2
 Object = dict[str, Any]
 
 
-def program(name: str) -> str:
-    """A program of the packages of this environment, or of the machine; without it the test is skipped."""
+def program(name: str, where: str = "pip install it (requirements.lock names its package)") -> str:
+    """A program of the packages of this environment, or of the machine. Without it the test is skipped, and with CI=true fails; `where`
+    says how to have it."""
     found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if found is None:
-        pytest.skip(f"{name} is not installed: pip install it (requirements.lock names its package)")
+        missing = f"{name} is not installed: {where}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(missing)
+        pytest.skip(missing)
     return found
 
 

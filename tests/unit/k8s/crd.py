@@ -14,16 +14,22 @@ import yaml
 
 from tests.published.manifests import ROOT
 
-FOLDER = Path(os.environ.get("MASKCAST_CRDS", ROOT.parent / "shared" / "data" / "kuberay"))
-"""KubeRay's definitions, `ray-operator/config/crd/bases` of its repository."""
+NAMED = "MASKCAST_CRDS"
+FOLDER = ROOT.parent / "shared" / "data" / "kuberay"
+"""KubeRay's definitions, `ray-operator/config/crd/bases` of its repository, where the environment names no other folder."""
 
 
 @cache
 def definition(plural: str, version: str = "v1") -> dict[str, Any]:
-    """The schema of a kind of KubeRay; skipped where its definitions are not to be had."""
-    file = FOLDER / f"ray.io_{plural}.yaml"
+    """The schema of a kind of KubeRay. Where its definitions are not to be had, the test is skipped, and fails where the environment names
+    a folder that lacks them."""
+    folder = Path(os.environ.get(NAMED, FOLDER))
+    file = folder / f"ray.io_{plural}.yaml"
     if not file.exists():
-        pytest.skip(f"KubeRay's definitions are not in {FOLDER}: name their folder in MASKCAST_CRDS")
+        missing = f"KubeRay's definitions are not in {folder}: name their folder in {NAMED}"
+        if NAMED in os.environ:
+            pytest.fail(missing)
+        pytest.skip(missing)
     versions = yaml.load(file.read_text(), yaml.CSafeLoader)["spec"]["versions"]
     (schema,) = [each["schema"]["openAPIV3Schema"] for each in versions if each["name"] == version]
     found: dict[str, Any] = closed(schema)

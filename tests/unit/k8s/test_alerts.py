@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import yaml
 
 from deployments.telemetry.table import EVENTS, METRICS, samples
 from tests.published.documents import code_spans, pages, rows
-from tests.published.manifests import ROOT
+from tests.published.manifests import ROOT, program
 from tests.published.promql import grouped, matched, names
 
 GUIDE = "docs/guide/operations.md"
@@ -48,12 +46,7 @@ def test_the_guide_says_what_each_means() -> None:
 
 
 def promtool(*arguments: str) -> None:
-    found = shutil.which("promtool")
-    if found is None:
-        missing = "promtool is not installed: it comes with Prometheus (Debian: apt-get install prometheus)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(missing)
-        pytest.skip(missing)
+    found = program("promtool", "it comes with Prometheus (Debian: apt-get install prometheus)")
     done = subprocess.run([found, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

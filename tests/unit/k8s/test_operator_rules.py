@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.published.manifests import OVERLAYS, ROOT, amount, built, cluster, container, groups, of_kind, service
+from tests.published.manifests import K8S, OVERLAYS, ROOT, amount, built, cluster, container, groups, of_kind, service
 
 RAY = next(line.removeprefix("ray==") for line in Path(ROOT / "requirements.lock").read_text().splitlines() if line.startswith("ray=="))
+
+GUIDE = (ROOT / "docs" / "guide" / "operations.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -74,6 +77,22 @@ def test_pods_say_what_they_take(overlay: str) -> None:
             assert {"livenessProbe", "readinessProbe"} <= each.keys()
 
 
+def test_the_overlay_for_one_machine_and_the_guide_say_what_its_pods_ask_for() -> None:
+    overlay = OVERLAYS[0]
+    of_ray = [(group.get("minReplicas", 1), container(group)["resources"]) for group in groups(overlay)]
+    of_redis = [(1, each["spec"]["template"]["spec"]["containers"][0]["resources"]) for each in of_kind(overlay, "StatefulSet")]
+    asked = [*of_ray, *of_redis, (1, cluster(overlay)["autoscalerOptions"]["resources"])]
+    cpus, memory = (sum(pods * amount(each["requests"][name]) for pods, each in asked) for name in ("cpu", "memory"))
+    said = [
+        re.findall(r"(\d+) CPUs(?:,| and) (\d+) GB", text)
+        for text in (
+            (K8S / "overlays" / overlay / "kustomization.yaml").read_text(encoding="utf-8").splitlines()[0],
+            *(line for line in GUIDE.splitlines() if f"overlays/{overlay}`" in line),
+        )
+    ]
+    assert said == [[(str(math.ceil(cpus)), str(math.ceil(memory / 1e9)))]] * 2
+
+
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_no_secret_stands_in_the_manifests(overlay: str) -> None:
     assert of_kind(overlay, "Secret") == []
@@ -84,8 +103,7 @@ def test_no_secret_stands_in_the_manifests(overlay: str) -> None:
 
 
 def test_the_guide_makes_all_secrets_that_are_asked_for() -> None:
-    guide = (ROOT / "docs" / "guide" / "operations.md").read_text(encoding="utf-8")
-    made = set(re.findall(r"kubectl create secret generic (\S+)", guide))
+    made = set(re.findall(r"kubectl create secret generic (\S+)", GUIDE))
     text = yaml.safe_dump_all([each for overlay in OVERLAYS for each in built(overlay)])
     named = set(re.findall(r"secretName: (\S+)", text)) | set(re.findall(r"secretKeyRef:\s+key: \S+\s+name: (\S+)", text))
     assert made == named

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from typing import Any
 
-from tests.published.manifests import OVERLAYS, groups, of_kind
+import pytest
+import yaml
+
+from tests.published.manifests import OVERLAYS, ROOT, cluster, groups, of_kind
 from tests.unit.k8s.network import Pod, pods, reaches, selects
 
 INTERNET = Pod("the internet", {}, namespace={})
 STRANGER = Pod("a stranger", {"app": "other"})
 FOREIGNER = Pod("one of another namespace", {"maskcast-role": "front"}, namespace={"kubernetes.io/metadata.name": "other"})
 PROMETHEUS = Pod("Prometheus", {}, namespace={"kubernetes.io/metadata.name": "monitoring"})
-OPERATOR = Pod("KubeRay", {"app.kubernetes.io/name": "kuberay-operator"}, namespace={"kubernetes.io/metadata.name": "operators"})
+OPERATOR = Pod("KubeRay", {"app.kubernetes.io/name": "kuberay-operator"}, namespace={"kubernetes.io/metadata.name": "ray-system"})
+IMPOSTOR = Pod("one with KubeRay's label", OPERATOR.labels, namespace={"kubernetes.io/metadata.name": "other"})
+INSIDER = Pod("one of our namespace with KubeRay's label", OPERATOR.labels)
 DNS = Pod("DNS", {"k8s-app": "kube-dns"}, {"dns": 53}, namespace={"kubernetes.io/metadata.name": "kube-system"})
 ANY = 40_000
 """A port that Ray has drawn."""
@@ -39,7 +45,7 @@ def test_pods_have_the_ports_that_policies_name(overlay: str) -> None:
     assert named <= {port for pod in pods(overlay).values() for port in pod.ports}
 
 
-@pytest.mark.parametrize("source", [INTERNET, STRANGER, FOREIGNER], ids=lambda pod: pod.name)
+@pytest.mark.parametrize("source", [INTERNET, STRANGER, FOREIGNER, IMPOSTOR, INSIDER], ids=lambda pod: pod.name)
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_who_is_none_of_ours_reaches_the_ingresses_port_alone(overlay: str, source: Pod) -> None:
     assert open_to(overlay, source) == {("front", "door")}
@@ -89,6 +95,21 @@ def test_those_who_watch_and_deploy_reach_what_they_need(overlay: str) -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_guides_patch_says_where_the_operator_is(overlay: str) -> None:
+    (block,) = re.findall(
+        r"^```text\n(patches:.+?)^```", (ROOT / "docs" / "guide" / "operations.md").read_text(encoding="utf-8"), re.M | re.S
+    )
+    (patch,) = yaml.safe_load(block)["patches"]
+    (change,) = yaml.safe_load(patch["patch"])
+    found: Any
+    (found,) = [each for each in of_kind(overlay, patch["target"]["kind"]) if each["metadata"]["name"] == patch["target"]["name"]]
+    for step in change["path"].strip("/").split("/"):
+        found = found[int(step) if step.isdigit() else step]
+    assert found == OPERATOR.namespace
+    assert found.keys() == change["value"].keys()
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
 def test_a_budget_is_for_all_pods_of_one_group(overlay: str) -> None:
     chosen = [
         [role for role, pod in pods(overlay).items() if selects(each["spec"]["selector"], pod.labels)]
@@ -97,6 +118,18 @@ def test_a_budget_is_for_all_pods_of_one_group(overlay: str) -> None:
     of_groups = [group["labels"]["maskcast-role"] for group in groups(overlay)]
     assert sorted(role for roles in chosen for role in roles) == sorted(role for role in of_groups if role != "head")
     assert all(len(roles) <= 1 for roles in chosen)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_a_budget_lets_one_pod_of_the_smallest_group_go(overlay: str) -> None:
+    """A `maxUnavailable` is counted from the scale of the pods' owner; a RayCluster tells none, and no pod would ever be let go."""
+    smallest = {group["labels"]["maskcast-role"]: group["minReplicas"] for group in cluster(overlay)["workerGroupSpecs"]}
+    for each in of_kind(overlay, "PodDisruptionBudget"):
+        assert "maxUnavailable" not in each["spec"]
+        stay = each["spec"]["minAvailable"]
+        role = each["spec"]["selector"]["matchLabels"]["maskcast-role"]
+        assert type(stay) is int  # a percentage would be counted from the same scale
+        assert stay == smallest.get(role, 1) - 1
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
