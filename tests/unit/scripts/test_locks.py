@@ -2,8 +2,8 @@
 installing it, and `scripts/setup` takes the one of the machine.
 
 What packages ask for is what those that are installed say, and for the rest of the GPU's lock `gpu_metadata.toml`, which
-`scripts/gpu_metadata` has read out of the wheels on the package index: of torch, the build for CUDA, while the one that is installed here is
-for CPUs."""
+`scripts/gpu_metadata` has read out of the wheels on the package index: of torch, the build for CUDA, in whose place one for CPUs is
+installed here."""
 
 from __future__ import annotations
 
