@@ -19,6 +19,8 @@ from model_service.settings import adapter_names, by_name, worker_count
 
 ENVIRONMENT_PREFIX = "MASKCAST_"
 EMBEDDED = "embedded"
+MOST_MEMORY = 0.9
+"""Of what an engine has of a GPU's memory; the rest is for what vLLM does not count."""
 
 
 class ModelSettings(Section):
@@ -33,7 +35,9 @@ class ModelSettings(Section):
     max_model_len: int = Field(2048, ge=16)
     max_num_seqs: int = Field(64, ge=1, description="sequences that run together in one engine")
     cpu_kv_cache_gib: float = Field(0.5, gt=0, description="KV cache of one worker on a CPU, GiB")
-    gpu_memory_utilization: float = Field(0.9, gt=0, le=1)
+    gpu_memory_utilization: float | None = Field(
+        None, gt=0, le=1, description="of a GPU's memory, what one engine takes; None: 0.9 of it, or of the part in gpus_per_worker"
+    )
     tool_call_parser: str = Field("hermes", description="vLLM's name for the model's tool call format")
     jump_forward: Jumps = Field(
         "auto",
@@ -70,6 +74,11 @@ class ModelSettings(Section):
         return worker_count(self.tensor_parallel_size, self.engine_args)
 
     @property
+    def gpu_memory(self) -> float:
+        """Of a GPU's memory, what one engine takes."""
+        return self.gpu_memory_utilization or MOST_MEMORY * (self.gpus_per_worker or 1)
+
+    @property
     def has_priorities(self) -> bool:
         """Whether its engines schedule requests by priority."""
         return by_name(self.engine_args).get("scheduling_policy") == "priority"
@@ -103,10 +112,29 @@ class ModelSettings(Section):
             raise ValueError("nothing puts an engine to sleep here: in place of engine_args.enable_sleep_mode, change num_replicas")
         if given.get("distributed_executor_backend", self.executor) != self.executor:
             raise ValueError("in place of engine_args.distributed_executor_backend, set executor")
+        if int(given.get("prefill_context_parallel_size", 1)) > 1:
+            raise ValueError("nothing has shown engine_args.prefill_context_parallel_size here: set tensor_parallel_size")
         if self.executor == "ray" and not self.gpus_per_worker:
             raise ValueError("executor `ray` needs gpus_per_worker: vLLM's workers on CPUs are children of their replica (`mp`)")
         if self.workers > 1 and 0 < self.gpus_per_worker < 1:
             raise ValueError("several workers of a replica need a GPU each: set gpus_per_worker to 1")
+        return self
+
+    @model_validator(mode="after")
+    def _memory_is_shared(self) -> Self:
+        """vLLM starts no engine where less is free than it may take."""
+        own = float(by_name(self.engine_args).get("gpu_memory_utilization", self.gpu_memory))
+        if own > self.gpus_per_worker > 0:
+            raise ValueError(
+                "engines that share a GPU share its memory: leave gpu_memory_utilization out, or set less than gpus_per_worker"
+            )
+        if self.draft is not None and self.gpus_per_worker:
+            draft = float(by_name(self.draft.engine_args).get("gpu_memory_utilization", self.gpu_memory))
+            if own + draft >= self.gpus_per_worker:
+                raise ValueError(
+                    f"the model and its draft share a GPU, and would take {own:g} and {draft:g} of its memory: set less for "
+                    "gpu_memory_utilization, and for draft.engine_args.gpu_memory_utilization"
+                )
         return self
 
 

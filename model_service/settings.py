@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import Any, Literal
 
 JumpForward = Literal["auto", "async", "sync", False]
 """Whether forced tokens are jumped over, and whether a step is scheduled before the one ahead of it is over: "auto" as the engine would
 without jumps."""
-
-_SHARDS = ("pipeline_parallel_size", "prefill_context_parallel_size")
-"""Beside the tensor parallel workers, by vLLM's names (vLLM 0.32: `world_size` in `config/parallel.py`)."""
 
 
 def by_name(engine_args: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,7 +20,7 @@ def by_name(engine_args: Mapping[str, Any]) -> dict[str, Any]:
 def worker_count(tensor_parallel_size: int, engine_args: Mapping[str, Any]) -> int:
     """The workers of one engine."""
     given = by_name(engine_args)
-    return int(given.get("tensor_parallel_size", tensor_parallel_size)) * prod(int(given.get(name, 1)) for name in _SHARDS)
+    return int(given.get("tensor_parallel_size", tensor_parallel_size)) * int(given.get("pipeline_parallel_size", 1))
 
 
 def adapter_names(engine_args: Mapping[str, Any]) -> tuple[str, ...]:

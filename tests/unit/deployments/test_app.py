@@ -14,6 +14,7 @@ from ray.serve.config import RequestRouterConfig
 from ray.serve.schema import ServeDeploySchema
 
 from deployments.app import build, compile_pool
+from deployments.builders import engine_settings
 from deployments.config import ModelSettings, Settings, load_settings, parse_settings
 from deployments.errors import SettingsError
 from deployments.names import INGRESS, MODEL
@@ -120,6 +121,25 @@ def test_replicas_may_share_a_gpu() -> None:
     assert placement.bundles == [{"CPU": 2, "GPU": 0.5}]
 
 
+DRAFT = {"path": "small", "engine_args": {"gpu_memory_utilization": 0.2}}
+
+
+@pytest.mark.parametrize(
+    ("model", "share"),
+    [
+        ({}, 0.9),
+        ({"gpus_per_worker": 1}, 0.9),
+        ({"gpus_per_worker": 0.5}, 0.45),
+        ({"gpus_per_worker": 0.5, "gpu_memory_utilization": 0.3}, 0.3),
+        ({"gpus_per_worker": 1, "gpu_memory_utilization": 0.95}, 0.95),
+        ({"gpus_per_worker": 1, "gpu_memory_utilization": 0.7, "lookahead": True, "draft": DRAFT}, 0.7),
+    ],
+)
+def test_those_who_share_a_gpu_share_its_memory(model: dict[str, object], share: float) -> None:
+    """vLLM refuses to start where less is free than it may take."""
+    assert engine_settings(parse_settings({"model": model})).gpu_memory_utilization == pytest.approx(share)
+
+
 @pytest.mark.parametrize(
     ("model", "told"),
     [
@@ -134,6 +154,10 @@ def test_replicas_may_share_a_gpu() -> None:
         ({"executor": "ray"}, "gpus_per_worker"),
         ({"tensor_parallel_size": 2, "gpus_per_worker": 0.5}, "a GPU each"),
         ({"gpus_per_worker": 2}, "gpus_per_worker"),
+        ({"gpus_per_worker": 0.5, "gpu_memory_utilization": 0.6}, "share its memory"),
+        ({"gpus_per_worker": 0.5, "engine_args": {"gpu-memory-utilization": 0.9}}, "share its memory"),
+        ({"gpus_per_worker": 1, "lookahead": True, "draft": {"path": "small"}}, "the model and its draft share a GPU"),
+        ({"gpus_per_worker": 1, "engine_args": {"prefill-context-parallel-size": 2}}, "set tensor_parallel_size"),
     ],
 )
 def test_what_cannot_be_placed_is_refused_with_a_word_on_what_to_do(model: dict[str, object], told: str) -> None:

