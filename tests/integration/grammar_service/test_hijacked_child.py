@@ -12,7 +12,9 @@ import textwrap
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import psutil
 import pytest
 import pytest_asyncio
@@ -21,12 +23,13 @@ from grammar_service.backends import CompiledPayload
 from grammar_service.errors import PoolUnavailable
 from grammar_service.limits import Limits
 from grammar_service.messages import CompileRequest
+from grammar_service.relaxation import Relax
 from grammar_service.resolve import resolve
 from grammar_service.sandbox import Sandbox, SandboxSettings
 from grammar_service.sandbox.nursery import Nursery
 from grammar_service.sandbox.slot import Slot
 from grammar_service.sandbox.turns import FairTurns
-from grammar_service.sandbox.wire import Payload, Result, Setup, Task
+from grammar_service.sandbox.wire import Payload, Resolved, Result, Setup, Task
 from grammar_service.spec import GrammarKind, GrammarSpec
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -90,7 +93,7 @@ async def test_it_works_for_one_tenant_alone(sandbox: Sandbox) -> None:
 class Hijacked(Slot):
     """Answers each job as its taker-over likes."""
 
-    def __init__(self, answer: Payload) -> None:
+    def __init__(self, answer: Result) -> None:
         super().__init__(Nursery(Setup("", Limits(), 0, 0, 1, os.getpid()), 1.0), background=False)
         self._answer = answer
 
@@ -98,18 +101,60 @@ class Hijacked(Slot):
         return self._answer
 
 
+def hijacked(sandbox: Sandbox, answer: Result) -> Sandbox:
+    other = Sandbox("", SandboxSettings(workers=1))
+    other.fingerprint = sandbox.fingerprint
+    other._turns = FairTurns([Hijacked(answer)], 8, lambda: 0.0)
+    return other
+
+
 @pytest.mark.parametrize("told", [None, "root ::= written"])
 @pytest.mark.parametrize("key", [None, "another's"])
 async def test_it_cannot_say_what_its_tables_are_for(sandbox: Sandbox, told: str | None, key: str | None) -> None:
     """No key is right only where it was told what to compile, by whom has found the key."""
-    other = Sandbox("", SandboxSettings(workers=1))
-    other._turns = FairTurns([Hijacked(Payload(key, CompiledPayload(b"tables")))], 8, lambda: 0.0)
+    other = hijacked(sandbox, Payload(key, CompiledPayload(b"tables")))
     request = replace(request_of(sandbox, REGEX), backend="xgrammar", library_source=told)
     if told is not None and key is None:
         assert (await other.compile(request, DEADLINE_S)).data == b"tables"
         return
     with pytest.raises(PoolUnavailable, match="key"):
         await other.compile(request, DEADLINE_S)
+
+
+OWN = GrammarSpec(GrammarKind.JSON_SCHEMA, '{"type": "string"}')
+ANOTHERS = GrammarSpec(GrammarKind.JSON_SCHEMA, '{"type": "integer"}')
+
+
+def told_of(sandbox: Sandbox, spec: GrammarSpec, **otherwise: Any) -> Resolved:
+    found = resolve(spec, Limits(), sandbox.fingerprint)
+    told = Resolved(found.key, found.backend, found.stopgap, "written by the child", found.warnings)
+    return msgspec.structs.replace(told, **otherwise)
+
+
+async def test_what_it_resolves_has_the_keys_of_what_it_was_asked_about(sandbox: Sandbox) -> None:
+    told = told_of(sandbox, OWN)
+    assert (await hijacked(sandbox, told).resolve(OWN, DEADLINE_S, "")).key == told.key
+    victim = told_of(sandbox, ANOTHERS)
+    assert told.stopgap is not None
+    lies: list[dict[str, Any]] = [
+        {"key": victim.key},
+        {"stopgap": victim.stopgap},
+        {"stopgap": replace(told.stopgap, backend=told.backend)},
+        {"backend": "llguidance"},
+        {"backend": "none of ours"},
+    ]
+    for lie in lies:
+        with pytest.raises(PoolUnavailable, match="compile child tells"):
+            await hijacked(sandbox, msgspec.structs.replace(told, **lie)).resolve(OWN, DEADLINE_S, "")
+
+
+async def test_it_cannot_say_that_a_grammar_stands_for_anothers(sandbox: Sandbox) -> None:
+    lie = told_of(sandbox, ANOTHERS, relaxed=ANOTHERS)
+    relaxed = msgspec.structs.replace(lie, left_out=("/type",))
+    regex = told_of(sandbox, REGEX, relaxed=REGEX, left_out=("/type",))
+    for told, relax in ((relaxed, Relax.NOTHING), (lie, Relax.UNENFORCED), (regex, Relax.UNENFORCED)):
+        with pytest.raises(PoolUnavailable, match="another grammar"):
+            await hijacked(sandbox, told).resolve(OWN, DEADLINE_S, "", relax)
 
 
 async def test_where_the_kernel_knows_no_filter_it_is_said_once_and_all_goes_on(
