@@ -11,6 +11,8 @@ import numpy as np
 
 from grammar_service.automata.token_trie import TokenTrie
 from grammar_service.canonical.merges import derive
+from grammar_service.canonical.normal_form.nfc_classes import NfcClasses
+from grammar_service.canonical.normal_form.nfc_moves import NfcMoves
 from grammar_service.canonical.packed_rows import PackedRows, Row, packed
 from grammar_service.canonical.pairs import PairTable
 from grammar_service.canonical.piece_moves import DEAD, PieceMoves
@@ -31,11 +33,12 @@ KNOWN = 1 << 14
 
 class State(NamedTuple):
     """`guesses` about boundaries of the text so far, see `PieceMoves`; the last token, -1 at a boundary that is certain; how much of an
-    added token's spelling ends the text."""
+    added token's spelling ends the text; what of it decides about NFC, where the tokenizer has that (`NfcMoves`)."""
 
     guesses: frozenset[int]
     last: int
     spelling: int
+    form: int = 0
 
 
 class CanonicalAutomaton:
@@ -57,6 +60,7 @@ class CanonicalAutomaton:
         boundaries = Boundaries.of(Scanner(branches, classes), classes)
         self._moves = PieceMoves(boundaries, Utf8Classes.of(classes.number_of), text, self.trie, derivations.made)
         self._spellings = Spellings(rules.added, text, self.trie)
+        self._form = NfcMoves(NfcClasses.of_engine(), text, self.trie) if rules.nfc else None
         self._rows = PackedRows(rows_bytes)
         self._known_after = lru_cache(KNOWN)(self._after)
         self._vocab_size = len(text)
@@ -71,7 +75,7 @@ class CanonicalAutomaton:
     @property
     def size_bytes(self) -> int:
         """Of the tables, rows not counted."""
-        return self._pairs.size_bytes + self._moves.size_bytes
+        return self._pairs.size_bytes + self._moves.size_bytes + (self._form.size_bytes if self._form else 0)
 
     @property
     def pairs(self) -> PairTable:
@@ -89,14 +93,15 @@ class CanonicalAutomaton:
         if token in self._spellings.tokens:
             return self.start if self.may_end(state) else None
         spelling = self._spellings.after(state.spelling, token)
-        if spelling < 0:
+        form = self._form.after(state.form, token) if self._form else 0
+        if spelling < 0 or form < 0:
             return None
         found = {self._moves.after(guess, token, boundary=True) for guess in state.guesses}
         inside = {self._moves.after(guess, token, boundary=False) for guess in state.guesses} - {DEAD}
         if inside and state.last >= 0 and self._pairs.may_follow(state.last, token):
             found |= inside
         found.discard(DEAD)
-        return State(frozenset(found), token, spelling) if found else None
+        return State(frozenset(found), token, spelling, form) if found else None
 
     def row(self, state: State, stops: frozenset[int] = frozenset()) -> Row:
         """The tokens that may come, `stops` where the sequence may end; not to be written to. Other special tokens are never among them."""
@@ -118,6 +123,8 @@ class CanonicalAutomaton:
             row |= self._targets(state.guesses, boundary=False) & self._rows.get(state.last, lambda: self._followers(state.last))
         if self._spellings.tokens:
             row &= self._rows.get(("spelling", state.spelling), lambda: packed(self._spellings.allowed(state.spelling)))
+        if (form := self._form) is not None:
+            row &= self._rows.get(("form", state.form), lambda: packed(form.allowed(state.form)))
         if self.may_end(state):
             for token in (*self._spellings.tokens, *stops):
                 row[token >> 5] |= np.uint32(1 << (token & 31)).astype(np.int32)
@@ -142,7 +149,8 @@ class CanonicalAutomaton:
 
 def _digest(rules: TokenizerRules) -> str:
     """A name for what the vocabulary does not tell."""
-    digest = hashlib.blake2b(repr((rules.pattern, rules.digits, sorted(rules.added.items()), rules.whole_first)).encode(), digest_size=16)
+    told = (rules.pattern, rules.digits, sorted(rules.added.items()), rules.whole_first, rules.nfc)
+    digest = hashlib.blake2b(repr(told).encode(), digest_size=16)
     for column in (rules.merges.left, rules.merges.right, rules.merges.whole, rules.merges.rank):
         digest.update(column.astype("<i8").tobytes())
     return digest.hexdigest()

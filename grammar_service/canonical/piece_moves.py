@@ -31,8 +31,7 @@ class PieceMoves:
         ways = boundaries.ways.reshape(2 * self._count, -1)
         self._ways = ways
         """Of sources: configurations without a boundary before the next character, then with one."""
-        bits = (np.where(ways > 0, np.int64(1) << np.arange(ways.shape[1]), 0)).sum(axis=1)
-        self._goes_on = (utf8.open[None, :] & bits[:, None]) != 0
+        self._goes_on = (ways > 0).astype(np.float32) @ utf8.open.T.astype(np.float32) > 0
         self._table = self._tables()
 
     @property

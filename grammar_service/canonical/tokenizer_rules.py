@@ -27,7 +27,7 @@ _PLAIN: dict[str, Any] = {
 class TokenizerRules:
     """A byte-level BPE. `spelled`: each id as the ids of its bytes, () for ids without text; `merges`; `pattern`: what texts are
     cut by; `digits`: around each numeral before; `added`: ids by the spelling that the encoder looks for before anything else;
-    `whole_first`: a piece that is a token stays one."""
+    `whole_first`: a piece that is a token stays one; `nfc`: texts are brought into NFC first."""
 
     spelled: tuple[tuple[int, ...], ...]
     merges: MergeTable
@@ -35,6 +35,7 @@ class TokenizerRules:
     digits: bool
     added: Mapping[bytes, int]
     whole_first: bool
+    nfc: bool
 
 
 def rules_of(written: str, vocab_size: int) -> TokenizerRules:
@@ -43,7 +44,8 @@ def rules_of(written: str, vocab_size: int) -> TokenizerRules:
     model = held["model"]
     if model["type"] != "BPE":
         raise _refused(f"it is {model['type']}, not one of merges")
-    if held["normalizer"] is not None:
+    nfc = held["normalizer"] == {"type": "NFC"}
+    if held["normalizer"] is not None and not nfc:
         raise _refused(f"it changes texts before it cuts them ({held['normalizer']['type']})")
     for option, plain in _PLAIN.items():
         if (model.get(option) or None) != (plain or None):
@@ -55,13 +57,14 @@ def rules_of(written: str, vocab_size: int) -> TokenizerRules:
     own = {byte: ids.get(letter) for letter, byte in letters.items()}
     if None in own.values():
         raise _refused("it has no tokens for some bytes")
-    added = _added(held["added_tokens"], vocab_size)
+    added = _added(held["added_tokens"], vocab_size, nfc)
     special = {token["content"] for token in held["added_tokens"]}
     table: list[tuple[int, ...]] = [*spelled]
     for token, number in ids.items():
         if token not in special and all(letter in letters for letter in token):
             table[number] = tuple(own[letters[letter]] or 0 for letter in token)
-    return TokenizerRules(tuple(table), _merges(model["merges"], ids, vocab_size), pattern, digits, added, bool(model.get("ignore_merges")))
+    merges = _merges(model["merges"], ids, vocab_size)
+    return TokenizerRules(tuple(table), merges, pattern, digits, added, bool(model.get("ignore_merges")), nfc)
 
 
 def _refused(why: str) -> UnsupportedGrammar:
@@ -99,14 +102,17 @@ def _cuts(rule: Any) -> tuple[str, bool]:
     raise _refused("its pre-tokenizer is not one regex over bytes, after digits or not")
 
 
-def _added(tokens: list[dict[str, Any]], vocab_size: int) -> dict[bytes, int]:
-    """Special ones stand for no text, and their spelling is encoded as any other."""
+def _added(tokens: list[dict[str, Any]], vocab_size: int, nfc: bool) -> dict[bytes, int]:
+    """Special ones stand for no text, and their spelling is encoded as any other. Where they are found in a text before it is brought into
+    NFC, what is behind them has nothing to compose with."""
     found: dict[bytes, int] = {}
     for token in tokens:
         if token["special"] or token["id"] >= vocab_size:
             continue
         if token["single_word"] or token["lstrip"] or token["rstrip"]:
             raise _refused(f"its added token {token['content']!r} takes what stands beside it")
+        if nfc and token["normalized"]:
+            raise _refused(f"its added token {token['content']!r} is looked for in what NFC makes of a text")
         found[token["content"].encode()] = token["id"]
     _refuse_overlaps([*found])
     return found

@@ -24,7 +24,7 @@ from load_tests.canonical.probes import Probed, Probes, project_texts
 from load_tests.canonical.products import languages, product_row
 from load_tests.canonical.published import rows as published
 from load_tests.canonical.theorem import brute_force
-from load_tests.canonical.trained_tokenizers import PATTERNS, trained_tokenizer
+from load_tests.canonical.trained_tokenizers import PATTERNS, trained_probes
 
 PACKAGES = ("maskcast", "tokenizers", "tiktoken", "mistral_common", "numpy", *published.PACKAGES)
 SEED = 20261123
@@ -92,10 +92,10 @@ def _pairs(tekken: GrammarTokenizer, count: int) -> Iterator[Row]:
 
 
 def _encoders(tekken: GrammarTokenizer, sequences: int, rows: int, others: int) -> Iterator[Row]:
-    yield from _probed("embedded", GrammarTokenizer.load(EMBEDDED_WEIGHTS), sequences, rows)
-    yield from _probed("tekken", tekken, sequences, rows)
+    for name, tokenizer in {"embedded": GrammarTokenizer.load(EMBEDDED_WEIGHTS), "tekken": tekken}.items():
+        yield from _probed(name, Probes(tokenizer, tokenizer.canonical, project_texts(), SEED), sequences, rows)
     for name in PATTERNS:
-        yield from _probed(name, trained_tokenizer(name), others, others // 10)
+        yield from _probed(name, trained_probes(name, SEED), others, others // 10)
 
 
 def _costs(tekken: GrammarTokenizer) -> Iterator[Row]:
@@ -106,8 +106,7 @@ def _costs(tekken: GrammarTokenizer) -> Iterator[Row]:
     yield from _products(tekken)
 
 
-def _probed(name: str, tokenizer: GrammarTokenizer, sequences: int, rows: int) -> Iterator[Row]:
-    probes = Probes(tokenizer, tokenizer.canonical, project_texts(), SEED)
+def _probed(name: str, probes: Probes, sequences: int, rows: int) -> Iterator[Row]:
     yield {"tokenizer": name, **_row("encoder", "tokens of texts", probes.texts())}
     yield {"tokenizer": name, **_row("encoder", "sequences", probes.sequences(sequences))}
     yield {"tokenizer": name, **_row("encoder", "tokens in rows", probes.rows(rows))}

@@ -27,10 +27,13 @@ class Probed:
 
 
 class Probes:
-    """`texts` are what sequences are cut from; both encoder and automaton are of one tokenizer."""
+    """`texts` are what sequences are cut from, and `characters` what is put into them; both encoder and automaton are of one tokenizer."""
 
-    def __init__(self, tokenizer: GrammarTokenizer, automaton: CanonicalAutomaton, texts: Sequence[str], seed: int) -> None:
+    def __init__(
+        self, tokenizer: GrammarTokenizer, automaton: CanonicalAutomaton, texts: Sequence[str], seed: int, characters: str = CHARACTERS
+    ) -> None:
         self._chance = Random(seed)
+        self._characters = characters
         self._automaton = automaton
         self._tokenizer = tokenizer
         self._sources = [found for text in texts if (found := tokenizer.inner.encode(text.encode())) is not None]
@@ -128,7 +131,7 @@ class Probes:
             case 3:
                 return [*sequence[:at], self._chance.choice(self._chance.choice(self._sources)), *sequence[at:]]
             case 4:
-                text = "".join(self._chance.choice(CHARACTERS) for _ in range(self._chance.randint(1, 6))).encode()
+                text = "".join(self._chance.choice(self._characters) for _ in range(self._chance.randint(1, 6))).encode()
                 return self._cut_anew(text) if self._chance.random() < 0.5 else list(self._tokenizer.inner.encode(text) or sequence)
             case _:
                 return sequence

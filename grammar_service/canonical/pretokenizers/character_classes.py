@@ -41,7 +41,7 @@ def members_of(written: str) -> npt.NDArray[np.uint8]:
     """Which code points a class matches, as packed bits, surrogates not among them: what is gone when all matches are taken away."""
     remover = normalizers.Replace(Regex(written), "")
     matched = np.zeros(POINTS, bool)
-    for text in _chunks():
+    for text in all_characters():
         matched[np.frombuffer(text.encode("utf-32-le"), np.uint32)] = True
         matched[np.frombuffer(remover.normalize_str(text).encode("utf-32-le"), np.uint32)] = False
     return np.packbits(matched)
@@ -52,15 +52,15 @@ def numerals() -> npt.NDArray[np.uint8]:
     """What the pre-tokenizer `Digits` takes for a digit, as packed bits: these are pieces of their own."""
     matched = np.zeros(POINTS, bool)
     cutter = pre_tokenizers.Digits(individual_digits=True)
-    for text in _chunks():
+    for text in all_characters():
         # Of each run of others, whatever its length, one piece is made, so that a run of one looks like a digit.
         single = [piece for piece, _ in cutter.pre_tokenize_str(text) if len(piece) == 1]
         matched[[ord(char) for char in single if len(cutter.pre_tokenize_str(char + char)) == 2]] = True
     return np.packbits(matched)
 
 
-def _chunks() -> Iterator[str]:
-    """All characters."""
+def all_characters() -> Iterator[str]:
+    """In texts that follow one another."""
     for low in range(0, POINTS, _CHUNK):
         points = np.arange(low, low + _CHUNK, dtype=np.uint32)
         yield points[(points < 0xD800) | (points >= 0xE000)].tobytes().decode("utf-32-le")

@@ -17,12 +17,12 @@ _RowOf = Callable[[npt.NDArray[Any]], tuple[npt.NDArray[Any], npt.NDArray[Any]]]
 @dataclass(frozen=True, eq=False)
 class Utf8Classes:
     """Places inside of characters are numbered from 1, 0 stands between characters. `step` int32 [places, 256]: the place behind a byte, 0
-    where a character ends there, whose class is in `ended` int16 of the same shape; DEAD where no character goes on so. `open` int64
-    [places]: the classes that can still come of it, as bits."""
+    where a character ends there, whose class is in `ended` int16 of the same shape; DEAD where no character goes on so. `open` bool
+    [places, classes]: those that can still come of it."""
 
     step: npt.NDArray[np.int32]
     ended: npt.NDArray[np.int16]
-    open: npt.NDArray[np.int64]
+    open: npt.NDArray[np.bool_]
 
     @classmethod
     def of(cls, number_of: npt.NDArray[np.int16]) -> Utf8Classes:
@@ -75,10 +75,11 @@ class _Builder:
         return numbers[index.reshape(-1)]
 
     @staticmethod
-    def _open(step: npt.NDArray[np.int32], ended: npt.NDArray[np.int16]) -> npt.NDArray[np.int64]:
-        bits: npt.NDArray[np.int64] = np.bitwise_or.reduce(
-            np.where(ended >= 0, np.int64(1) << np.maximum(ended, 0).astype(np.int64), 0), axis=1
-        )
+    def _open(step: npt.NDArray[np.int32], ended: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+        found = np.zeros((len(step), int(ended.max()) + 1), bool)
+        places, symbols = np.nonzero(ended >= 0)
+        found[places, ended[places, symbols]] = True
+        places, symbols = np.nonzero(step > 0)
         for _ in range(2):  # three more bytes at most
-            bits |= np.bitwise_or.reduce(np.where(step > 0, bits[np.maximum(step, 0)], 0), axis=1)
-        return bits
+            np.logical_or.at(found, places, found[step[places, symbols]])
+        return found

@@ -21,6 +21,7 @@ TEXTS = [
     json.dumps({"name": "Ada", "tags": ["a", "b"], "total": 12.5, "note": None}, indent=2),
     "def f(x):\n    return x ** 2  # ½ of it\n",
 ]
+ADDED = {"id": 280, "content": "<x>", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
 
 
 def probes(tokenizer: GrammarTokenizer) -> Probes:
@@ -111,7 +112,8 @@ def refused(change: dict[str, object], model: dict[str, object] | None = None) -
 @pytest.mark.parametrize(
     ("change", "model", "reason"),
     [
-        ({"normalizer": {"type": "NFC"}}, None, "it changes texts before it cuts them"),
+        ({"normalizer": {"type": "NFKC"}}, None, "it changes texts before it cuts them \\(NFKC\\)"),
+        ({"normalizer": {"type": "NFC"}, "added_tokens": [ADDED | {"normalized": True}]}, None, "what NFC makes of a text"),
         ({"pre_tokenizer": None}, None, "not one regex over bytes"),
         (
             {"pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}},
@@ -131,8 +133,7 @@ def test_a_tokenizer_that_is_not_followed_says_why(change: dict[str, object], mo
 
 @pytest.mark.parametrize("spellings", [["ab", "abc"], ["aba"], ["ab", "bc"]])
 def test_added_tokens_that_overlap_are_refused(spellings: list[str]) -> None:
-    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
-    added = [{"id": 280 + number, "content": spelling, **plain} for number, spelling in enumerate(spellings)]
+    added = [ADDED | {"id": 280 + number, "content": spelling} for number, spelling in enumerate(spellings)]
     with pytest.raises(UnsupportedGrammar, match="added tokens"):
         refused({"added_tokens": added})
 

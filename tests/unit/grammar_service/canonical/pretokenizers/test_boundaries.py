@@ -80,7 +80,7 @@ def test_classes_are_read_byte_by_byte() -> None:
         for byte in before:
             place = int(utf8.step[place, byte])
             assert place > 0
-            assert utf8.open[place] >> number & 1
+            assert utf8.open[place, number]
         assert utf8.step[place, last] == 0
         assert utf8.ended[place, last] == number
 
