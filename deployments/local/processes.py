@@ -83,43 +83,54 @@ class ProcessTree:
         wanted = set(names)
         if not wanted:
             return
-        in_use = {name for pid in psutil.pids() for name in segments_of(pid)}
-        for name in wanted - in_use:
-            path = SHARED_MEMORY / name
-            if path.exists() and path.stat().st_uid == os.getuid():
-                path.unlink(missing_ok=True)
+        in_use = {inode for pid in psutil.pids() for inode in _held(pid)}
+        for name in wanted:
+            with suppress(FileNotFoundError):
+                told = (SHARED_MEMORY / name).stat()
+                if told.st_ino not in in_use and told.st_uid == os.getuid():
+                    (SHARED_MEMORY / name).unlink()
 
 
 def segments_of(pid: int) -> set[str]:
-    """Names below /dev/shm that a process has mapped or open; empty when it is gone or not ours to see."""
-    return {name for target in (*_mapped(pid), *_open(pid)) if (name := _segment_name(target))}
+    """Names below /dev/shm of what a process has mapped or open; empty when it is gone or not ours to see."""
+    held, names = _held(pid), set()
+    for name in _segments() if held else ():
+        with suppress(FileNotFoundError):
+            if (SHARED_MEMORY / name).stat().st_ino in held:
+                names.add(name)
+    return names
 
 
 def _segments() -> set[str]:
     return {path.name for path in SHARED_MEMORY.iterdir() if path.is_file()} if SHARED_MEMORY.is_dir() else set()
 
 
-def _segment_name(target: str) -> str | None:
-    root = f"{SHARED_MEMORY}/"
-    return target.removeprefix(root) if target.startswith(root) and not target.endswith(" (deleted)") else None
+def _held(pid: int) -> set[int]:
+    """Inodes below /dev/shm, not names: a semaphore is mapped before it has its own (glibc's `sem_open`)."""
+    return _mapped(pid) | _open(pid)
 
 
-def _mapped(pid: int) -> list[str]:
+def _mapped(pid: int) -> set[int]:
     try:
         lines = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return []
-    return [fields[5] for line in lines if len(fields := line.split(maxsplit=5)) == 6]
+        return set()
+    return {int(fields[4]) for line in lines if len(fields := line.split(maxsplit=5)) == 6 and _is_shared(fields[5])}
 
 
-def _open(pid: int) -> list[str]:
-    targets = []
+def _open(pid: int) -> set[int]:
+    inodes = set[int]()
     try:
         for link in Path(f"/proc/{pid}/fd").iterdir():
-            targets.append(str(link.readlink()))
+            if _is_shared(str(link.readlink())):
+                inodes.add(link.stat().st_ino)
     except OSError:
-        return targets
-    return targets
+        return inodes
+    return inodes
+
+
+def _is_shared(path: str) -> bool:
+    return path.startswith(f"{SHARED_MEMORY}/")
 
 
 def _adopt_orphans(on: bool) -> None:

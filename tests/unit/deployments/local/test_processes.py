@@ -29,6 +29,15 @@ print(segment.name, flush=True)
 input()
 """
 
+LOCKING = """
+from multiprocessing import get_context
+print("up", flush=True)
+input()
+lock = get_context("spawn").Lock()
+print(lock._semlock.name, flush=True)
+input()
+"""
+
 
 def started(program: str) -> tuple[subprocess.Popen[str], str]:
     process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -76,6 +85,23 @@ def test_shared_memory_of_ended_processes_is_unlinked(already_dead: bool) -> Non
     tree.end(patience_s=5)
     close(process)
     assert not (SHARED_MEMORY / name).exists()
+
+
+def test_a_semaphore_of_somebody_else_stays_for_the_children_that_he_starts() -> None:
+    other, _ = started(LOCKING)
+    assert other.stdin
+    assert other.stdout
+    tree = ProcessTree()
+    tree.watch()
+    other.stdin.write("\n")
+    other.stdin.flush()
+    name = f"sem.{other.stdout.readline().strip().removeprefix('/')}"
+    assert (SHARED_MEMORY / name).exists()
+    tree.end(patience_s=0.2)
+    assert (SHARED_MEMORY / name).exists()
+    assert name in segments_of(other.pid)
+    other.communicate("\n")
+    close(other)
 
 
 def test_running_members_are_named_and_ended_ones_are_not() -> None:
