@@ -91,7 +91,7 @@ class HttpIngress:
             until = asyncio.get_running_loop().time() + limits.request_timeout_s
             async with before(until), while_connected(request):
                 call.visit = await self._gate.enter(caller, body)
-                items = self._gateway.answer(endpoint, call.visit.metered(body), caller, len(raw))
+                items = self._gateway.answer(endpoint, call.visit.metered(body), caller, len(raw), call.visit.meter)
                 response = await self._answered(items, call, until)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
@@ -118,7 +118,7 @@ class HttpIngress:
 
     def _finish(self, call: _Call, status: int) -> None:
         self._leave_place(call)
-        call.visit.leave(refused=status >= HTTPStatus.BAD_REQUEST and status not in (CLIENT_CLOSED_REQUEST, HTTPStatus.GATEWAY_TIMEOUT))
+        call.visit.leave()
         self._metrics.finished(call.endpoint, status, time.monotonic() - call.started, call.tenant)
 
     def _leave_place(self, call: _Call) -> None:
