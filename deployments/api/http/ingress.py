@@ -81,11 +81,9 @@ class HttpIngress:
         try:
             caller = self._authorize(request, Scope.GENERATE)
             call.tenant = caller.name
-            if not self._places.has_one_for(caller.name):
-                raise unavailable("The service is full; try again in a moment.", "ingress_busy")
-            self._places.take(caller.name)
+            self._take_place(caller.name)
             call.has_place = True
-            raw = await self._bodies.read(request)
+            raw = await self._bodies.read(request, caller.name)
             limits = caller.bounds.within(self._limits)
             body = await self._parsed(raw, limits)
             until = asyncio.get_running_loop().time() + limits.request_timeout_s
@@ -121,6 +119,11 @@ class HttpIngress:
         call.visit.leave()
         self._metrics.finished(call.endpoint, status, time.monotonic() - call.started, call.tenant)
 
+    def _take_place(self, tenant: str) -> None:
+        if not self._places.has_one_for(tenant):
+            raise unavailable("The service is full; try again in a moment.", "ingress_busy")
+        self._places.take(tenant)
+
     def _leave_place(self, call: _Call) -> None:
         if call.has_place:
             self._places.give_back(call.tenant)
@@ -128,9 +131,13 @@ class HttpIngress:
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
         caller = self._authorize(request, Scope.GRAMMARS_WRITE)
-        async with self._gate.counted(caller) as headers:
-            body = await self._parsed(await self._bodies.read(request), self._limits)
-            grammar, is_new = await self._registry.register(body, caller.name)
+        self._take_place(caller.name)
+        try:
+            async with self._gate.counted(caller) as headers:
+                body = await self._parsed(await self._bodies.read(request, caller.name), self._limits)
+                grammar, is_new = await self._registry.register(body, caller.name)
+        finally:
+            self._places.give_back(caller.name)
         return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK, headers)
 
     async def list_grammars(self, request: Request) -> Response:

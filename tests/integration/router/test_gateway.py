@@ -335,6 +335,18 @@ async def test_a_body_that_does_not_come_is_not_waited_for(door: httpx.AsyncClie
     assert (answer.status_code, answer.json()["error"]["code"], answer.headers["connection"]) == (408, "body_timeout", "close")
 
 
+async def test_bodies_of_grammars_that_do_not_come_take_places_too(keyed_door: httpx.AsyncClient) -> None:
+    """Of eight, one is left to others."""
+
+    async def begun() -> AsyncIterator[bytes]:
+        yield b'{"id": '
+        await asyncio.Event().wait()
+
+    asked = [keyed_door.post("/v1/grammars", content=begun(), headers=sent_by(ROOT)) for _ in range(8)]
+    codes = [answer.json()["error"]["code"] for answer in await asyncio.gather(*asked)]
+    assert sorted(codes) == ["body_timeout"] * 7 + ["ingress_busy"]
+
+
 async def test_an_answer_that_does_not_end_is_given_up_with_an_error_event(door: httpx.AsyncClient, fates: Any) -> None:
     await fates.strike.remote(ENDS_LATER)
     async with door:
