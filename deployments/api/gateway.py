@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -18,6 +17,7 @@ from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 from deployments.access.caller import ANYBODY, Caller
 from deployments.access.charges import TokenMeter
 from deployments.access.prefixes import SALT, TenantPrefixes
+from deployments.api.bounds.aside import LARGE_BODY, Aside
 from deployments.api.bounds.fatal_calls import FatalCalls
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
@@ -33,8 +33,6 @@ from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head
 from router.turns.progress import Progress
 
 ATTEMPTS = 2
-LARGE_BODY = 64 << 10
-"""Bytes: larger bodies are read beside the event loop, one at a time, which takes tenths of a second of some."""
 
 
 class Gateway:
@@ -56,7 +54,7 @@ class Gateway:
         self._engines = engines
         self._prefixes = prefixes
         self._fatal = FatalCalls()
-        self._aside = ThreadPoolExecutor(1, "large bodies")
+        self._aside = Aside()
 
     async def answer(
         self, endpoint: Endpoint, body: Mapping[str, Any], caller: Caller = ANYBODY, size: int = 0, meter: TokenMeter | None = None
@@ -88,7 +86,7 @@ class Gateway:
     async def _read(self, endpoint: Endpoint, body: Mapping[str, Any], caller: Caller, size: int) -> ParsedRequest:
         if size <= LARGE_BODY:
             return self._reader.read(endpoint, body, caller)
-        return await asyncio.get_running_loop().run_in_executor(self._aside, self._reader.read, endpoint, body, caller)
+        return await self._aside.run(caller.name, self._reader.read, endpoint, body, caller)
 
     async def _wished(self, request: ParsedRequest, asked: Requested | NamedGrammar, tenant: str) -> ReadyGrammar:
         """A grammar that a reward goes by: made ready as a constraint is, and refused as one."""

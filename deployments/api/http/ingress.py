@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -20,10 +19,11 @@ from starlette.types import Scope as AsgiScope
 from deployments.access.api_keys import ApiKeys
 from deployments.access.caller import Caller, Scope
 from deployments.access.gate import Gate, Visit
+from deployments.api.bounds.aside import LARGE_BODY, Aside
 from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.places import Places
 from deployments.api.bounds.reading import BodyReader
-from deployments.api.gateway import LARGE_BODY, Gateway
+from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.leaving import ClientLeft, before, while_connected
 from deployments.config import LimitSettings
@@ -72,7 +72,7 @@ class HttpIngress:
         self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s)
         self._limits = limits
         self._places = Places(max_ongoing)
-        self._aside = ThreadPoolExecutor(1, "large bodies")
+        self._aside = Aside()
         self._started = int(time.time())
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
@@ -85,7 +85,7 @@ class HttpIngress:
             call.has_place = True
             raw = await self._bodies.read(request, caller.name)
             limits = caller.bounds.within(self._limits)
-            body = await self._parsed(raw, limits)
+            body = await self._parsed(raw, limits, caller.name)
             until = asyncio.get_running_loop().time() + limits.request_timeout_s
             async with before(until), while_connected(request):
                 call.visit = await self._gate.enter(caller, body)
@@ -134,7 +134,7 @@ class HttpIngress:
         self._take_place(caller.name)
         try:
             async with self._gate.counted(caller) as headers:
-                body = await self._parsed(await self._bodies.read(request, caller.name), self._limits)
+                body = await self._parsed(await self._bodies.read(request, caller.name), self._limits, caller.name)
                 grammar, is_new = await self._registry.register(body, caller.name)
         finally:
             self._places.give_back(caller.name)
@@ -191,10 +191,10 @@ class HttpIngress:
             caller.require(scope)
         return caller
 
-    async def _parsed(self, raw: bytes, limits: LimitSettings) -> dict[str, Any]:
+    async def _parsed(self, raw: bytes, limits: LimitSettings, tenant: str) -> dict[str, Any]:
         if len(raw) <= LARGE_BODY:
             return parse_body(raw, limits)
-        return await asyncio.get_running_loop().run_in_executor(self._aside, parse_body, raw, limits)
+        return await self._aside.run(tenant, parse_body, raw, limits)
 
 
 @dataclass(slots=True)
