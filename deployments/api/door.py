@@ -97,7 +97,7 @@ class Door:
         )
         settle_heap()
         rules = DoorRules.of(settings)
-        bounds = ConnectionBounds(settings.limits.read_timeout_s, rules.max_header_bytes)
+        bounds = ConnectionBounds(settings.limits.read_timeout_s, settings.limits.write_timeout_s, rules.max_header_bytes)
         answering: ASGIApp = Doorway(http_application(http, lambda: self._server.is_leaving), rules)
         if tracing is not None:
             answering = TracedHttp(answering, tracing)

@@ -57,7 +57,7 @@ class OwnEngine:
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
         guest = Guest(call.tenant, call.weight, call.prompt_tokens, call.sequences)
-        progress, cost = _progress(call), _cost(call, call.prompt_tokens)
+        progress, cost = _progress(call), CallCost(call.prompt_tokens, call.answer_tokens)
         began, progress.waits = time.monotonic(), True
         try:
             await self._room.enter(guest)
@@ -70,8 +70,8 @@ class OwnEngine:
                 async for item in items:
                     self._room.charge(guest, _more(cost, item))
                     yield item
-        except (GeneratorExit, asyncio.CancelledError):
-            self._room.charge(guest, cost.left())
+        except (GeneratorExit, asyncio.CancelledError) as end:
+            self._room.charge(guest, _left(cost, call, end))
             raise
         finally:
             self._room.leave(guest)
@@ -90,7 +90,7 @@ class EngineCalls:
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
         progress, prompt_tokens = _progress(call), call.prompt_tokens + call.forced_tokens
-        cost = _cost(call, prompt_tokens)
+        cost = CallCost(prompt_tokens, call.answer_tokens)
         tell = self._heard_elsewhere(call.tenant, progress)
         tell(PROMPT * prompt_tokens)
         call = replace(call, progress=progress)
@@ -105,8 +105,8 @@ class EngineCalls:
                         progress.cost(more)
                         tell(more)
                     yield item
-            except (GeneratorExit, asyncio.CancelledError):
-                if not progress.waits and (more := cost.left()):
+            except (GeneratorExit, asyncio.CancelledError) as end:
+                if not progress.waits and (more := _left(cost, call, end)):
                     progress.cost(more)
                     tell(more)
                 raise
@@ -126,10 +126,11 @@ def _progress(call: Call) -> Progress:
     return call.progress if isinstance(call.progress, Progress) else Progress()
 
 
-def _cost(call: Call, prompt_tokens: int) -> CallCost:
-    """Of a stream that is cut into tokens, what has come tells what was computed."""
+def _left(cost: CallCost, call: Call, end: BaseException) -> float:
+    """What a call costs beyond what has come of it when its client leaves. While the next piece is waited for, a stream that is cut into
+    tokens has told all; a reader that has stalled has left behind what nobody has counted."""
     is_told = call.body.get("stream") is True and call.body.get("stream_interval") in (None, 1)
-    return CallCost(prompt_tokens, 0 if is_told else call.answer_tokens)
+    return 0.0 if is_told and isinstance(end, asyncio.CancelledError) else cost.left()
 
 
 def _more(cost: CallCost, item: Head | Failure | str) -> float:

@@ -67,6 +67,10 @@ async def test_a_stream_of_tokens_that_is_not_waited_for_costs_those_that_have_c
     assert await cost_of(Says(Head(200, stream=True), EVENT, EVENT), call_of(stream=True)) == SAMPLED * 2
 
 
+async def test_a_stream_that_was_not_read_costs_what_may_have_piled_up() -> None:
+    assert await cost_of(Says(Head(200, stream=True), EVENT, EVENT), call_of(stream=True), leave_after=2) == SAMPLED * 600
+
+
 async def test_an_answer_that_has_told_its_usage_costs_that() -> None:
     assert await cost_of(Says(Head(200, stream=False), USAGE), call_of(), leave_after=2) == SAMPLED * 4
 
