@@ -216,6 +216,7 @@ class LimitSettings(Section):
     )
     max_header_kib: int = Field(32, ge=1, description="headers of a request; over it: 431")
     read_timeout_s: float = Field(30.0, gt=0, description="for a request to come, headers and body; over it: 408")
+    write_timeout_s: float = Field(60.0, gt=0, description="for a client to take what waits for it; over it the connection is closed")
     request_timeout_s: float = Field(600.0, gt=0, description="for a request to be answered, once it has come; over it: 504")
 
 

@@ -41,9 +41,10 @@ class Call:
     grammars of its reward, by their numbers. `trace`: the span that it
     belongs to, as a `traceparent` (W3C Trace Context); empty: nobody traces it.
 
-    The rest is for the router: the tokens that the prompt is estimated to have and the grammar to force, a name for what the prompt begins
-    with (or nothing), the replica that has failed to answer this call before, how many sequences the engine is to compute for it, whose
-    call it is and what he weighs beside others, and who is told of it (`turns.progress`)."""
+    The rest is for the router: the tokens that the prompt is estimated to have, the grammar to force, and all answers together to have at
+    most (`answer_tokens`), a name for what the prompt begins with (or nothing), the replica that has failed to answer this call before, how
+    many sequences the engine is to compute for it, whose call it is and what he weighs beside others, and who is told of it
+    (`turns.progress`)."""
 
     endpoint: Endpoint
     request_id: str
@@ -61,6 +62,7 @@ class Call:
     lookahead: Lookahead | None = None
     wished: tuple[ReadyGrammar, ...] = ()
     trace: str = ""
+    answer_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

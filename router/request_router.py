@@ -170,11 +170,12 @@ class SchemaRouter(RequestRouter):
             if facts.progress is not None:
                 charge = partial(self.dispatcher.shares.charge, facts.tenant)
                 facts.progress.listen(charge)
+                facts.progress.waits = True
                 if facts.progress.elsewhere is not None:
                     facts.progress.elsewhere.meet(self.dispatcher)
                     charge(facts.progress.elsewhere.take(facts.tenant))
         request = Dispatched(next(self._names), key, facts.tokens, facts.prefix, facts.sequences, facts.tenant, facts.weight)
-        return _Ticket(pending, request, facts.avoid, routed=facts.progress.routed if facts.progress is not None else None)
+        return _Ticket(pending, request, facts.avoid, routed=facts.progress.went if facts.progress is not None else None)
 
     def _ranked(self, candidates: list[RunningReplica], pending: PendingRequest) -> list[list[RunningReplica]]:
         ticket = self._tickets.get(id(pending.metadata)) or self._ticket(pending)

@@ -37,37 +37,47 @@ def asked_tokens(body: Mapping[str, Any], prompt_tokens: int, longest: int, most
 
 
 class TokenMeter:
-    """Counts what an answer takes, from its text: by its usage, or where it breaks off before that, an event as a token, beside an estimate
-    of the prompt's."""
+    """Counts what a request takes of the engines: by the usage of each answer that it asks them for, and `most` for one that does not tell
+    it. Nobody else knows: a client that leaves has had its tokens computed, and an event may hold any number of them."""
 
-    def __init__(self, prompt_tokens: int) -> None:
-        self._prompt_tokens = prompt_tokens
-        self._events = 0
-        self._told: int | None = None
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._told = 0
+        self._owes = False
 
     @property
     def tokens(self) -> int:
-        return self._prompt_tokens + self._events if self._told is None else self._told
+        return self._told + (self._most if self._owes else 0)
+
+    def asked(self) -> None:
+        """An engine has the request; once more, where another one is to make up for what the first did not do."""
+        self._owes = True
+
+    def spared(self) -> None:
+        """It has computed nothing of it."""
+        self._owes = False
 
     def piece(self, text: str) -> None:
-        self._events += text.count("data: {")
-        if '"usage"' in text and (found := _USAGE.findall(text)):
-            self._told = int(found[-1][1])
+        if self._owes and (usage := _usage(text)) is not None:
+            self._told += usage[1]
+            self._owes = False
 
 
 class CallCost:
     """What a call has cost the engine, in weighted tokens beyond its prompt's, which are estimated: an event of a stream is one sampled
     token of the answer, until the usage tells. Of a look-ahead, each token that the model was asked for counts as one of the answer: they
-    take the same turns from others."""
+    take the same turns from others. `most` are the tokens of its answers at most, where its events do not tell how many there are."""
 
-    def __init__(self, prompt_tokens: int) -> None:
+    def __init__(self, prompt_tokens: int, most: int = 0) -> None:
         self._prompt_tokens = prompt_tokens
+        self._most = most
         self._cost = 0.0
 
     def piece(self, text: str) -> float:
         """How much more it is with a piece of the answer; less than nothing where too much was thought."""
-        if '"usage"' in text and (found := _USAGE.findall(text)):
-            prompt, total = map(int, found[-1])
+        if (usage := _usage(text)) is not None:
+            self._most = 0
+            prompt, total = usage
             forced = min(total - prompt, int((_FORCED.findall(text) or [0])[-1]))
             sampled = max(total - prompt - forced, int((_COMPUTED.findall(text) or [0])[-1]))
             more = PROMPT * (prompt - self._prompt_tokens) + SAMPLED * sampled + FORCED * forced - self._cost
@@ -75,6 +85,22 @@ class CallCost:
             more = SAMPLED * text.count("data: {")
         self._cost += more
         return more
+
+    def spared(self) -> None:
+        """The engine computes no answer."""
+        self._most = 0
+
+    def left(self) -> float:
+        """How much more it is where nobody waits for the rest, which may all have been computed."""
+        return max(0.0, SAMPLED * self._most - self._cost)
+
+
+def _usage(text: str) -> tuple[int, int] | None:
+    """The tokens of the prompts, and all, as the end of an answer tells them. Events in its midst may tell those of one choice."""
+    if '"usage"' not in text or (text.startswith("data: ") and '"choices":[]' not in text):
+        return None
+    found = _USAGE.findall(text)
+    return (int(found[-1][0]), int(found[-1][1])) if found else None
 
 
 def check_possible(standing_limit: int | None, cost: int) -> None:

@@ -16,14 +16,13 @@ from deployments.access.window import Verdict
 class Visit:
     """A request between `Gate.enter` and `leave`; `headers` are for its answer. `counts`: it matters to others what it takes."""
 
-    def __init__(
-        self, ledger: Ledger | None = None, admission: Admission | None = None, prompt_tokens: int = 0, *, counts: bool = False
-    ) -> None:
+    def __init__(self, ledger: Ledger | None = None, admission: Admission | None = None, *, counts: bool = False) -> None:
         self._counts = counts
         self._ledger = ledger
         self._admission = admission
-        self._meter = TokenMeter(prompt_tokens)
         self._hides_usage = False
+        self.meter = TokenMeter(admission.cost if admission else 0)
+        """Whoever asks engines has to tell it."""
         self.headers = headers(admission.standing) if admission else {}
 
     def metered(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -35,15 +34,13 @@ class Visit:
 
     def piece(self, text: str) -> str:
         """What the client gets of a piece of the answer, which is one of whole events or all of it."""
-        if self._admission is not None:
-            self._meter.piece(text)
         return without_usage(text) if self._hides_usage else text
 
-    def leave(self, *, refused: bool = False) -> None:
-        """Once is enough. A request that was `refused` took no tokens."""
+    def leave(self) -> None:
+        """Once is enough. What was charged stays so, as far as it is not known to be too much."""
         admission, self._admission = self._admission, None
         if admission is not None and self._ledger is not None:
-            self._ledger.leave(admission, 0 if refused else self._meter.tokens)
+            self._ledger.leave(admission, self.meter.tokens)
 
 
 class Gate:
@@ -66,7 +63,7 @@ class Gate:
         admission = await self._admitted(caller, cost)
         if admission is None:
             return Visit(counts=bool(caller.name))
-        return Visit(self._ledger, admission, prompt, counts=bool(caller.name) or most is not None)
+        return Visit(self._ledger, admission, counts=bool(caller.name) or most is not None)
 
     @asynccontextmanager
     async def counted(self, caller: Caller) -> AsyncIterator[Mapping[str, str]]:

@@ -7,8 +7,11 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import Any
+
+from deployments.access.charges import asked_tokens
+from model_service.messages import MOST_ARGUMENT
 
 REMEMBERED = 10_000
 """Grammars whose forced tokens are remembered."""
@@ -41,10 +44,12 @@ class PromptFacts:
 
 class CallFacts:
     """A prompt has a quarter as many tokens as characters; images count for nothing. A grammar is expected to force as much as in its
-    latest answers, as far as their usage figures tell, and nothing at first. No estimate is over `longest`, the model's context."""
+    latest answers, as far as their usage figures tell, and nothing at first. No prompt is thought to be over `longest`, the model's
+    context, and no answer over `most` tokens."""
 
-    def __init__(self, longest: int) -> None:
+    def __init__(self, longest: int, most: int | None = None) -> None:
         self._longest = longest
+        self._most = longest if most is None else most
         self._forced: OrderedDict[str, float] = OrderedDict()
 
     def prompt(self, body: Mapping[str, Any]) -> PromptFacts:
@@ -53,9 +58,18 @@ class CallFacts:
         instructions = sum(1 for _ in takewhile(_instructs, turns))
         begins = instructions or 1
         beginning = list(_texts([body.get("tools"), body.get("prompt"), turns[:begins]]))
-        characters = sum(map(_characters, beginning)) + sum(map(_characters, _texts(turns[begins:])))
+        chat = sum(map(_characters, chain(_texts(body.get("tools")), _texts(turns))))
+        most = self._longest * CHARACTERS_PER_TOKEN
+        characters = min(most, chat) + sum(min(most, each) for each in _prompts(body.get("prompt")))
         longest = LONGEST if instructions and body.get("prompt") is None else FIRST
-        return PromptFacts(min(self._longest, characters // CHARACTERS_PER_TOKEN), _name(beginning, longest))
+        return PromptFacts(characters // CHARACTERS_PER_TOKEN, _name(beginning, longest))
+
+    def answers(self, body: Mapping[str, Any], prompt_tokens: int) -> int:
+        """The tokens that all answers may have at most."""
+        extra = body.get("vllm_xargs")
+        bounded = extra.get(MOST_ARGUMENT) if isinstance(extra, dict) else None
+        most = min(self._most, bounded) if isinstance(bounded, int) else self._most
+        return asked_tokens(body, prompt_tokens, self._longest, most) - prompt_tokens
 
     def forced(self, key: str) -> int:
         return min(self._longest, round(self._forced.get(key, 0.0)))
@@ -86,6 +100,16 @@ def _name(beginning: list[str | int], longest: int) -> str:
 def _characters(text: str | int) -> int:
     """A number is a token: a prompt may be token ids."""
     return len(text) if isinstance(text, str) else CHARACTERS_PER_TOKEN
+
+
+def _prompts(prompt: object) -> Iterator[int]:
+    """The characters of each prompt of a completion: one or several, of texts or token ids. What is neither is refused."""
+    several = isinstance(prompt, list) and prompt and not isinstance(prompt[0], int)
+    for one in islice(prompt, LOOKED_AT) if several and isinstance(prompt, list) else (prompt,):
+        if isinstance(one, str):
+            yield len(one)
+        elif isinstance(one, list) and one and isinstance(one[0], int):
+            yield len(one) * CHARACTERS_PER_TOKEN
 
 
 def _texts(value: object) -> Iterator[str | int]:

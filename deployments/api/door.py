@@ -76,7 +76,7 @@ class Door:
         if tracing is not None:
             constraints, engines = TracedConstraints(constraints, tracing), TracedEngines(engines, tracing)
         checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
-        facts = CallFacts(settings.model.max_model_len)
+        facts = CallFacts(settings.model.max_model_len, settings.limits.max_tokens)
         prefixes = tenant_prefixes(settings)
         self._gateway = Gateway(request_reader(settings), constraints, engines, facts, checker, prefixes)
         self._calls = TracedCalls(tracing) if tracing is not None else None
@@ -97,7 +97,7 @@ class Door:
         )
         settle_heap()
         rules = DoorRules.of(settings)
-        bounds = ConnectionBounds(settings.limits.read_timeout_s, rules.max_header_bytes)
+        bounds = ConnectionBounds(settings.limits.read_timeout_s, settings.limits.write_timeout_s, rules.max_header_bytes)
         answering: ASGIApp = Doorway(http_application(http, lambda: self._server.is_leaving), rules)
         if tracing is not None:
             answering = TracedHttp(answering, tracing)

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Protocol, cast
 
 from ray.serve.exceptions import BackPressureError
@@ -55,21 +56,23 @@ class OwnEngine:
         self._most_waiting = most_waiting
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
-        guest, cost = Guest(call.tenant, call.weight, call.prompt_tokens, call.sequences), CallCost(call.prompt_tokens)
-        began = time.monotonic()
+        guest = Guest(call.tenant, call.weight, call.prompt_tokens, call.sequences)
+        progress, cost = _progress(call), CallCost(call.prompt_tokens, call.answer_tokens)
+        began, progress.waits = time.monotonic(), True
         try:
             await self._room.enter(guest)
         except RoomFull:
             # As Ray Serve would.
             raise BackPressureError(num_queued_requests=self._room.waiting, max_queued_requests=self._most_waiting) from None
-        if isinstance(call.progress, Progress) and call.progress.routed is not None:
-            call.progress.routed(Routed("", time.monotonic() - began))
+        progress.went(Routed("", time.monotonic() - began))
         try:
             async with aclosing(self._replica.respond(call)) as items:
                 async for item in items:
-                    if isinstance(item, str):
-                        self._room.charge(guest, cost.piece(item))
+                    self._room.charge(guest, _more(cost, item))
                     yield item
+        except (GeneratorExit, asyncio.CancelledError) as end:
+            self._room.charge(guest, _left(cost, call, end))
+            raise
         finally:
             self._room.leave(guest)
 
@@ -86,9 +89,8 @@ class EngineCalls:
         self._calls: set[asyncio.Task[None]] = set()
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
-        progress = call.progress if isinstance(call.progress, Progress) else Progress()
-        prompt_tokens = call.prompt_tokens + call.forced_tokens
-        cost = CallCost(prompt_tokens)
+        progress, prompt_tokens = _progress(call), call.prompt_tokens + call.forced_tokens
+        cost = CallCost(prompt_tokens, call.answer_tokens)
         tell = self._heard_elsewhere(call.tenant, progress)
         tell(PROMPT * prompt_tokens)
         call = replace(call, progress=progress)
@@ -99,11 +101,15 @@ class EngineCalls:
             task.add_done_callback(self._calls.discard)
             try:
                 async for item in answer:
-                    if isinstance(item, str):
-                        more = cost.piece(item)
+                    if more := _more(cost, item):
                         progress.cost(more)
                         tell(more)
                     yield item
+            except (GeneratorExit, asyncio.CancelledError) as end:
+                if not progress.waits and (more := _left(cost, call, end)):
+                    progress.cost(more)
+                    tell(more)
+                raise
             finally:
                 if not answer.is_complete:
                     response.cancel()
@@ -114,6 +120,33 @@ class EngineCalls:
             return lambda _: None
         progress.elsewhere = self._elsewhere
         return partial(self._elsewhere.used, tenant)
+
+
+def _progress(call: Call) -> Progress:
+    return call.progress if isinstance(call.progress, Progress) else Progress()
+
+
+def _left(cost: CallCost, call: Call, end: BaseException) -> float:
+    """What a call costs beyond what has come of it when its client leaves. While the next piece is waited for, a stream that is cut into
+    tokens has told all; a reader that has stalled has left behind what nobody has counted."""
+    is_told = call.body.get("stream") is True and call.body.get("stream_interval") in (None, 1)
+    return 0.0 if is_told and isinstance(end, asyncio.CancelledError) else cost.left()
+
+
+def _more(cost: CallCost, item: Head | Failure | str) -> float:
+    """What an item of the answer tells of its cost. Of what the engine refuses it computes nothing."""
+    if isinstance(item, str):
+        return cost.piece(item)
+    if is_refused(item):
+        cost.spared()
+    return 0.0
+
+
+def is_refused(item: Head | Failure | str) -> bool:
+    """Whether the replica says with it that it answers nothing, and has computed nothing."""
+    return isinstance(item, Failure) or (
+        isinstance(item, Head) and HTTPStatus.BAD_REQUEST <= item.status < HTTPStatus.INTERNAL_SERVER_ERROR
+    )
 
 
 async def _follow(response: DeploymentResponse[Any], answer: IncomingAnswer) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -16,12 +15,14 @@ from ray.exceptions import RayActorError
 from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 
 from deployments.access.caller import ANYBODY, Caller
+from deployments.access.charges import TokenMeter
 from deployments.access.prefixes import SALT, TenantPrefixes
+from deployments.api.bounds.aside import LARGE_BODY, Aside
 from deployments.api.bounds.fatal_calls import FatalCalls
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
 from deployments.api.constraining import Constraints
-from deployments.api.engine_calls import Engines
+from deployments.api.engine_calls import Engines, is_refused
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
 from deployments.constraints.forms import NamedGrammar, Requested, refusal, warnings_of
@@ -29,10 +30,9 @@ from deployments.errors import AnswerLost, ApiError, unavailable
 from grammar_service.errors import MaskcastError
 from grammar_service.messages import ReadyGrammar, Refusal
 from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head
+from router.turns.progress import Progress
 
 ATTEMPTS = 2
-LARGE_BODY = 64 << 10
-"""Bytes: larger bodies are read beside the event loop, one at a time, which takes tenths of a second of some."""
 
 
 class Gateway:
@@ -54,13 +54,13 @@ class Gateway:
         self._engines = engines
         self._prefixes = prefixes
         self._fatal = FatalCalls()
-        self._aside = ThreadPoolExecutor(1, "large bodies")
+        self._aside = Aside()
 
     async def answer(
-        self, endpoint: Endpoint, body: Mapping[str, Any], caller: Caller = ANYBODY, size: int = 0
+        self, endpoint: Endpoint, body: Mapping[str, Any], caller: Caller = ANYBODY, size: int = 0, meter: TokenMeter | None = None
     ) -> AsyncGenerator[Head | str, None]:
         """A head, then the body in pieces. Requests of one tenant wait for their turns together, by its weight, and its prompts share what
-        they begin with. `size` is the body's, in bytes.
+        they begin with. `size` is the body's, in bytes; `meter` hears what the engines do.
 
         Raises:
             ApiError: before the head, anything that keeps the request from being answered.
@@ -74,10 +74,11 @@ class Gateway:
         warnings = chain(request.warnings, told, *(each.warnings for each in wished))
         warned = WarnedAnswer(warnings, unchecked=bool(left_out) and request.stream)
         made = partial(self._call, grammar=grammar, wished=wished, tenant=tenant, weight=caller.weight)
-        items = self._answered(request, made)
+        answered = partial(self._answered, made=made, meter=meter or TokenMeter(0))
+        items = answered(request)
         if left_out and isinstance(request.requested, Requested):
             check = Check(request.requested.spec, tenant)
-            items = self._checker.answer(lambda asked: self._answered(asked, made), request, check)
+            items = self._checker.answer(answered, request, check)
         async with aclosing(items):
             async for item in items:
                 yield warned.item(item)
@@ -85,7 +86,7 @@ class Gateway:
     async def _read(self, endpoint: Endpoint, body: Mapping[str, Any], caller: Caller, size: int) -> ParsedRequest:
         if size <= LARGE_BODY:
             return self._reader.read(endpoint, body, caller)
-        return await asyncio.get_running_loop().run_in_executor(self._aside, self._reader.read, endpoint, body, caller)
+        return await self._aside.run(caller.name, self._reader.read, endpoint, body, caller)
 
     async def _wished(self, request: ParsedRequest, asked: Requested | NamedGrammar, tenant: str) -> ReadyGrammar:
         """A grammar that a reward goes by: made ready as a constraint is, and refused as one."""
@@ -93,11 +94,13 @@ class Gateway:
         assert grammar is not None, "it has been asked for"
         return grammar
 
-    async def _answered(self, request: ParsedRequest, made: Callable[[ParsedRequest], Call]) -> AsyncGenerator[Head | str, None]:
+    async def _answered(
+        self, request: ParsedRequest, made: Callable[[ParsedRequest], Call], meter: TokenMeter
+    ) -> AsyncGenerator[Head | str, None]:
         call = made(request)
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                async with aclosing(self._attempt(call, request)) as items:
+                async with aclosing(self._metered(call, request, meter)) as items:
                     async for item in items:
                         yield item
                 return
@@ -128,24 +131,46 @@ class Gateway:
             sequences=request.sequences,
             tenant=tenant,
             weight=weight,
+            answer_tokens=self._facts.answers(request.body, prompt.tokens),
             lookahead=request.lookahead,
             wished=tuple(wished),
         )
 
-    async def _attempt(self, call: Call, request: ParsedRequest) -> AsyncGenerator[Head | str, None]:
+    async def _metered(self, call: Call, request: ParsedRequest, meter: TokenMeter) -> AsyncGenerator[Head | str, None]:
+        """The same, and the meter hears of it. Who left before the call had its turn has cost nothing."""
+        progress = Progress()
+        meter.asked()
+        try:
+            async with aclosing(self._attempt(replace(call, progress=progress), request, meter)) as items:
+                async for item in items:
+                    yield item
+        except _ReplicaLost:
+            meter.spared()
+            raise
+        except (GeneratorExit, asyncio.CancelledError):
+            if progress.waits:
+                meter.spared()
+            raise
+
+    async def _attempt(self, call: Call, request: ParsedRequest, meter: TokenMeter) -> AsyncGenerator[Head | str, None]:
         started = False
         key = call.constraint.routing_key if call.constraint else ""
         try:
             async with aclosing(self._engines.ask(call, key)) as items:
                 async for item in items:
+                    if is_refused(item) and not started:
+                        meter.spared()
                     if isinstance(item, Failure):
                         yield self._failed(item, request, started)
                     else:
-                        if key and isinstance(item, str):
-                            self._facts.answered(key, item)
+                        if isinstance(item, str):
+                            meter.piece(item)
+                            if key:
+                                self._facts.answered(key, item)
                         yield item
                         started = True
         except BackPressureError:
+            meter.spared()
             raise unavailable("All model replicas are busy; try again in a moment.", "model_busy") from None
         except (RayActorError, DeploymentUnavailableError, AnswerLost) as error:
             if not started:

@@ -58,7 +58,8 @@ class TracedEngines:
         if not span.is_recording:
             return self._engines.ask(call, key)
         began_ns = time.time_ns()
-        progress = Progress(lambda routed: self._routed(span, routed, began_ns))
+        progress = call.progress if isinstance(call.progress, Progress) else Progress()
+        progress.routed = lambda routed: self._routed(span, routed, began_ns)
         return _watched(self._engines.ask(replace(call, progress=progress), key), span)
 
     def _routed(self, span: Span, routed: Routed, began_ns: int) -> None:

@@ -45,18 +45,26 @@ class Elsewhere(Protocol):
 
 
 class Progress:
-    """Of one call. It goes with it, but not to other processes, which are given None in its place. `routed` hears where the call goes."""
+    """Of one call. It goes with it, but not to other processes, which are given None in its place. `routed` hears where the call goes;
+    meanwhile it `waits`, as far as its router tells that."""
 
-    __slots__ = ("_listener", "elsewhere", "routed")
+    __slots__ = ("_listener", "elsewhere", "routed", "waits")
 
     def __init__(self, routed: Callable[[Routed], None] | None = None, elsewhere: Elsewhere | None = None) -> None:
         self._listener: Callable[[float], None] | None = None
         self.routed = routed
         self.elsewhere = elsewhere
+        self.waits = False
 
     def listen(self, listener: Callable[[float], None]) -> None:
         """It hears of each further cost."""
         self._listener = listener
+
+    def went(self, where: Routed) -> None:
+        """Its router has let it go."""
+        self.waits = False
+        if self.routed is not None:
+            self.routed(where)
 
     def cost(self, tokens: float) -> None:
         """So many weighted tokens more (`router.turns.shares`)."""

@@ -1,4 +1,5 @@
-"""One client's connection (uvicorn 0.54: `protocols/http/httptools_impl.py`), which must send each request whole within a time."""
+"""One client's connection (uvicorn 0.54: `protocols/http/httptools_impl.py`), which must send each request whole within a time, and must
+take its answers."""
 
 from __future__ import annotations
 
@@ -15,20 +16,23 @@ TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
-    """`read_timeout_s` for a request from its first byte to its last one, and for the first one to come."""
+    """`read_timeout_s` for a request from its first byte to its last one, and for the first one to come. `write_timeout_s` for the client
+    to take what waits for it, once that is as much as a connection may hold (64 KiB: asyncio's high-water mark)."""
 
     read_timeout_s: float = 30.0
+    write_timeout_s: float = 60.0
     max_header_bytes: int = 32 << 10
 
 
 class BoundedConnection(HttpToolsProtocol):
     """Closes a connection whose client is slower than the bounds, or whose headers have no end. A request that comes in one piece, as most
-    do, costs no timer."""
+    do, costs no timer, and neither does an answer that is read."""
 
     def __init__(self, *args: Any, bounds: ConnectionBounds, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._bounds = bounds
         self._slow: TimerHandle | None = None
+        self._stalled: TimerHandle | None = None
         self._is_whole = False
         self._in_headers = True
         self._header_bytes = 0
@@ -39,6 +43,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._wait_no_more()
+        self._is_read()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -52,6 +57,15 @@ class BoundedConnection(HttpToolsProtocol):
             if self._header_bytes > self._bounds.max_header_bytes:
                 self.transport.write(TOO_LARGE)
                 self.transport.close()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        # Not `close`, which waits for what is written to be taken.
+        self._stalled = self.loop.call_later(self._bounds.write_timeout_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._is_read()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -68,6 +82,11 @@ class BoundedConnection(HttpToolsProtocol):
     def _wait(self) -> None:
         if self._slow is None and not self.transport.is_closing():
             self._slow = self.loop.call_later(self._bounds.read_timeout_s + GRACE_S, self.transport.close)
+
+    def _is_read(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
     def _wait_no_more(self) -> None:
         if self._slow is not None:

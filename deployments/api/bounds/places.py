@@ -1,4 +1,4 @@
-"""Places that tenants share without a place being anybody's."""
+"""Places, or bytes, that tenants share without one being anybody's."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ class Places:
         return self._all
 
     def has_one_for(self, tenant: str) -> bool:
+        return self.has_room_for(tenant, 1)
+
+    def has_room_for(self, tenant: str, number: int) -> bool:
+        """For so many more, which are few of all."""
         free = self._most - self._all
-        return free > 0 and (not tenant or self._taken[tenant] < EACH * free)
+        return free >= number and (not tenant or self._taken[tenant] < EACH * free)
 
-    def take(self, tenant: str) -> None:
-        self._taken[tenant] += 1
-        self._all += 1
+    def take(self, tenant: str, number: int = 1) -> None:
+        self._taken[tenant] += number
+        self._all += number
 
-    def give_back(self, tenant: str) -> None:
-        self._all -= 1
-        self._taken[tenant] -= 1
+    def give_back(self, tenant: str, number: int = 1) -> None:
+        self._all -= number
+        self._taken[tenant] -= number
         if not self._taken[tenant]:
             del self._taken[tenant]

@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -20,10 +19,11 @@ from starlette.types import Scope as AsgiScope
 from deployments.access.api_keys import ApiKeys
 from deployments.access.caller import Caller, Scope
 from deployments.access.gate import Gate, Visit
+from deployments.api.bounds.aside import LARGE_BODY, Aside
 from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.places import Places
 from deployments.api.bounds.reading import BodyReader
-from deployments.api.gateway import LARGE_BODY, Gateway
+from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.leaving import ClientLeft, before, while_connected
 from deployments.config import LimitSettings
@@ -72,7 +72,7 @@ class HttpIngress:
         self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s)
         self._limits = limits
         self._places = Places(max_ongoing)
-        self._aside = ThreadPoolExecutor(1, "large bodies")
+        self._aside = Aside()
         self._started = int(time.time())
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
@@ -81,17 +81,15 @@ class HttpIngress:
         try:
             caller = self._authorize(request, Scope.GENERATE)
             call.tenant = caller.name
-            if not self._places.has_one_for(caller.name):
-                raise unavailable("The service is full; try again in a moment.", "ingress_busy")
-            self._places.take(caller.name)
+            self._take_place(caller.name)
             call.has_place = True
-            raw = await self._bodies.read(request)
+            raw = await self._bodies.read(request, caller.name)
             limits = caller.bounds.within(self._limits)
-            body = await self._parsed(raw, limits)
+            body = await self._parsed(raw, limits, caller.name)
             until = asyncio.get_running_loop().time() + limits.request_timeout_s
             async with before(until), while_connected(request):
                 call.visit = await self._gate.enter(caller, body)
-                items = self._gateway.answer(endpoint, call.visit.metered(body), caller, len(raw))
+                items = self._gateway.answer(endpoint, call.visit.metered(body), caller, len(raw), call.visit.meter)
                 response = await self._answered(items, call, until)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
@@ -118,8 +116,13 @@ class HttpIngress:
 
     def _finish(self, call: _Call, status: int) -> None:
         self._leave_place(call)
-        call.visit.leave(refused=status >= HTTPStatus.BAD_REQUEST and status not in (CLIENT_CLOSED_REQUEST, HTTPStatus.GATEWAY_TIMEOUT))
+        call.visit.leave()
         self._metrics.finished(call.endpoint, status, time.monotonic() - call.started, call.tenant)
+
+    def _take_place(self, tenant: str) -> None:
+        if not self._places.has_one_for(tenant):
+            raise unavailable("The service is full; try again in a moment.", "ingress_busy")
+        self._places.take(tenant)
 
     def _leave_place(self, call: _Call) -> None:
         if call.has_place:
@@ -128,9 +131,13 @@ class HttpIngress:
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
         caller = self._authorize(request, Scope.GRAMMARS_WRITE)
-        async with self._gate.counted(caller) as headers:
-            body = await self._parsed(await self._bodies.read(request), self._limits)
-            grammar, is_new = await self._registry.register(body, caller.name)
+        self._take_place(caller.name)
+        try:
+            async with self._gate.counted(caller) as headers:
+                body = await self._parsed(await self._bodies.read(request, caller.name), self._limits, caller.name)
+                grammar, is_new = await self._registry.register(body, caller.name)
+        finally:
+            self._places.give_back(caller.name)
         return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK, headers)
 
     async def list_grammars(self, request: Request) -> Response:
@@ -184,10 +191,10 @@ class HttpIngress:
             caller.require(scope)
         return caller
 
-    async def _parsed(self, raw: bytes, limits: LimitSettings) -> dict[str, Any]:
+    async def _parsed(self, raw: bytes, limits: LimitSettings, tenant: str) -> dict[str, Any]:
         if len(raw) <= LARGE_BODY:
             return parse_body(raw, limits)
-        return await asyncio.get_running_loop().run_in_executor(self._aside, parse_body, raw, limits)
+        return await self._aside.run(tenant, parse_body, raw, limits)
 
 
 @dataclass(slots=True)

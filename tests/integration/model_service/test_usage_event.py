@@ -31,6 +31,7 @@ def test_a_stream_can_be_metered_unseen(jumping: RunningEngine) -> None:
     asked = jumping.events(QUESTION, **{name: value for name, value in body.items() if name != "stream"})
     stream = "".join(f"data: {json.dumps(event, separators=(',', ':'))}\n\n" for event in asked)
     meter = TokenMeter(1000)
+    meter.asked()
     meter.piece(stream)
     usage = jumping.body(QUESTION, max_tokens=12)["usage"]
     assert meter.tokens == usage["total_tokens"] > 12

@@ -47,25 +47,59 @@ def usage(prompt: int, total: int) -> str:
     return json.dumps({"choices": [], "usage": told}, separators=(",", ":"))
 
 
+def asked(most: int) -> TokenMeter:
+    meter = TokenMeter(most)
+    meter.asked()
+    return meter
+
+
 def test_an_answer_costs_what_its_usage_says() -> None:
-    meter = TokenMeter(10)
+    meter = asked(1000)
     meter.piece(usage(7, 19))
     assert meter.tokens == 19
 
 
-def test_a_stream_without_usage_costs_its_events() -> None:
-    meter = TokenMeter(10)
+def test_an_answer_that_does_not_tell_its_usage_costs_what_it_may_have_taken() -> None:
+    """However few events there were, and none of what is not streamed: one event may be a whole answer."""
+    meter = asked(1000)
     for text in ('data: {"a"}\n\ndata: {"b"}\n\n', 'data: {"c"}\n\n', "data: [DONE]\n\n"):
         meter.piece(text)
-    assert meter.tokens == 13
+    assert meter.tokens == 1000
     meter.piece(f"data: {usage(8, 30)}\n\n")
     assert meter.tokens == 30
 
 
+def test_what_no_engine_was_asked_for_or_refused_costs_nothing() -> None:
+    assert TokenMeter(1000).tokens == 0
+    meter = asked(1000)
+    meter.spared()
+    assert meter.tokens == 0
+
+
+def test_a_request_costs_all_answers_that_were_made_for_it() -> None:
+    """Those that failed their check, too."""
+    meter = asked(1000)
+    meter.piece(usage(7, 19))
+    meter.asked()
+    meter.piece(usage(7, 20))
+    assert meter.tokens == 39
+    meter.asked()
+    assert meter.tokens == 1039
+
+
+def test_what_a_stream_tells_of_one_choice_is_not_all() -> None:
+    """vLLM's `continuous_usage_stats`: in each event the tokens of that event's choice."""
+    running = usage(7, 9).replace("[]", '[{"index":3}]')
+    meter, cost = asked(1000), CallCost(7, 500)
+    meter.piece(f"data: {running}\n\n")
+    assert meter.tokens == 1000
+    assert cost.piece(f"data: {running}\n\n") == SAMPLED
+
+
 def test_a_text_that_speaks_of_usage_tells_nothing() -> None:
-    meter = TokenMeter(10)
+    meter = asked(1000)
     meter.piece("data: " + json.dumps({"text": usage(0, 1)}))
-    assert meter.tokens == 11
+    assert meter.tokens == 1000
 
 
 def test_headers_are_openais_as_far_as_there_are_limits() -> None:
@@ -103,6 +137,17 @@ def test_a_call_costs_what_its_usage_says_and_until_then_an_event_a_sampled_toke
     more = cost.piece(usage)
     assert 2 * SAMPLED + more == (40 - 100) * PROMPT + 10 * SAMPLED + 20 * FORCED
     assert cost.piece(usage) == 0
+
+
+def test_a_call_that_breaks_off_costs_what_may_have_been_computed() -> None:
+    cost = CallCost(100, 500)
+    first = cost.piece('data: {"choices":[{"text":"a b c d"}]}\n\n')
+    assert first + cost.left() == 500 * SAMPLED
+    cost.piece(usage(100, 130))
+    assert cost.left() == 0
+    refused = CallCost(100, 500)
+    refused.spared()
+    assert refused.left() == 0
 
 
 def test_a_look_ahead_costs_what_the_model_was_asked_for() -> None:

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deployments.api.bounds.request_limits import prompts_of
 from deployments.api.call_facts import FIRST, REMEMBERED, CallFacts
+from model_service.messages import MOST_ARGUMENT
 
 LONG = "You are careful and brief. " * 10
 NAMES = st.text(max_size=5) | st.sampled_from(["role", "content"])
@@ -31,6 +33,8 @@ JSON = st.recursive(
         ({"messages": [{"role": "user", "content": "x" * 36}]}, 10),
         ({"messages": [{"content": [{"type": "text", "text": "x" * 36}, {"image_url": {"url": "y" * 9000}}]}]}, 10),
         ({"prompt": "x" * 90_000}, 2048),
+        ({"prompt": ["x" * 90_000] * 3 + ["x" * 40]}, 3 * 2048 + 10),
+        ({"prompt": [[1] * 90_000, [1, 2]]}, 2050),
         ({"tools": [{"function": {"name": "f" * 40}}]}, 10),
         ({"messages": [{"role": ["system"], "content": "x" * 36}]}, 10),
         ({}, 0),
@@ -42,7 +46,7 @@ def test_a_prompt_has_a_quarter_as_many_tokens_as_characters(body: dict[str, Any
 
 @given(st.dictionaries(st.sampled_from(["messages", "tools", "prompt", "other"]), JSON))
 def test_no_body_is_too_strange_to_be_measured(body: dict[str, Any]) -> None:
-    assert 0 <= CallFacts(100).prompt(body).tokens <= 100
+    assert 0 <= CallFacts(100).prompt(body).tokens <= 100 * (1 + prompts_of(body))
 
 
 def test_a_body_that_is_deep_or_endless_is_measured_in_part() -> None:
@@ -53,6 +57,19 @@ def test_a_body_that_is_deep_or_endless_is_measured_in_part() -> None:
     endless += ["text", endless]
     assert CallFacts(2048).prompt({"prompt": deep}).tokens == 0
     assert CallFacts(2048).prompt({"prompt": endless}).tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("body", "tokens"),
+    [
+        ({"messages": [], "n": 2, "max_tokens": 30}, 60),
+        ({"messages": [], "n": 2}, 80),
+        ({"messages": [], "n": 2, "vllm_xargs": {MOST_ARGUMENT: 7}}, 14),
+        ({"prompt": ["a", "b"]}, 32),
+    ],
+)
+def test_answers_have_so_many_tokens_at_most(body: dict[str, Any], tokens: int) -> None:
+    assert CallFacts(2048, 40).answers(body, 10) == tokens
 
 
 def test_a_grammar_forces_what_its_latest_answers_say() -> None:

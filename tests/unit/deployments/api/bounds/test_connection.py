@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,9 +13,11 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from deployments.api.bounds import connection
 from deployments.api.bounds.connection import ConnectionBounds
+from deployments.api.http.leaving import ClientLeft, while_connected
 from deployments.api.http.server import HttpServer
 from deployments.local.ports import free_port
 
@@ -31,7 +34,7 @@ async def body(request: Request) -> Response:
 async def connected(read_s: float = READ_S) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """To a server that waits for so long."""
     port = free_port(HOST)
-    server = HttpServer(Starlette(routes=[Route("/", body, methods=["POST"])]), HOST, port, ConnectionBounds(read_s, 4096))
+    server = HttpServer(Starlette(routes=[Route("/", body, methods=["POST"])]), HOST, port, ConnectionBounds(read_s, max_header_bytes=4096))
     server.start()
     first, leaving = await asyncio.open_connection(HOST, port)
     leaving.write(WHOLE)
@@ -101,6 +104,61 @@ async def test_a_header_without_an_end_is_not_kept() -> None:
         for _ in range(64):
             writer.write(b"x" * 1024)
         assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), 20)).startswith(b"HTTP/1.1 431")
+
+
+ENDLESS = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n"
+CHUNK = b"x" * 65536
+CHUNKS = 256
+
+
+@asynccontextmanager
+async def streaming(write_s: float, chunks: int) -> AsyncIterator[tuple[int, asyncio.Event]]:
+    """The port of a server that sends so much at once, and what is set when the client has left, or has been left."""
+    left = asyncio.Event()
+
+    async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        await request.body()
+        try:
+            async with while_connected(request):
+                await send({"type": "http.response.start", "status": 200, "headers": []})
+                for _ in range(chunks):
+                    await send({"type": "http.response.body", "body": CHUNK, "more_body": True})
+        except ClientLeft:
+            left.set()
+        else:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    port = free_port(HOST)
+    server = HttpServer(stream, HOST, port, ConnectionBounds(write_timeout_s=write_s))
+    server.start()
+    yield port, left
+    await server.close()
+
+
+async def small_reader(port: int) -> socket.socket:
+    """A client whose machine takes little that it does not read."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(client, (HOST, port))
+    await asyncio.get_running_loop().sock_sendall(client, ENDLESS)
+    return client
+
+
+async def test_who_does_not_read_his_answer_is_left() -> None:
+    async with streaming(0.2, 1 << 20) as (port, left):
+        with await small_reader(port):
+            await asyncio.wait_for(left.wait(), 20)
+
+
+async def test_who_reads_his_answer_gets_all_of_it() -> None:
+    async with streaming(20.0, CHUNKS) as (port, left):
+        with await small_reader(port) as client:
+            received = 0
+            while received < CHUNKS * len(CHUNK):
+                received += len(await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client, 1 << 20), 20))
+        assert not left.is_set()
 
 
 async def test_hundreds_of_half_open_requests_harm_nobody_and_end() -> None:

@@ -73,6 +73,21 @@ async def test_bodies_that_come_slowly_leave_others_their_memory() -> None:
     assert reader.held == 0
 
 
+async def test_one_tenant_leaves_others_memory() -> None:
+    """However many bodies it has begun."""
+    reader, rest = BodyReader(10, 60, most_held=80), asyncio.Event()
+    begun = [asyncio.Event() for _ in range(9)]
+    slow = [asyncio.create_task(reader.read(request(pieces(b"12345678", taken=taken, then=rest)), "flood")) for taken in begun]
+    await asyncio.gather(*(taken.wait() for taken in begun))
+    with pytest.raises(ApiError) as caught:
+        await reader.read(request(pieces(b"1")), "flood")
+    assert caught.value.code == "ingress_busy"
+    assert await reader.read(request(pieces(b"12345678")), "neighbour") == b"12345678"
+    rest.set()
+    assert await asyncio.gather(*slow) == [b"12345678"] * 9
+    assert reader.held == 0
+
+
 async def test_who_leaves_in_the_middle_leaves_nothing() -> None:
     reader = BodyReader(10, 60)
     with pytest.raises(ClientDisconnect):

@@ -1,0 +1,31 @@
+"""Work on large bodies, beside the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from grammar_service.sandbox.turns import FairTurns
+
+MOST_WAITING = 1 << 16
+"""Never reached: an ingress holds fewer requests open."""
+LARGE_BODY = 64 << 10
+"""Bytes: work on larger bodies belongs here. It takes tenths of a second of some."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Aside:
+    """One thread, in which tenants take turns: who sends many large bodies lets others wait for one of them."""
+
+    def __init__(self) -> None:
+        self._turns = FairTurns([ThreadPoolExecutor(1, "large bodies")], MOST_WAITING, time.monotonic)
+
+    async def run(self, tenant: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What the function returns or raises."""
+        async with self._turns.turn(tenant) as thread:
+            return await asyncio.get_running_loop().run_in_executor(thread, lambda: function(*args, **kwargs))
