@@ -16,33 +16,31 @@ import numpy as np
 from tests.integration.model_service.configurations.played_requests import BUDGET, PLACES, ROWS, VOCABULARY, Given, Play, PlayedRequest
 
 
-class Runner:
-    """vLLM's states and kernels around a forward that is not there; what the runner does between them is its own code."""
+class States:
+    """vLLM's states of so many requests at a time, of so many places each, and its kernels, around a forward that is not there; what the
+    runner does between them is its own code."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int = ROWS, places: int = PLACES, budget: int = BUDGET, vocabulary: int = VOCABULARY) -> None:
         import torch
         from vllm.v1.worker.gpu.input_batch import InputBuffers
         from vllm.v1.worker.gpu.sample.penalties import PenaltiesState
         from vllm.v1.worker.gpu.states import RequestState
 
         device = torch.device("cpu")
-        self.states = RequestState(ROWS, PLACES, BUDGET, 0, VOCABULARY, device)
-        self.states.draft_tokens = torch.zeros(ROWS, 1, dtype=torch.int64)  # kernels want a stride
-        self.buffers = InputBuffers(ROWS, BUDGET, device)
-        self.penalties = PenaltiesState(None, self.states)
-        self.runner = _runner(self.states, self.penalties)
+        self.requests = RequestState(rows, places, budget, 0, vocabulary, device)
+        self.requests.draft_tokens = torch.zeros(rows, 1, dtype=torch.int64)  # kernels want a stride
+        self.buffers = InputBuffers(rows, budget, device)
+        self.penalties = PenaltiesState(None, self.requests)
+        self.runner = _runner(self.requests, self.penalties)
 
-    def step(self, batch: Sequence[PlayedRequest], lengths: Mapping[str, int], sampled: Sequence[int]) -> tuple[Given, list[int]]:
-        import torch
+    def prepared(self, output: Any, lengths: Mapping[str, int]) -> Given:
+        """What the forward of a step is given."""
         from vllm.v1.worker.gpu import input_batch as kernels
 
-        output = _scheduled(batch, lengths)
         self.runner.add_requests(output)
         self.runner.update_requests(output)
-        states, buffers = self.states, self.buffers
-        rows = torch.tensor([states.req_id_to_index[name] for name in lengths], dtype=torch.int64)
-        starts = torch.tensor([0, *np.cumsum(list(lengths.values()))], dtype=torch.int32)
-        ends, one = torch.arange(len(rows) + 1, dtype=torch.int32), torch.ones(len(rows), dtype=torch.int32)
+        states, buffers = self.requests, self.buffers
+        rows, starts, ends, _ = self._batch(lengths)
         prefill, computed, tokens = states.prefill_len.gpu, states.num_computed_tokens.gpu, states.all_token_ids.gpu
         kernels.prepare_prefill_inputs(buffers.input_ids, states.next_prefill_tokens, rows, starts, tokens, prefill, computed)
         kernels.prepare_pos_seq_lens(rows, starts, computed, buffers.positions, buffers.seq_lens)
@@ -50,11 +48,41 @@ class Runner:
         drafts = states.draft_tokens
         kernels.combine_sampled_and_draft_tokens(buffers.input_ids, rows, last, starts, seen, prefill, drafts, ends, len(rows), 1)
         spans = zip(lengths, pairwise(starts.tolist()), strict=True)
-        given = {name: (buffers.input_ids[low:high].tolist(), buffers.positions[low:high].tolist()) for name, (low, high) in spans}
-        count, rejected = kernels.get_num_sampled_and_rejected(one, seen, ends, rows, prefill)
-        made, counts = torch.tensor([[token] for token in sampled]), self.penalties.output_bin_counts
+        return {name: (buffers.input_ids[low:high].tolist(), buffers.positions[low:high].tolist()) for name, (low, high) in spans}
+
+    def kept(self, lengths: Mapping[str, int], sampled: Sequence[int]) -> list[int]:
+        """How many of its tokens, one for each request of the step, the runner takes: none of those who are amid their prompts."""
+        import torch
+        from vllm.v1.worker.gpu import input_batch as kernels
+
+        states = self.requests
+        rows, starts, ends, one = self._batch(lengths)
+        seen, last, counts = self.buffers.seq_lens[: len(rows)], states.last_sampled_tokens, self.penalties.output_bin_counts
+        computed, tokens = states.num_computed_tokens.gpu, states.all_token_ids.gpu
+        count, rejected = kernels.get_num_sampled_and_rejected(one, seen, ends, rows, states.prefill_len.gpu)
+        made = torch.tensor([[token] for token in sampled])
         kernels.post_update(rows, computed, last, counts, made, count, rejected, starts, tokens, states.total_len.gpu)
-        return given, count.tolist()
+        taken: list[int] = count.tolist()
+        return taken
+
+    def _batch(self, lengths: Mapping[str, int]) -> tuple[Any, Any, Any, Any]:
+        import torch
+
+        rows = torch.tensor([self.requests.req_id_to_index[name] for name in lengths], dtype=torch.int64)
+        starts = torch.tensor([0, *np.cumsum(list(lengths.values()))], dtype=torch.int32)
+        return rows, starts, torch.arange(len(rows) + 1, dtype=torch.int32), torch.ones(len(rows), dtype=torch.int32)
+
+
+class Runner:
+    """A played request's worker."""
+
+    def __init__(self) -> None:
+        self.of_vllm = States()
+        self.states, self.penalties = self.of_vllm.requests, self.of_vllm.penalties
+
+    def step(self, batch: Sequence[PlayedRequest], lengths: Mapping[str, int], sampled: Sequence[int]) -> tuple[Given, list[int]]:
+        given = self.of_vllm.prepared(_scheduled(batch, lengths), lengths)
+        return given, self.of_vllm.kept(lengths, sampled)
 
     def ended(self, request: PlayedRequest) -> None:
         self.states.remove_request(request.name)

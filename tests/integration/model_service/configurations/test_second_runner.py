@@ -53,6 +53,12 @@ def test_every_place_is_computed_with_its_final_token_whatever_becomes_of_reques
     assert sum(int(half.result()) for half in halves) > 100
 
 
+def test_it_takes_forced_tokens_behind_samples_that_are_void() -> None:
+    """Where steps overlap, under our scheduler: nothing is left of the sample, nor of its count, that a segment stands in place of."""
+    voided, penalized = json.loads(printed("second_overlapping_process"))
+    assert voided > penalized > 0
+
+
 def test_masks_from_frames_leave_the_logits_that_its_own_leave() -> None:
     """With drafts, and shared out among ranks."""
     assert int(printed("second_masks_process", *map(str, SEEDS[:4]))) > 100

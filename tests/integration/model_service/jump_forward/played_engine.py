@@ -43,7 +43,8 @@ CONTEXT = 256
 
 @dataclass(frozen=True)
 class Ask:
-    """`spec`: the place in `SPECS`, None: without a constraint. `arrives`, `leaves`: at which step. `tenant`: whose it is."""
+    """`spec`: the place in `SPECS`, None: without a constraint. `arrives`, `leaves`: at which step. `tenant`: whose it is. `penalty`: of
+    tokens by how often they were there; the worker that is played here knows of none."""
 
     spec: int | None
     prompt: int
@@ -51,6 +52,7 @@ class Ask:
     arrives: int = 0
     leaves: int | None = None
     tenant: str = ""
+    penalty: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,7 @@ class Core:
         for number, ask in enumerate(self._play.asks):
             constraint = None if ask.spec is None else key_constraint(list(SPECS)[ask.spec])
             whose = {TENANT_ARGUMENT: ask.tenant} if ask.tenant else None
-            params = SamplingParams(max_tokens=ask.most, structured_outputs=constraint, extra_args=whose)
+            params = SamplingParams(max_tokens=ask.most, structured_outputs=constraint, extra_args=whose, frequency_penalty=ask.penalty)
             params.update_from_generation_config({}, end)
             self.requests[str(number)] = request = Request(str(number), [5] * ask.prompt, params, None, block_hasher=hasher)
             if constraint is not None:
