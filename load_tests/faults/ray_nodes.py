@@ -31,6 +31,8 @@ HERE = "127.0.0.1"
 OBJECT_STORE = 100 * 2**20
 HEAD = "head"
 PATIENCE_S, BEGINS_S = 10.0, 60.0
+WITHOUT_HEAD = {"RAY_gcs_rpc_server_reconnect_timeout_s": "600"}
+"""How long nodes bear it, where the head may be lost: as KubeRay has it (`DefaultWorkerRayGcsReconnectTimeoutS`)."""
 
 
 class RayNodes:
@@ -42,7 +44,7 @@ class RayNodes:
     ) -> None:
         """`environment` is that of the pods. With `state`, Ray keeps there what it knows of the cluster, and the head may be lost. With
         `log_disks`, nodes beside the head log to a small disk of their own; with `own_clocks`, all have wall clocks of their own."""
-        self._state = state
+        self.state = state
         self._log_disks = log_disks
         parent = tempfile.gettempdir()  # Ray opens sockets below it, whose paths must be short
         self.folder = Path(tempfile.mkdtemp(prefix="mc-", dir=parent if len(parent) <= LONGEST_TEMPORARY_FOLDER else "/tmp"))
@@ -78,8 +80,8 @@ class RayNodes:
         # A container that is started again sees no other node's raylet; here the command would take one for a cluster that runs.
         (self.folder / HEAD / "ray_current_cluster").unlink(missing_ok=True)
         options = ["--head", f"--port={self._port}", f"--dashboard-port={self._dashboard}", "--num-cpus=0"]
-        if self._state is not None:
-            options.append(f"--redis-password={self._state.password.get_secret_value()}")
+        if self.state is not None:
+            options.append(f"--redis-password={self.state.password.get_secret_value()}")
         self._begin(HEAD, *options)
 
     def add(self, name: str, cpus: float, labels: Mapping[str, str]) -> None:
@@ -167,7 +169,7 @@ class RayNodes:
         own = [f"--dashboard-agent-listen-port={agent}", f"--metrics-export-port={metrics}", "--min-worker-port=0", "--max-worker-port=0"]
         place = [f"--temp-dir={self.folder / name}", f"--object-store-memory={OBJECT_STORE}"]
         command = [str(BIN / "ray"), "start", "--block", "--disable-usage-stats", *place, *own, *options]
-        environment = {**self._environment, **(self._kept() if name == HEAD else {})}
+        environment = {**self._environment, **self._kept(name)}
         if self.clocks is not None:
             environment |= self.clocks.environment(name)
         if self._log_disks and name != HEAD:
@@ -188,9 +190,9 @@ class RayNodes:
         wait_for(session.is_symlink, BEGINS_S, "Ray's session")
         return self.folder / name / session.readlink().name / "logs"
 
-    def _kept(self) -> dict[str, str]:
-        return (
-            {}
-            if self._state is None
-            else {"RAY_REDIS_ADDRESS": f"redis://{HERE}:{self._state.port}", "RAY_external_storage_namespace": "maskcast"}
-        )
+    def _kept(self, node: str) -> Mapping[str, str]:
+        if self.state is None:
+            return {}
+        if node != HEAD:
+            return WITHOUT_HEAD
+        return {"RAY_REDIS_ADDRESS": f"redis://{HERE}:{self.state.port}", "RAY_external_storage_namespace": "maskcast"}

@@ -13,6 +13,7 @@ import psutil
 from deployments.local.redis_server import RedisServer
 from deployments.names import APPLICATION, COMPILER, INGRESS, MODEL
 from load_tests.errors import BenchFailed
+from load_tests.faults import ray_state
 from load_tests.faults.clients import is_up
 from load_tests.faults.deployed import Deployed
 from load_tests.faults.ray_nodes import HEAD
@@ -111,6 +112,17 @@ def _redis_away(_: Deployed, redis: RedisServer) -> None:
     redis.start()
 
 
+def _ray_redis_away(deployed: Deployed, _: RedisServer) -> None:
+    """Ray's GCS gives up without it, and its head's container is started again when it is back with what it wrote."""
+    if (state := deployed.nodes.state) is None:
+        raise BenchFailed("Ray keeps nothing in a Redis")
+    held = ray_state.kill(state)
+    wait_for(partial(deployed.nodes.has_ended, HEAD), ENDS_S, "the head to end")
+    Event().wait(AWAY_S)
+    ray_state.start_again(state, held)
+    deployed.nodes.begin_head()
+
+
 def _fill_logs(deployed: Deployed, _: RedisServer) -> None:
     with deployed.nodes.full_logs(deployed.other):
         Event().wait(SUSPENDED_S)
@@ -133,6 +145,7 @@ USUAL = (
     Strike(f"Redis hangs for {SUSPENDED_S:g} s", lambda _, redis: _hang([psutil.Process(redis.pid)])),
     Strike("a node's raylet is killed, and another node joins", _kill_node),
     Strike("Ray's GCS is killed, and its head started again", _kill_gcs),
+    Strike(f"Ray's own Redis is killed, and away for {AWAY_S:g} s", _ray_redis_away),
 )
 FULL_DISK = Strike(f"the disk of a node's logs is full for {SUSPENDED_S:g} s", _fill_logs)
 CLOCKS = (
