@@ -13,6 +13,7 @@ from grammar_service.canonical.automaton import State
 from grammar_service.canonical.tokenizer_rules import rules_of
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from load_tests.canonical.mistral_tokenizer import mistral_probes
 from load_tests.canonical.probes import Probes
 from tests.tokenizers.trained_tokenizers import sentences, words
 
@@ -70,6 +71,15 @@ def test_no_space_is_put_before_an_answer(tokenizer: GrammarTokenizer) -> None:
     assert tokenizer.canonical.accepts(within or ())
     assert tokenizer.canonical.accepts(alone)
     assert b"".join(tokenizer.vocabulary[token] for token in alone) == b" foo"
+
+
+def test_a_real_vocabulary_of_characters_is_followed() -> None:
+    """Its runs of spaces are made by merges that rank before those of their operands."""
+    probes = mistral_probes(seed=4)
+    assert not probes.texts().wrong
+    sequences = probes.sequences(500)
+    assert not sequences.wrong
+    assert 50 < sequences.canonical < sequences.tried - 50
 
 
 def refused(change: dict[str, Any], model: dict[str, Any]) -> None:
