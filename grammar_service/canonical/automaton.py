@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grammar_service.automata.token_trie import TokenTrie
+from grammar_service.canonical.fallback_moves import FallbackMoves
 from grammar_service.canonical.merges import derive
 from grammar_service.canonical.normal_form.nfc_classes import NfcClasses
 from grammar_service.canonical.normal_form.nfc_moves import NfcMoves
@@ -33,7 +34,8 @@ KNOWN = 1 << 14
 
 class State(NamedTuple):
     """`guesses` about boundaries of the text so far, see `PieceMoves`; the last token, -1 at a boundary that is certain; how much of an
-    added token's spelling ends the text; what of it decides about NFC, where the tokenizer has that (`NfcMoves`)."""
+    added token's spelling ends the text; what of it decides which characters may come, where the tokenizer does not take them all as
+    they are (`NfcMoves`, `FallbackMoves`)."""
 
     guesses: frozenset[int]
     last: int
@@ -60,7 +62,7 @@ class CanonicalAutomaton:
         boundaries = Boundaries.of(Scanner(branches, classes), classes)
         self._moves = PieceMoves(boundaries, Utf8Classes.of(classes.number_of), text, self.trie, derivations.made)
         self._spellings = Spellings(rules.added, text, self.trie)
-        self._form = NfcMoves(NfcClasses.of_engine(), text, self.trie) if rules.nfc else None
+        self._form = _form(rules, text, self.trie)
         self._rows = PackedRows(rows_bytes)
         self._known_after = lru_cache(KNOWN)(self._after)
         self._vocab_size = len(text)
@@ -147,9 +149,15 @@ class CanonicalAutomaton:
         return packed(found)
 
 
+def _form(rules: TokenizerRules, text: Sequence[bytes], trie: TokenTrie) -> NfcMoves | FallbackMoves | None:
+    if rules.nfc:
+        return NfcMoves(NfcClasses.of_engine(), text, trie)
+    return FallbackMoves(rules.fallback, len(text)) if rules.fallback else None
+
+
 def _digest(rules: TokenizerRules) -> str:
     """A name for what the vocabulary does not tell."""
-    told = (rules.pattern, rules.digits, sorted(rules.added.items()), rules.whole_first, rules.nfc)
+    told = (rules.pattern, rules.digits, sorted(rules.added.items()), rules.whole_first, rules.nfc, rules.fallback is not None)
     digest = hashlib.blake2b(repr(told).encode(), digest_size=16)
     for column in (rules.merges.left, rules.merges.right, rules.merges.whole, rules.merges.rank):
         digest.update(column.astype("<i8").tobytes())

@@ -7,35 +7,38 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from transformers.convert_slow_tokenizer import bytes_to_unicode
 
+from grammar_service.canonical.letters import SPACE, ByteTokens, Spelled, of_bytes, of_characters, refused
 from grammar_service.canonical.merges import MergeTable
 from grammar_service.canonical.pretokenizers.pattern import GPT2, WHOLE
-from grammar_service.errors import UnsupportedGrammar
 
 _PLAIN: dict[str, Any] = {
     "dropout": None,
     "unk_token": None,
     "continuing_subword_prefix": None,
     "end_of_word_suffix": None,
-    "byte_fallback": False,
 }
 """Other options of merges than these are not followed."""
+_SPACES_WRITTEN = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
+_SPACE_BEFORE = {"type": "Prepend", "prepend": SPACE}
+_CUT_AT_SPACES = " [^ ]*|[^ ]+"
+"""What `Metaspace` does where it splits."""
 
 
 @dataclass(frozen=True, eq=False)
 class TokenizerRules:
-    """A byte-level BPE. `spelled`: each id as the ids of its bytes, () for ids without text; `merges`; `pattern`: what texts are
-    cut by; `digits`: around each numeral before; `added`: ids by the spelling that the encoder looks for before anything else;
-    `whole_first`: a piece that is a token stays one; `nfc`: texts are brought into NFC first."""
+    """Merges of bytes, or of characters where there is a `fallback`. `spelled`; `merges`; `pattern`: what texts are cut by; `digits`:
+    around each numeral before; `added`: ids by the spelling that the encoder looks for before anything else; `whole_first`: a piece that is
+    a token stays one; `nfc`: texts are brought into NFC first."""
 
-    spelled: tuple[tuple[int, ...], ...]
+    spelled: Spelled
     merges: MergeTable
     pattern: str
     digits: bool
     added: Mapping[bytes, int]
     whole_first: bool
     nfc: bool
+    fallback: ByteTokens | None
 
 
 def rules_of(written: str, vocab_size: int) -> TokenizerRules:
@@ -43,32 +46,53 @@ def rules_of(written: str, vocab_size: int) -> TokenizerRules:
     held: dict[str, Any] = msgspec.json.decode(written)
     model = held["model"]
     if model["type"] != "BPE":
-        raise _refused(f"it is {model['type']}, not one of merges")
+        raise refused(f"it is {model['type']}, not one of merges")
+    if model.get("byte_fallback"):
+        return _of_characters(held, vocab_size)
     nfc = held["normalizer"] == {"type": "NFC"}
     if held["normalizer"] is not None and not nfc:
-        raise _refused(f"it changes texts before it cuts them ({held['normalizer']['type']})")
-    for option, plain in _PLAIN.items():
-        if (model.get(option) or None) != (plain or None):
-            raise _refused(f"`{option}` of its merges is not followed")
+        raise refused(f"it changes texts before it cuts them ({held['normalizer']['type']})")
+    _refuse_options(model, _PLAIN)
     pattern, digits = _cuts(held["pre_tokenizer"])
     ids = _ids(model["vocab"], vocab_size)
-    spelled = [()] * vocab_size
-    letters = {letter: byte for byte, letter in bytes_to_unicode().items()}
-    own = {byte: ids.get(letter) for letter, byte in letters.items()}
-    if None in own.values():
-        raise _refused("it has no tokens for some bytes")
     added = _added(held["added_tokens"], vocab_size, nfc)
-    special = {token["content"] for token in held["added_tokens"]}
-    table: list[tuple[int, ...]] = [*spelled]
-    for token, number in ids.items():
-        if token not in special and all(letter in letters for letter in token):
-            table[number] = tuple(own[letters[letter]] or 0 for letter in token)
+    spelled = of_bytes(ids, _special(held), vocab_size)
     merges = _merges(model["merges"], ids, vocab_size)
-    return TokenizerRules(tuple(table), merges, pattern, digits, added, bool(model.get("ignore_merges")), nfc)
+    return TokenizerRules(spelled, merges, pattern, digits, added, bool(model.get("ignore_merges")), nfc, None)
 
 
-def _refused(why: str) -> UnsupportedGrammar:
-    return UnsupportedGrammar(f"this tokenizer's canonical output is not known: {why}")
+def _of_characters(held: dict[str, Any], vocab_size: int) -> TokenizerRules:
+    """As SentencePiece has them. A space that is put before a text is not followed: an answer is no beginning of one."""
+    model = held["model"]
+    _refuse_options(model, {option: plain for option, plain in _PLAIN.items() if option != "unk_token"} | {"ignore_merges": False})
+    pattern = _cuts_at_spaces(held["normalizer"], held["pre_tokenizer"])
+    ids = _ids(model["vocab"], vocab_size)
+    added = _added(held["added_tokens"], vocab_size, False)
+    if any(SPACE in spelling.decode() for spelling in added):
+        raise refused("one of its added tokens is spelled with the sign for a space")
+    spelled, fallback = of_characters(ids, _special(held), vocab_size)
+    return TokenizerRules(spelled, _merges(model["merges"], ids, vocab_size), pattern, False, added, False, False, fallback)
+
+
+def _cuts_at_spaces(normalizer: Any, pre_tokenizer: Any) -> str:
+    """The regex, on texts as they are."""
+    steps = normalizer["normalizers"] if normalizer is not None and normalizer["type"] == "Sequence" else [normalizer]
+    if pre_tokenizer is None and steps in ([_SPACES_WRITTEN], [_SPACE_BEFORE, _SPACES_WRITTEN]):
+        return WHOLE
+    match pre_tokenizer:
+        case {"type": "Metaspace", "replacement": "\u2581", "split": bool(cuts)} if normalizer is None:
+            return _CUT_AT_SPACES if cuts else WHOLE
+    raise refused("it has `byte_fallback`, and does more with texts than to write their spaces as SentencePiece does")
+
+
+def _refuse_options(model: dict[str, Any], plain: Mapping[str, Any]) -> None:
+    for option, value in plain.items():
+        if (model.get(option) or None) != (value or None):
+            raise refused(f"`{option}` of its merges is not followed")
+
+
+def _special(held: dict[str, Any]) -> set[str]:
+    return {token["content"] for token in held["added_tokens"]}
 
 
 def _ids(vocab: Mapping[str, int], vocab_size: int) -> dict[str, int]:
@@ -80,7 +104,7 @@ def _merges(written: list[Any], ids: Mapping[str, int], vocab_size: int) -> Merg
     try:
         return MergeTable(((ids[left], ids[right], ids[left + right]) for left, right in pairs), vocab_size)
     except KeyError as error:
-        raise _refused(f"a merge has no token: {error}") from None
+        raise refused(f"a merge has no token: {error}") from None
 
 
 def _cuts(rule: Any) -> tuple[str, bool]:
@@ -89,7 +113,7 @@ def _cuts(rule: Any) -> tuple[str, bool]:
     digits = bool(parts) and parts[0] is not None and parts[0]["type"] == "Digits"
     if digits:
         if not parts[0]["individual_digits"]:
-            raise _refused("it keeps runs of digits together")
+            raise refused("it keeps runs of digits together")
         parts = parts[1:]
     match parts:
         case [{"type": "ByteLevel", "add_prefix_space": False, "use_regex": bool(cuts)}]:
@@ -99,7 +123,7 @@ def _cuts(rule: Any) -> tuple[str, bool]:
             {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
         ]:
             return pattern, digits
-    raise _refused("its pre-tokenizer is not one regex over bytes, after digits or not")
+    raise refused("its pre-tokenizer is not one regex over bytes, after digits or not")
 
 
 def _added(tokens: list[dict[str, Any]], vocab_size: int, nfc: bool) -> dict[bytes, int]:
@@ -110,9 +134,9 @@ def _added(tokens: list[dict[str, Any]], vocab_size: int, nfc: bool) -> dict[byt
         if token["special"] or token["id"] >= vocab_size:
             continue
         if token["single_word"] or token["lstrip"] or token["rstrip"]:
-            raise _refused(f"its added token {token['content']!r} takes what stands beside it")
+            raise refused(f"its added token {token['content']!r} takes what stands beside it")
         if nfc and token["normalized"]:
-            raise _refused(f"its added token {token['content']!r} is looked for in what NFC makes of a text")
+            raise refused(f"its added token {token['content']!r} is looked for in what NFC makes of a text")
         found[token["content"].encode()] = token["id"]
     _refuse_overlaps([*found])
     return found
@@ -123,6 +147,6 @@ def _refuse_overlaps(spellings: list[bytes]) -> None:
     for one in spellings:
         for other in spellings:
             if one != other and one in other:
-                raise _refused("one of its added tokens is part of another")
+                raise refused("one of its added tokens is part of another")
             if any(one.endswith(other[:length]) for length in range(1, min(len(one), len(other)))):
-                raise _refused("two of its added tokens may overlap")
+                raise refused("two of its added tokens may overlap")

@@ -20,6 +20,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.canonical.byte_pairs import BytePairs
 from load_tests.canonical.costs import forbidden_successors, step_cost, table_cost
 from load_tests.canonical.merging import compare
+from load_tests.canonical.mistral_tokenizer import mistral_probes
 from load_tests.canonical.probes import Probed, Probes, project_texts
 from load_tests.canonical.products import languages, product_row
 from load_tests.canonical.published import rows as published
@@ -96,6 +97,7 @@ def _encoders(tekken: GrammarTokenizer, sequences: int, rows: int, others: int) 
         yield from _probed(name, Probes(tokenizer, tokenizer.canonical, project_texts(), SEED), sequences, rows)
     for name in PATTERNS:
         yield from _probed(name, trained_probes(name, SEED), others, others // 10)
+    yield from _probed("mistral 7b", mistral_probes(SEED), others, others // 10)
 
 
 def _costs(tekken: GrammarTokenizer) -> Iterator[Row]:

@@ -70,6 +70,27 @@ def test_tokens_that_merges_do_not_make_are_known() -> None:
     assert [token for token, is_made in zip(tokens, made, strict=True) if not is_made] == ["abc"]
 
 
-def test_a_table_that_no_training_makes_is_refused() -> None:
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("splits", [False, True])
+def test_merges_may_rank_before_those_that_make_their_operands(seed: int, splits: bool) -> None:
+    """As SentencePiece's runs of spaces."""
+    chance = Random(seed)
+    alphabet, merges = random_table(chance)
+    if splits:
+        merges = [(whole[:at], whole[at:]) for whole in map("".join, merges) for at in range(1, len(whole))]
+        known = {*alphabet, *map("".join, merges)}
+        merges = [merge for merge in merges if known.issuperset(merge)]
+    chance.shuffle(merges)
+    tokens, pairs, made = pair_table(alphabet, merges)
+    ranks = {merge: rank for rank, merge in enumerate(merges)}
+    for first in np.flatnonzero(made).tolist():
+        for second in np.flatnonzero(made).tolist():
+            alone = encoded_by_rank(tokens[first] + tokens[second], ranks) == [tokens[first], tokens[second]]
+            assert pairs.may_follow(first, second) == alone, (tokens[first], tokens[second], merges)
+            assert (second in pairs.forbidden(first)) == (not alone)
+
+
+def test_a_table_with_many_of_those_is_refused() -> None:
+    runs = [("a" * length, "a") for length in range(1, 80)]
     with pytest.raises(UnsupportedGrammar, match="rank before those that make their operands"):
-        pair_table("ab", [("ab", "a"), ("a", "b")])
+        pair_table("a", runs[::-1])

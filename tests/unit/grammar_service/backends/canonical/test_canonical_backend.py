@@ -14,7 +14,7 @@ from grammar_service.resolve import resolve
 from grammar_service.spec import COMPACT, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed, grammar_of, schema_spec
-from tests.tokenizers.trained_tokenizers import sentences, words
+from tests.tokenizers.trained_tokenizers import contractions, sentences, words
 
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 SPECS = [
@@ -44,11 +44,19 @@ def test_its_grammar_allows_less_than_the_plain_one_and_something(spec: GrammarS
     assert first <= allowed(plain, tokenizer.vocab_size)
 
 
-@pytest.mark.parametrize(("make", "why"), [(sentences, "it changes texts before it cuts them"), (words, "`unk_token` of its merges")])
-def test_a_tokenizer_that_is_not_followed_is_refused_with_the_reason(make: Callable[[], GrammarTokenizer], why: str) -> None:
+def test_a_tokenizer_that_is_not_followed_is_refused_with_the_reason() -> None:
     spec = replace(SPECS[2], canonical=True)
-    with pytest.raises(UnsupportedGrammar, match=why):
-        select_backend(spec).compile(spec, make())
+    with pytest.raises(UnsupportedGrammar, match="its pre-tokenizer is not one regex over bytes"):
+        select_backend(spec).compile(spec, contractions(add_prefix_space=True))
+
+
+@pytest.mark.parametrize("make", [sentences, words])
+def test_merges_of_characters_are_followed(make: Callable[[], GrammarTokenizer]) -> None:
+    tokenizer = make()
+    matcher = grammar_of(replace(SPECS[2], canonical=True), tokenizer).matcher(None, 8)
+    for token in tokenizer.inner.encode(b"foo bar") or ():
+        assert matcher.accept(token)
+    assert matcher.accept(tokenizer.stop_token_ids[0])
 
 
 def test_a_version_of_the_other_backend_is_one_of_ours() -> None:
