@@ -26,9 +26,10 @@ from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
 from deployments.api.constraining import Constraining, Constraints
 from deployments.api.engine_calls import Engines
+from deployments.api.engine_errors import engine_error
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader, running_replicas
-from deployments.api.http.ingress import HttpIngress, engine_error
+from deployments.api.http.ingress import HttpIngress
 from deployments.api.http.routes import http_application
 from deployments.api.http.server import HttpServer
 from deployments.api.http.traced import TracedHttp

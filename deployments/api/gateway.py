@@ -22,6 +22,7 @@ from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
 from deployments.api.constraining import Constraints
 from deployments.api.engine_calls import Engines
+from deployments.api.engine_errors import with_codes
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
 from deployments.constraints.forms import NamedGrammar, Requested, refusal, warnings_of
@@ -143,7 +144,7 @@ class Gateway:
                     else:
                         if key and isinstance(item, str):
                             self._facts.answered(key, item)
-                        yield item
+                        yield with_codes(item) if isinstance(item, str) else item
                         started = True
         except BackPressureError:
             raise unavailable("All model replicas are busy; try again in a moment.", "model_busy") from None
