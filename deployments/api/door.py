@@ -28,7 +28,7 @@ from deployments.api.constraining import Constraining, Constraints
 from deployments.api.engine_calls import Engines
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader, running_replicas
-from deployments.api.http.ingress import HttpIngress, engine_error
+from deployments.api.http.ingress import HttpIngress
 from deployments.api.http.routes import http_application
 from deployments.api.http.server import HttpServer
 from deployments.api.http.traced import TracedHttp
@@ -38,6 +38,7 @@ from deployments.api.traced import TracedCalls, TracedConstraints, TracedEngines
 from deployments.builders import COUNTING_MS, engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
+from deployments.engine_errors import engine_error
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registration import settings_grammars

@@ -26,6 +26,7 @@ from deployments.api.engine_calls import Engines, is_refused
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
 from deployments.constraints.forms import NamedGrammar, Requested, refusal, warnings_of
+from deployments.engine_errors import with_codes
 from deployments.errors import AnswerLost, ApiError, unavailable
 from grammar_service.errors import MaskcastError
 from grammar_service.messages import ReadyGrammar, Refusal
@@ -167,7 +168,7 @@ class Gateway:
                             meter.piece(item)
                             if key:
                                 self._facts.answered(key, item)
-                        yield item
+                        yield with_codes(item) if isinstance(item, str) else item
                         started = True
         except BackPressureError:
             meter.spared()

@@ -20,7 +20,11 @@ from tests.e2e.service import Service
 
 SMALL_QUEUES = {"max_ongoing_requests": 32, "max_queued_requests": 32}  # so that a test can fill them
 
-REWARDS = {"brief": {"import_path": "model_service.lookahead.rewards.length:Length", "args": {"least": 0, "most": 4, "unit": "characters"}}}
+REWARDS = {
+    "brief": {"import_path": "model_service.lookahead.rewards.length:Length", "args": {"least": 0, "most": 4, "unit": "characters"}},
+    "faulty": {"import_path": "tests.e2e.answers.faulty_reward:Faulty"},
+}
+LOOKING = {"lookahead": True, "rewards": REWARDS, "reward_deadline_s": 5}
 KEY, KEY_IN_FILE = new_key(), new_key()
 HERE = Path(__file__).parent
 
@@ -47,7 +51,14 @@ def service(collector: Collector) -> Iterator[Service]:
     with running(
         {
             "http": {"max_body_mib": 1},
-            "model": {"max_num_seqs": 32, "restart_wait_s": 120, "lookahead": True, "rewards": REWARDS, **SMALL_QUEUES},
+            "model": {
+                "max_num_seqs": 32,
+                "restart_wait_s": 120,
+                "lookahead": True,
+                "rewards": REWARDS,
+                "reward_deadline_s": 5,
+                **SMALL_QUEUES,
+            },
             # Counted in tests, so that a busy machine must not turn a hit into a miss.
             "redis": {"timeout_ms": 1000, "head_start_ms": 1000},
             "grammars": {"from-settings": {"choice": ["left", "right"]}},

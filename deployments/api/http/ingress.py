@@ -27,6 +27,7 @@ from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.leaving import ClientLeft, before, while_connected
 from deployments.config import LimitSettings
+from deployments.engine_errors import error_body
 from deployments.errors import ApiError, bad_request, translated, unavailable
 from deployments.grammars.registry import PAGE, GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
@@ -111,7 +112,7 @@ class HttpIngress:
         async with aclosing(items):
             content = "".join([str(piece) async for piece in items])
         if head.status >= HTTPStatus.BAD_REQUEST:
-            return Response(_openai_error(content), head.status, call.visit.headers, JSON)
+            return Response(error_body(content), head.status, call.visit.headers, JSON)
         return Response(call.visit.piece(content), head.status, call.visit.headers, JSON)
 
     def _finish(self, call: _Call, status: int) -> None:
@@ -262,22 +263,3 @@ def _tenant(caller: Caller, request: Request) -> str:
 def error_response(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
     closing = {"Connection": "close"} if error.status == HTTPStatus.REQUEST_TIMEOUT else {}
     return JSONResponse(error.body(), error.status, headers={**error.headers(), **closing, **(headers or {})})
-
-
-_ENGINE_CODES: dict[int, str] = {
-    HTTPStatus.NOT_FOUND: "model_not_found",
-    HTTPStatus.BAD_GATEWAY: "reward_failed",
-    HTTPStatus.GATEWAY_TIMEOUT: "reward_timeout",
-}
-
-
-def engine_error(status: int, answer: Mapping[str, Any]) -> ApiError:
-    """An error that vLLM's serving classes have answered with."""
-    error = answer.get("error") or {}
-    kind = "invalid_request_error" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error"
-    code = _ENGINE_CODES.get(status) or ("invalid_request" if status < 500 else "internal_error")
-    return ApiError(status, str(error.get("message", "")), code=code, param=error.get("param"), kind=kind)
-
-
-def _openai_error(content: str) -> str:
-    return json.dumps(engine_error(json.loads(content)["error"].get("code") or 500, json.loads(content)).body())

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx
+import pytest
 from openai import OpenAI
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.e2e.answers.faulty_reward import HANGS, NAN
 from tests.e2e.service import MODEL, Service, wait_for
 
 ASKED: dict[str, Any] = {"method": "cdlh", "d": 5, "reward": {"type": "concepts", "words": ["right"]}}
@@ -92,6 +95,22 @@ def test_a_reward_of_the_settings_is_asked_by_its_name(service: Service) -> None
     assert answer["usage"]["completion_tokens_details"]["lookahead"]["reward"] == 1
     unknown = service.chat("Say.", lookahead={**asked, "reward": {"type": "named", "name": "long"}})
     assert (unknown.status_code, unknown.json()["error"]["param"]) == (400, "lookahead.reward.name")
+
+
+@pytest.mark.parametrize(("fault", "status", "code"), [(NAN, 502, "reward_failed"), (HANGS, 504, "reward_timeout")])
+def test_a_reward_that_fails_is_the_documented_answer_or_an_event_once_something_was_said(
+    service: Service, fault: str, status: int, code: str
+) -> None:
+    """Texts come to the fault after a while; what hangs is asked no more, and whoever asks it waits in vain."""
+    asked = {"method": "cdlh", "d": 1, "k": 1, "reward": {"type": "named", "name": "faulty"}}
+    fields = {"structured_outputs": {"regex": f"[a-f]{{12}} {fault}"}, "lookahead": asked}
+    lines = service.chat("Say.", stream=True, **fields).text.splitlines()
+    *parts, last = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: {")]
+    assert "".join(choice["delta"].get("content") or "" for part in parts for choice in part["choices"])
+    assert last["error"]["code"] == code
+    refused = service.chat("Say.", **fields)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (status, code)
+    wait_for(lambda: service.status().running == 0, 60, "the look-aheads to end")
 
 
 def _grown(before: dict[str, float], now: dict[str, float]) -> dict[str, float]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from deployments.api.http.ingress import engine_error
 from deployments.api.protocol import RequestReader
 from deployments.app import build
 from deployments.config import parse_settings
@@ -114,11 +113,6 @@ def test_what_cannot_go_with_it_is_refused(field: str, value: Any) -> None:
     with pytest.raises(ApiError) as caught:
         READER.read(Endpoint.CHAT, body(**{field: value}))
     assert (caught.value.status, caught.value.param) == (400, field)
-
-
-@pytest.mark.parametrize(("status", "code"), [(502, "reward_failed"), (504, "reward_timeout")])
-def test_a_reward_that_fails_has_a_code_of_its_own(status: int, code: str) -> None:
-    assert engine_error(status, {"error": {"message": "late", "code": status}}).code == code
 
 
 @pytest.mark.parametrize(
