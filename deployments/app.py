@@ -25,7 +25,8 @@ CONSISTENT_HASH = "ray.serve.experimental.consistent_hash_router.ConsistentHashR
 SCHEMA = "router.request_router.SchemaRouter"
 REPORT_PERIOD_S = 1.0
 STEP_TOKENS = 2048
-"""What an engine of vLLM 0.32 computes in one step where nothing else is set."""
+"""What a router takes a step to compute until a replica has said it: the default of vLLM's server (0.32) for one worker on a CPU. On large
+GPUs it is 8,192 or more."""
 # Of the processes on a request's way: Ray Serve on the same event loop as what it serves, and gRPC between them. Measured at the port, a
 # tenth more requests a second.
 LEAN = {

@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.jump_forward.arms import Arm, MaskcastArm, StockArm, UnconstrainedArm, offer
-from load_tests.jump_forward.engines import maskcast_engine, stock_engine
+from load_tests.jump_forward.engines import check_alike, maskcast_engine, stock_engine
 from load_tests.jump_forward.figures import MASKCAST, OFF, STOCK, Cell
 from load_tests.jump_forward.quiet import quiet
 from load_tests.jump_forward.tasks import Ask, Task, make_task
@@ -71,9 +71,11 @@ async def _arms(plan: Plan, tasks: Sequence[Task]) -> AsyncIterator[list[Arm]]:
         if plan.with_off:
             arms.append(MaskcastArm(OFF, maskcast_engine(off, server.name), keys))
             until.callback(arms[-1].host.close)
+            check_alike(arms[-1].host.engine.vllm_config, stock.engine.vllm_config)
         prepare_environment(settings)
         arms.append(MaskcastArm(MASKCAST, maskcast_engine(settings, server.name), keys))
         until.callback(arms[-1].host.close)
+        check_alike(arms[-1].host.engine.vllm_config, stock.engine.vllm_config)
         yield arms
 
 

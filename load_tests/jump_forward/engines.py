@@ -8,6 +8,7 @@ from typing import Any
 from vllm.config import VllmConfig
 from vllm.v1.engine.async_llm import AsyncLLM
 
+from load_tests.errors import BenchFailed
 from model_service.engine.arguments import parse_arguments
 from model_service.engine.configuration import plug, stock_config
 from model_service.engine.keyed import KeyedEngine
@@ -71,6 +72,14 @@ def maskcast_engine(settings: EngineSettings, channel: str) -> CountedEngine:
 def stock_engine(settings: EngineSettings) -> CountedEngine:
     """vLLM's own front end, scheduler and worker, with its xgrammar backend and otherwise the same configuration."""
     return _started(AsyncLLM, stock_config(parse_arguments(settings)))
+
+
+def check_alike(ours: VllmConfig, stock: VllmConfig) -> None:
+    """But for whose scheduler it is, and whether steps overlap, which jumps may decide. Raises BenchFailed."""
+    theirs, apart = vars(stock.scheduler_config), ("scheduler_cls", "async_scheduling")
+    differing = {name: (value, theirs[name]) for name, value in vars(ours.scheduler_config).items() if value != theirs[name]}
+    if differing.keys() - set(apart):
+        raise BenchFailed(f"the engines schedule by other settings: {differing}")
 
 
 def _started(kind: type[AsyncLLM], config: VllmConfig) -> CountedEngine:

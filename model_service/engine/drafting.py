@@ -21,7 +21,13 @@ async def start_draft(settings: EngineSettings, of: EngineSettings, channel: str
     Raises:
         EngineSettingsError: it cannot draft for that one, or cannot run.
     """
-    return await asyncio.to_thread(_started, settings, of, channel)
+    engine = await asyncio.to_thread(_started, settings, of, channel)
+    try:
+        await engine.check_width()
+    except EngineSettingsError as error:
+        engine.shutdown()
+        raise EngineSettingsError(f"the draft model {settings.model}: {error}") from error
+    return engine
 
 
 def _started(settings: EngineSettings, of: EngineSettings, channel: str) -> KeyedEngine:

@@ -22,7 +22,7 @@ from vllm.v1.engine.exceptions import EngineDeadError
 
 from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import load_parsers, parse_arguments
-from model_service.engine.configuration import OUR_WORKERS, USAGE, plug, stock_config
+from model_service.engine.configuration import USAGE, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.keyed import KeyedEngine
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
@@ -31,7 +31,6 @@ from model_service.engine.output_watch import ForcedTotals
 from model_service.engine.refused_fields import first_fault, refused_field, refused_media
 from model_service.engine.rendering import render_short_prompts_at_once
 from model_service.engine.workers.executors import executor_class
-from model_service.engine.workers.vocabulary_width import check_width
 from model_service.errors import EngineDead, EngineSettingsError, InvalidLookahead
 from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.forced_usage import ForcedUsage
@@ -69,8 +68,7 @@ class Engine:
         # In threads: both wait for others, and this one has others to answer.
         config = plug(await asyncio.to_thread(stock_config, arguments), self._settings, self._channel, self._page.address)
         engine = self._engine = await asyncio.to_thread(self._load, config)
-        if config.parallel_config.worker_cls in OUR_WORKERS:
-            check_width(await engine.collective_rpc("logits_width"), config.model_config.get_vocab_size())
+        await engine.check_width()
         if self._settings.lookahead:
             engine.lookaheads = await self._looking(engine)
         await engine.reset_mm_cache()  # or what vLLM has tried its memory with would stay in it

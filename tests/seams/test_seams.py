@@ -36,7 +36,7 @@ def package() -> Path:
 
 @cache
 def definitions(file: str) -> dict[str, str]:
-    """What stands behind each class, function and method of a file of vLLM: what it takes, and a digest of its source."""
+    """What stands behind each class, function and method of a file of vLLM: what it takes, and a digest of its source, decorators too."""
     text = (package() / file).read_text(encoding="utf-8")
     return dict(_described(ast.parse(text), text.splitlines(), ""))
 
@@ -44,7 +44,8 @@ def definitions(file: str) -> dict[str, str]:
 def _described(parent: ast.AST, lines: list[str], prefix: str) -> Iterator[tuple[str, str]]:
     for node in ast.iter_child_nodes(parent):
         if isinstance(node, DEFINITIONS):
-            source = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+            first = min(one.lineno for one in (node, *node.decorator_list))
+            source = "\n".join(lines[first - 1 : node.end_lineno])
             digest = sha256(source.encode()).hexdigest()[:16]
             yield prefix + node.name, f"{_taken(node)} {digest}".strip()
             yield from _described(node, lines, f"{prefix}{node.name}.")

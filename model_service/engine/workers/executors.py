@@ -1,5 +1,5 @@
 """vLLM's executors, for masks from the broadcaster (vLLM 0.32: `v1/executor`). A step's masks are waited for where they are sent to the
-workers: in synchronous scheduling its forward has ended by then."""
+workers: on a CPU its forward has ended by then, on a GPU it has been launched."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ class MaskDelivery:
         self._attached = False
 
     def parts(self, step: StepMasks) -> MaskParts:
-        """All of a step's masks. Waits for the broadcaster's up to the deadline; the step's forward should have ended."""
+        """All of a step's masks. Waits for the broadcaster's up to the deadline, which counts from the end of the step's forward on a
+        CPU, and from its launch on a GPU."""
         parts = [] if step.filled is None else [step.filled]
         if step.asked is not None:
             parts.append(self._awaited(step, step.asked))

@@ -8,6 +8,7 @@ import contextlib
 import httpx
 import psutil
 import pytest
+import ray
 
 from grammar_service.spec import GrammarKind, GrammarSpec
 from tests.e2e.faults.striking import MESSAGES, strike_under_load
@@ -37,6 +38,12 @@ def is_alive(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def test_an_engine_knows_the_ray_that_it_belongs_to(service: Service) -> None:
+    """Or it would start another where its workers are Ray's."""
+    cores = engine_cores(service)
+    assert {core.environ().get("RAY_ADDRESS") for core in cores} == {ray.get_runtime_context().gcs_address}
 
 
 async def test_a_client_that_leaves_frees_its_sequence(service: Service) -> None:

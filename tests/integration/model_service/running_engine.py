@@ -26,6 +26,7 @@ from grammar_service.spec import GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import ArtifactServer, Payload
 from model_service.engine.environment import prepare_environment
+from model_service.errors import EngineSettingsError
 from model_service.lookahead.request import read
 from model_service.lookahead.rewards import Scoring
 from model_service.messages import Call, Endpoint
@@ -74,7 +75,11 @@ class RunningEngine:
 
         await self._server.start()
         engine = Engine(settings, self._server.name, rewards)
-        await engine.start()
+        try:
+            await engine.start()
+        except EngineSettingsError:
+            engine.close()
+            raise
         return engine
 
     def close(self) -> None:

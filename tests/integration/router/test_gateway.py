@@ -53,7 +53,8 @@ SMALL, OTHER, ROOT = new_key(), new_key(), new_key()
 
 @pytest.fixture(scope="module")
 def settings() -> Settings:
-    return parse_settings({"grammar": {"compile_replicas": 1, "compile_workers": 1}})
+    adapters = {"enable_lora": True, "lora_modules": ["adapted=folder"]}
+    return parse_settings({"grammar": {"compile_replicas": 1, "compile_workers": 1}, "model": {"engine_args": adapters}})
 
 
 @pytest.fixture(scope="module")
@@ -263,6 +264,14 @@ async def test_a_key_is_for_what_its_scopes_say(keyed_door: httpx.AsyncClient) -
     assert (await keyed_door.get("/metrics")).status_code == 401
     for path in ("/metrics", "/v1/grammars", "/v1/grammars?tenant=small"):
         assert (await keyed_door.get(path, headers=sent_by(ROOT))).status_code == 200
+
+
+async def test_adapters_are_models_that_are_listed_and_asked(door: httpx.AsyncClient, settings: Settings) -> None:
+    listed = (await door.get("/v1/models")).json()["data"]
+    assert [model["id"] for model in listed] == [settings.model.served_name, "adapted"]
+    assert (await door.get("/v1/models/adapted")).json()["id"] == "adapted"
+    answers = [await door.post("/v1/completions", json={"prompt": "x", "model": name}) for name in ("adapted", "another")]
+    assert [answer.status_code for answer in answers] == [200, 404]
 
 
 @pytest.mark.parametrize("number", [None, 1])

@@ -62,6 +62,33 @@ def quantized_model(folder: Path) -> Path:
     return folder
 
 
+def padded_model(folder: Path, padding: int) -> Path:
+    """Without weights (`load_format: dummy`), and computed as a ChatGLM is, whose logits are of `padded_vocab_size`, whatever `vocab_size`
+    says."""
+    shutil.copytree(EMBEDDED_WEIGHTS, folder, ignore=shutil.ignore_patterns(WEIGHTS))
+    config = _config(folder)
+    of_glm = {
+        "num_layers": 1,
+        "ffn_hidden_size": config["intermediate_size"],
+        "kv_channels": config["head_dim"],
+        "multi_query_group_num": 1,
+        "hidden_dropout": 0.0,
+        "layernorm_epsilon": config["rms_norm_eps"],
+        "padded_vocab_size": config["vocab_size"] + padding,
+    }
+    no = (
+        "add_bias_linear",
+        "add_qkv_bias",
+        "apply_residual_connection_post_layernorm",
+        "multi_query_attention",
+        "fp32_residual_connection",
+    )
+    of_glm |= {**dict.fromkeys(no, False), **dict.fromkeys(("rmsnorm", "post_layer_norm", "original_rope"), True)}
+    told = {**config, "num_hidden_layers": 1, "architectures": ["ChatGLMModel"], **of_glm}
+    (folder / "config.json").write_text(json.dumps(told))
+    return folder
+
+
 def seeing_model(folder: Path) -> Path:
     """A BLIP-2, of vLLM's models with images the one that needs least beside its text model; its eyes have random weights."""
     _renamed(folder, "<tool_call>", "<image>")

@@ -3,10 +3,12 @@ prompts, weights of eight bits, images. Engines have as much of it at once as go
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,16 @@ from PIL import Image
 
 from grammar_service.spec import GrammarKind, GrammarSpec
 from model_service.errors import EngineSettingsError
+from model_service.settings import DraftSettings
 from tests.integration.model_service.configurations.made_models import (
     IMAGE_TOKENS,
     adapter,
+    padded_model,
     quantized_model,
     reasoning_model,
     seeing_model,
 )
-from tests.integration.model_service.running_engine import RunningEngine, running_engine
+from tests.integration.model_service.running_engine import SETTINGS, RunningEngine, running_engine
 
 FIELDS = {"first_name": {"type": "string", "pattern": "^[A-Z][a-z]{1,8}$"}, "age": {"type": "integer", "maximum": 199, "minimum": 1}}
 SCHEMA = {"type": "object", "properties": FIELDS, "required": list(FIELDS)}
@@ -165,9 +169,19 @@ def test_every_worker_has_logits_for_the_whole_vocabulary(jumping: RunningEngine
     assert jumping._run(engine.collective_rpc("logits_width")) == [engine.vllm_config.model_config.get_vocab_size()]
 
 
-def test_logits_of_another_width_are_refused_in_a_sentence() -> None:
-    from model_service.engine.workers.vocabulary_width import check_width
+def test_an_engine_whose_logits_are_of_another_width_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    model = str(padded_model(tmp_path / "padded", padding=32))
+    with (
+        pytest.raises(EngineSettingsError, match=r"^the model's logits are for 2080 tokens.*2048"),
+        running_engine(model=model, engine_args={"load_format": "dummy"}),
+    ):
+        pass
 
-    check_width([None, 2048, 2048], 2048)
-    with pytest.raises(EngineSettingsError, match=r"2080 tokens.*2048"):
-        check_width([None, 2080], 2048)
+
+def test_so_is_one_that_drafts_for_another(tmp_path: Path) -> None:
+    from model_service.engine.drafting import start_draft
+
+    draft = DraftSettings(str(padded_model(tmp_path / "padded", padding=32)), {"load_format": "dummy"})
+    settings = replace(SETTINGS, lookahead=True, draft=draft)
+    with pytest.raises(EngineSettingsError, match=r"^the draft model .*padded: the model's logits are for 2080 tokens"):
+        asyncio.run(start_draft(settings.drafting(draft), settings, "none"))

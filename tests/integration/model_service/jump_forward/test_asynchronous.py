@@ -54,15 +54,22 @@ plays = st.builds(
 )
 
 
-@settings(max_examples=120, deadline=None)
-@given(play=plays)
-def test_requests_get_the_same_tokens_whatever_becomes_of_them(channel: str, play: Play) -> None:
-    expected, _ = played(play.calm, "sync", channel)
-    answers, core = played(play, "async", channel)
-    for name, tokens in answers.items():
-        ended = play.asks[int(name)].leaves is None
-        assert tokens == (expected[name] if ended else expected[name][: len(tokens)])
-    assert core.scheduler.kv_cache_manager.usage == 0
+def test_requests_get_the_same_tokens_whatever_becomes_of_them(channel: str) -> None:
+    preemptions = []
+
+    @settings(max_examples=120, deadline=None)
+    @given(play=plays)
+    def each(play: Play) -> None:
+        expected, _ = played(play.calm, "sync", channel)
+        answers, core = played(play, "async", channel)
+        for name, tokens in answers.items():
+            ended = play.asks[int(name)].leaves is None
+            assert tokens == (expected[name] if ended else expected[name][: len(tokens)])
+        assert core.scheduler.kv_cache_manager.usage == 0
+        preemptions.append(sum(request.num_preemptions for request in core.requests.values()))
+
+    each()
+    assert sum(preemptions) > 0
 
 
 together = st.lists(st.builds(Ask, spec=st.integers(0, len(SPECS) - 1), prompt=st.integers(1, 60), most=st.integers(1, 90)), max_size=8)
