@@ -223,18 +223,6 @@ async def test_a_key_is_let_in_as_often_as_its_limits_say(keyed_door: httpx.Asyn
     assert not [name for name in free.headers if name.startswith("x-ratelimit")]
 
 
-async def test_an_answer_that_tells_no_usage_is_charged_what_it_may_have_taken(keyed_door: httpx.AsyncClient, fates: Any) -> None:
-    async def left_after(**fields: Any) -> str:
-        body = {"prompt": "x", "max_tokens": 200, **fields}
-        answer = await keyed_door.post("/v1/completions", json=body, headers=sent_by(OTHER))
-        return answer.headers["x-ratelimit-remaining-tokens"]
-
-    assert await left_after(metadata={"prompt_tokens": 10, "total_tokens": 50}) == "700"
-    assert await left_after() == "650"
-    assert await left_after(n="many") == "350"  # which is refused before an engine is asked
-    assert await left_after(max_tokens=50) == "500"
-
-
 async def test_requests_about_named_grammars_count_as_others_do(keyed_door: httpx.AsyncClient) -> None:
     listed, named = [await keyed_door.get(path, headers=sent_by(SMALL)) for path in ("/v1/grammars", "/v1/grammars/nobodys")]
     assert (listed.status_code, named.status_code) == (200, 404)
@@ -342,18 +330,6 @@ async def test_a_body_that_does_not_come_is_not_waited_for(door: httpx.AsyncClie
     async with door:
         answer = await door.post("/v1/completions", content=begun())
     assert (answer.status_code, answer.json()["error"]["code"], answer.headers["connection"]) == (408, "body_timeout", "close")
-
-
-async def test_bodies_of_grammars_that_do_not_come_take_places_too(keyed_door: httpx.AsyncClient) -> None:
-    """Of eight, one is left to others."""
-
-    async def begun() -> AsyncIterator[bytes]:
-        yield b'{"id": '
-        await asyncio.Event().wait()
-
-    asked = [keyed_door.post("/v1/grammars", content=begun(), headers=sent_by(ROOT)) for _ in range(8)]
-    codes = [answer.json()["error"]["code"] for answer in await asyncio.gather(*asked)]
-    assert sorted(codes) == ["body_timeout"] * 7 + ["ingress_busy"]
 
 
 async def test_an_answer_that_does_not_end_is_given_up_with_an_error_event(door: httpx.AsyncClient, fates: Any) -> None:
