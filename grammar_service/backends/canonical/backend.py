@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 PREFIX = "canonical-"
-_FORMAT = 1
+_FORMAT = 2
 _PRODUCT, _OTHER = b"P", b"O"
 """First byte of a payload: an automaton, or the other backend's."""
 
