@@ -1,6 +1,7 @@
 """`python -m load_tests.canonical`: the automaton of canonical sequences against encoders (the embedded tokenizer's, Tekken's, tiktoken's,
 those of well-known pre-tokenizers on small trained tables), the theorem that it stands on, the algorithms of the automata against
-enumeration, what all of it costs, and the figures that are published of such automata beside ours (`--only published`)."""
+enumeration, answers under everyday grammars, what all of it costs, and the figures that are published of such automata beside ours
+(`--only published`)."""
 
 from __future__ import annotations
 
@@ -13,24 +14,28 @@ import typer
 from rich.console import Console
 
 from deployments.builders import EMBEDDED_WEIGHTS
-from deployments.reporting.report import BenchReport, Target
+from deployments.reporting.report import BenchReport
 from grammar_service.automata.token_trie import TokenTrie
 from grammar_service.vocabulary.tekken import tekken_folder
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from load_tests.canonical.answers.never_stuck import answer_rows
+from load_tests.canonical.answers.step_rows import step_rows
+from load_tests.canonical.answers.suite import VARIABLE, suite_rows
 from load_tests.canonical.byte_pairs import BytePairs
-from load_tests.canonical.costs import forbidden_successors, step_cost, table_cost
+from load_tests.canonical.costs import forbidden_successors, narrow_cost, step_cost, table_cost
 from load_tests.canonical.merging import compare
 from load_tests.canonical.mistral_tokenizer import mistral_probes
 from load_tests.canonical.probes import Probed, Probes, project_texts
 from load_tests.canonical.products import languages, product_row
 from load_tests.canonical.published import rows as published
+from load_tests.canonical.targets import check_targets
 from load_tests.canonical.theorem import brute_force
 from load_tests.canonical.trained_tokenizers import PATTERNS, trained_probes
 
 PACKAGES = ("maskcast", "tokenizers", "tiktoken", "mistral_common", "numpy", *published.PACKAGES)
 SEED = 20261123
-TABLE_SECONDS, TABLE_MEGABYTES = 3, 100
-CACHED_ROW_US, COLD_ROW_US = 20, 2000
+TEKKEN_SHARE = 40
+"""Answers on the embedded tokenizer for one on Tekken, whose masks are sixty times as long."""
 Row = dict[str, Any]
 
 
@@ -46,6 +51,9 @@ def main(
     others: Annotated[int, typer.Option(min=1, help="sequences for each other pre-tokenizer")] = 10_000,
     automata: Annotated[int, typer.Option(min=1, help="random automata")] = 2000,
     tables: Annotated[int, typer.Option(min=1, help="random tables, of five kinds each, for the theorem")] = 60,
+    walks: Annotated[int, typer.Option(min=1, help="answers by chance on the embedded tokenizer, under everyday grammars")] = 10_000,
+    adversarial: Annotated[int, typer.Option(min=1, help="answers that are drawn to lead nowhere")] = 2000,
+    suite: Annotated[Path | None, typer.Option(envvar=VARIABLE, help="folder of the official suite's files of one draft")] = None,
     only: Annotated[Half | None, typer.Option(help="leave out the other half")] = None,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
@@ -54,13 +62,14 @@ def main(
     found: list[Row] = []
     if only is not Half.PUBLISHED:
         found += [*_theorem(tables), *_merging(automata), *_pairs(tekken, pairs)]
-        found += [*_encoders(tekken, sequences, rows, others), *_costs(tekken)]
+        found += [*_encoders(tekken, sequences, rows, others), *_costs(tekken), *_answers(tekken, walks, adversarial, suite)]
     if only is not Half.CHECKS:
         found += published.published_rows(tekken, SEED)
     counts = f"--sequences {sequences} --rows {rows} --pairs {pairs} --others {others} --automata {automata} --tables {tables}"
+    counts += f" --walks {walks} --adversarial {adversarial}" + (f" --suite {suite.name}" if suite else "")
     options = [*([] if only is Half.PUBLISHED else [counts]), *([f"--only {only}"] if only else [])]
     command = " ".join(["python -m load_tests.canonical", *options])
-    report = BenchReport.here(command, PACKAGES, [*_targets(found), *published.published_targets(found)], found)
+    report = BenchReport.here(command, PACKAGES, [*check_targets(found), *published.published_targets(found)], found)
     raise typer.Exit(report.publish(Console(), json_out))
 
 
@@ -104,8 +113,18 @@ def _costs(tekken: GrammarTokenizer) -> Iterator[Row]:
     yield {"tokenizer": "tekken", **table_cost(tekken)}
     yield {"tokenizer": "embedded", **table_cost(GrammarTokenizer.load(EMBEDDED_WEIGHTS))}
     yield {"tokenizer": "tekken", **step_cost(tekken, project_texts()[0])}
+    yield {"tokenizer": "tekken", **narrow_cost(tekken, project_texts(), SEED)}
     yield {"tokenizer": "tekken", **forbidden_successors(tekken.canonical, range(1000, tekken.vocab_size, 10))}
     yield from _products(tekken)
+
+
+def _answers(tekken: GrammarTokenizer, walks: int, adversarial: int, suite: Path | None) -> Iterator[Row]:
+    embedded, texts = GrammarTokenizer.load(EMBEDDED_WEIGHTS), project_texts()
+    yield from ({"tokenizer": "embedded", **row} for row in suite_rows(suite, embedded))
+    yield from ({"tokenizer": "embedded", **row} for row in answer_rows(embedded, texts, walks, adversarial, SEED))
+    few, fewer = (-(-count // TEKKEN_SHARE) for count in (walks, adversarial))
+    yield from ({"tokenizer": "tekken", **row} for row in answer_rows(tekken, texts, few, fewer, SEED))
+    yield from ({"tokenizer": "tekken", **row} for row in step_rows(tekken, texts, SEED))
 
 
 def _probed(name: str, probes: Probes, sequences: int, rows: int) -> Iterator[Row]:
@@ -122,33 +141,6 @@ def _products(tokenizer: GrammarTokenizer) -> Iterator[Row]:
     trie = TokenTrie(tokenizer.vocabulary)
     for name, language in languages().items():
         yield {"tokenizer": "tekken", **product_row(name, language, tokenizer, trie)}
-
-
-def _targets(rows: list[Row]) -> list[Target]:
-    """Of the checks and costs, where they were made."""
-    if not any(row["part"] == "theorem" for row in rows):
-        return []
-    by_part = {part: [row for row in rows if row["part"] == part] for part in ("theorem", "merging", "pairs", "encoder", "table", "steps")}
-    table, steps = by_part["table"][0], by_part["steps"][0]
-    return [
-        _none_wrong("sequences that their pairs do not decide", by_part["theorem"]),
-        _none_wrong("random automata that DirectMerge or CartesianMerge gets wrong", by_part["merging"]),
-        _none_wrong("pairs judged otherwise than by tiktoken", by_part["pairs"]),
-        Target.at_least("pairs tried against tiktoken", sum(row["tried"] for row in by_part["pairs"]), 100_000, ""),
-        *(
-            _none_wrong(f"{name}: judged otherwise than by the encoder", [row for row in by_part["encoder"] if row["tokenizer"] == name])
-            for name in dict.fromkeys(row["tokenizer"] for row in by_part["encoder"])
-        ),
-        Target.at_most("Tekken's table, processor time", table["seconds"], TABLE_SECONDS, "s"),
-        Target.at_most("Tekken's table, size", table["megabytes"], TABLE_MEGABYTES, "MB"),
-        Target.at_most("a cached row and its AND, p99", steps["cached_row_p99_us"], CACHED_ROW_US, "µs"),
-        Target.at_most("a cold row and its AND, p99", steps["cold_row_p99_us"], COLD_ROW_US, "µs"),
-    ]
-
-
-def _none_wrong(name: str, rows: list[Row]) -> Target:
-    tried = sum(row["tried"] for row in rows)
-    return Target.at_most(f"{name}, of {tried:,}", sum(row["wrong"] for row in rows) if tried else None, 0, "")
 
 
 if __name__ == "__main__":

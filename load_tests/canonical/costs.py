@@ -7,11 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
+from grammar_service.backends import Matcher
+from grammar_service.backends.canonical.matcher import NARROW, CanonicalMatcher
 from grammar_service.canonical.automaton import CanonicalAutomaton, State
 from grammar_service.canonical.packed_rows import Row
 from grammar_service.canonical.pretokenizers import character_classes
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from load_tests.canonical.answers.answering import Answering, tokens_of
+from load_tests.canonical.answers.choosers import COMMON, Choosers
+from load_tests.canonical.answers.languages import everyday_specs, loaded
 from load_tests.errors import BenchFailed
 
 STEPS = 4000
@@ -40,6 +46,48 @@ def step_cost(tokenizer: GrammarTokenizer, text: str) -> dict[str, Any]:
         figures[f"{name}_row_mean_us"] = round(float(np.mean(rows)), 2)
         figures |= {f"{name}_token_p50_us": _quantile(advances, 50), f"{name}_token_p99_us": _quantile(advances, 99)}
     return figures
+
+
+def narrow_cost(tokenizer: GrammarTokenizer, texts: Sequence[str], seed: int) -> dict[str, Any]:
+    """Milliseconds of processor time until a mask of at most NARROW tokens is ours, with all dead ends left out, along answers of everyday
+    grammars. Masks of a single token are not made, since what is forced is not drawn."""
+    answering, choose = Answering(tokenizer), Choosers(tokenizer, texts, seed).by_name()[COMMON]
+    narrow = NarrowMasks(tokenizer.vocab_size)
+    for spec in everyday_specs(seed).values():
+        answering.answer(loaded(spec, tokenizer), choose, narrow.look)
+    return {
+        "part": "narrow",
+        "masks": len(narrow.spent),
+        "tokens_mean": round(float(np.mean(narrow.tokens)), 1),
+        "p50_ms": round(float(np.median(narrow.spent)), 4),
+        "p99_ms": round(float(np.percentile(narrow.spent, 99)), 4),
+    }
+
+
+class NarrowMasks:
+    """What pruning takes of each narrow mask that a matcher comes to, in `spent`, and how many `tokens` there were to look at."""
+
+    def __init__(self, vocab_size: int) -> None:
+        self._mask = torch.zeros(1, (vocab_size + 31) // 32, dtype=torch.int32)
+        self.spent: list[float] = []
+        self.tokens: list[int] = []
+
+    def look(self, matcher: Matcher) -> None:
+        """Its row has been made before."""
+        if not isinstance(matcher, CanonicalMatcher) or matcher.banned or matcher.has_fallen_back:
+            return
+        matcher.inner.fill(self._mask, 0)
+        plain = self._mask.clone()
+        matcher.bound(self._mask, 0)
+        count = len(tokens_of(self._mask.numpy()[0]))
+        if not 1 < count <= NARROW:
+            return
+        matcher.prunes = True
+        began = time.thread_time_ns()
+        matcher.bound(plain, 0)
+        self.spent.append((time.thread_time_ns() - began) / 1e6)
+        self.tokens.append(count)
+        matcher.prunes = False
 
 
 def forbidden_successors(automaton: CanonicalAutomaton, tokens: Sequence[int]) -> dict[str, Any]:

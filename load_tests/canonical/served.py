@@ -1,7 +1,8 @@
 """`python -m load_tests.canonical.served`: canonical answers at the HTTP port, beside plain ones under the same constraints.
 
-Both are asked of one service, by turns, with greedy decoding; every grammar is compiled before anything is measured. Then a number of
-canonical answers, greedy and drawn, are encoded anew: their tokens are to be those of their texts.
+Both are asked of one service, by turns, with greedy decoding; every grammar is compiled before anything is measured. Then canonical ones
+are asked for, greedy and drawn, until a number of them have ended by themselves, and these are encoded anew: their tokens are to be those
+of their texts.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from itertools import cycle, islice, product
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,14 +37,30 @@ from load_tests.reporting.running_service import PACKAGES
 PLAIN, CANONICAL = KINDS = ("plain", "canonical")
 WORKLOADS = (FREE, EXTRACTION, CHARACTER)
 TEMPERATURES = (0.0, 1.0)
+ENDING = (EXTRACTION, CHARACTER)
+"""Whose answers end by themselves, if the model is not too talkative."""
 AT_ONCE = 16
+MOST_ASKED = 4
+"""Times as many requests as answers that are to end by themselves."""
+
+
+@dataclass(slots=True)
+class Anew:
+    """`encoded`: whole answers that ended by themselves, of `wanted` ones; of these so many are `canonical`."""
+
+    wanted: int
+    asked: int = 0
+    encoded: int = 0
+    canonical: int = 0
+    fallbacks: int = 0
+    failed: int = 0
 
 
 def main(
     clients: Annotated[int, typer.Option(min=1, help="at a time, streaming")] = 32,
     turns: Annotated[int, typer.Option(min=1, help="of plain and canonical")] = 3,
     seconds: Annotated[float, typer.Option(min=0.5, help="that are measured of each cell")] = 5.0,
-    answers: Annotated[int, typer.Option(min=1, help="that are encoded anew")] = 500,
+    answers: Annotated[int, typer.Option(min=1, help="that end by themselves, and are encoded anew")] = 500,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
     """Compare requests a second of canonical and plain structured answers, and see whether the former are canonical."""
@@ -74,6 +91,7 @@ def targets(rows: Sequence[Row]) -> Iterator[Target]:
         found = median(one for turn in per_turn.values() if (one := ratio(turn.get(CANONICAL), turn.get(PLAIN))) is not None)
         yield Target.at_least(f"{workload}: requests a second, canonical / plain", found, 0.95, "×")
     (anew,) = [row for row in rows if "encoded" in row]
+    yield Target.at_least("answers that ended by themselves and were encoded anew", float(anew["encoded"]), anew["wanted"], "")
     yield Target.at_most("answers whose tokens are not those of their texts", float(anew["encoded"] - anew["canonical"]), 0, "")
     yield Target.at_most("answers that fell back on the grammar's masks", float(anew["fallbacks"]), 0, "")
     yield Target.at_most("requests that were not answered", float(sum(row["failed"] for row in rows)), 0, "")
@@ -87,25 +105,36 @@ def _both_kinds(workload: Workload) -> Workload:
 
 
 async def _encoded_anew(url: str, workloads: Sequence[Workload], count: int) -> Row:
-    """`encoded`: whole answers that ended by themselves, greedy and drawn in turn; of these so many are `canonical`."""
-    asked = [body for bodies in zip(*(workload.bodies[CANONICAL] for workload in workloads), strict=True) for body in bodies]
-    bodies = islice(cycle(product(asked, TEMPERATURES)), count)
-    tokenizer, room = GrammarTokenizer.load(EMBEDDED_WEIGHTS), asyncio.Semaphore(AT_ONCE)
+    """An Anew: greedy and drawn in turn, until `count` have ended by themselves, or MOST_ASKED times as many were asked for."""
+    ending = [workload.bodies[CANONICAL] for workload in workloads if workload.name in ENDING]
+    asked = [body for bodies in zip(*ending, strict=True) for body in bodies]
+    bodies = islice(cycle(product(asked, TEMPERATURES)), MOST_ASKED * count)
+    tokenizer, found = GrammarTokenizer.load(EMBEDDED_WEIGHTS), Anew(count)
     async with httpx.AsyncClient(base_url=url, timeout=120, trust_env=False) as client:
 
-        async def one(body: Mapping[str, Any], temperature: float) -> httpx.Response:
-            async with room:
-                return await client.post("/v1/chat/completions", json={**body, "temperature": temperature, "return_token_ids": True})
+        async def ask_on() -> None:
+            for body, temperature in bodies:
+                whole = {**body, "temperature": temperature, "return_token_ids": True}
+                add(await client.post("/v1/chat/completions", json=whole), found, tokenizer)
+                if found.encoded >= count:
+                    return
 
-        replies = await asyncio.gather(*(one(body, temperature) for body, temperature in bodies))
-    answered = [json.loads(reply.content) for reply in replies if reply.status_code == OK]
-    whole = [choice for body in answered for choice in body["choices"] if choice["finish_reason"] == "stop"]
-    return {
-        "encoded": len(whole),
-        "canonical": sum(_is_canonical(choice, tokenizer) for choice in whole),
-        "fallbacks": sum(body["usage"]["completion_tokens_details"]["not_canonical"] for body in answered),
-        "failed": len(replies) - len(answered),
-    }
+        await asyncio.gather(*(ask_on() for _ in range(AT_ONCE)))
+    return asdict(found)
+
+
+def add(reply: httpx.Response, found: Anew, tokenizer: GrammarTokenizer) -> None:
+    """One reply counts."""
+    found.asked += 1
+    if reply.status_code != OK:
+        found.failed += 1
+        return
+    body = json.loads(reply.content)
+    found.fallbacks += body["usage"]["completion_tokens_details"]["not_canonical"]
+    for choice in body["choices"]:
+        if choice["finish_reason"] == "stop":
+            found.encoded += 1
+            found.canonical += _is_canonical(choice, tokenizer)
 
 
 def _is_canonical(choice: Mapping[str, Any], tokenizer: GrammarTokenizer) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from deployments.commands import ablation, simulation
 from deployments.reporting.report import BenchReport, Row
 from load_tests.automata import figures as automata
+from load_tests.canonical import tables as canonical
 from load_tests.canonical.distribution import figures as distribution
 from load_tests.canonical.distribution.figures import WITH, WITHOUT
-from load_tests.canonical.published import tables as published
 from load_tests.front_door import table as front_door
 from load_tests.front_door.handle.figures import HANDLE, HTTP
 from load_tests.jump_forward.overlap import figures as overlap
@@ -217,12 +217,8 @@ def _automata(report: BenchReport) -> list[str]:
 
 
 def _canonical(report: BenchReport) -> list[str]:
-    found: list[str] = []
-    if figures := [published.cells(row) for row in report.rows if row.get("part") == published.PART]:
-        found += ["", "## Beside what is published", "", *table(published.HEADINGS, figures)]
-    if races := [published.index_cells(row) for row in report.rows if row.get("part") == published.INDEX_PART]:
-        found += ["", "## Token indexes, beside outlines-core", "", *table(published.INDEX_HEADINGS, races)]
-    return found
+    found = canonical.tables(report.rows)
+    return [line for title, headings, lines in found for line in ("", f"## {title}", "", *table(headings, lines))]
 
 
 def _distribution(report: BenchReport) -> list[str]:

@@ -9,6 +9,7 @@ import llguidance
 import msgspec
 
 from grammar_service.backends.choice import choices_of
+from grammar_service.backends.llguidance.lark_text import literal as lark_literal
 from grammar_service.backends.llguidance.layout import options_of
 from grammar_service.backends.llguidance.load_cost import bounded_load
 from grammar_service.backends.llguidance.matcher import LlguidanceGrammar, LlguidancePayload
@@ -23,6 +24,9 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 LIMITS = ("too many expressions", "too many states", "fuel exhausted")
 """Of the library's own (llguidance 1.7): where a machine is fast they are reached before ours."""
+_UNFORCED = '%llguidance {"no_forcing": true}\n'
+"""Else where text is forced a mask has one token, of that text's own sequence less the last ones, which is not always how the sequence of a
+longer text begins: of `"}]` it may be `"` and `}]`, of `"}]}` however `"}` and `]}`."""
 
 
 class LlguidanceLibrary:
@@ -63,20 +67,34 @@ def _payload(spec: GrammarSpec, library_source: str | None) -> LlguidancePayload
         return LlguidancePayload(_grammar(spec), bounded, None)
     source = LibrarySource(msgspec.Raw(b'{"type": "object"}'), Plan()) if library_source is None else read_source(library_source)
     text = bytes(source.schema).decode("utf-8")
-    grammar = llguidance.LLMatcher.grammar_from_lark(json.loads(text)) if source.is_lark else _json(text, spec.whitespace)
+    if source.is_lark:
+        return LlguidancePayload(_lark(json.loads(text), spec), bounded, source.plan)
+    grammar = _lark(_json_rule(text, spec.whitespace), spec) if spec.canonical else _json(text, spec.whitespace)
     return LlguidancePayload(grammar, bounded, source.plan)
 
 
 def _grammar(spec: GrammarSpec) -> str:
     match spec.kind:
         case GrammarKind.LARK:
-            return llguidance.LLMatcher.grammar_from_lark(spec.text)
+            return _lark(spec.text, spec)
         case GrammarKind.REGEX:
             return llguidance.LLMatcher.grammar_from_regex(plain_full_match(spec.text))
+        case GrammarKind.CHOICE if spec.canonical:
+            return _lark(f"start: CHOICE\nCHOICE: {' | '.join(map(lark_literal, choices_of(spec.text)))}\n", spec)
         case GrammarKind.CHOICE:
             return llguidance.LLMatcher.grammar_from_regex("|".join(literal(choice) for choice in choices_of(spec.text)))
         case _:
             raise InvalidGrammar(f"{spec.kind} is not for this backend")
+
+
+def _lark(text: str, spec: GrammarSpec) -> str:
+    return llguidance.LLMatcher.grammar_from_lark(_UNFORCED + text if spec.canonical else text)
+
+
+def _json_rule(schema: str, whitespace: str) -> str:
+    """The schema as Lark, which has options that schemas have not."""
+    read = json.loads(schema)
+    return f"start: %json {json.dumps({**(read if isinstance(read, dict) else {}), 'x-guidance': options_of(whitespace)})}\n"
 
 
 def _json(schema: str, whitespace: str) -> str:

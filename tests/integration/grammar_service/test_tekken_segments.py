@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grammar_service.segments import Segmenter
-from grammar_service.spec import FLEXIBLE, STANDARD, GrammarKind, GrammarSpec
+from grammar_service.spec import COMPACT, FLEXIBLE, STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tekken import tekken_folder
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from tests.driving import grammar_of, schema_spec
+from tests.driving import allowed, grammar_of, schema_spec
 from tests.random_languages import random_language
 from tests.segment_walk import follow, walk_of, wander
 
@@ -66,3 +67,18 @@ def test_long_texts_whose_tokens_cross_characters_are_soon_judged(letter: str, b
     walk = walk_of(grammar_of(spec, made[0], backend), *made)
     walk.segment()
     assert (letter * 1500).encode().startswith(walk.text(walk.tokens))
+
+
+@pytest.mark.parametrize("whitespace", [STANDARD, COMPACT])
+@pytest.mark.parametrize("end", ["", "b"])
+def test_canonical_masks_have_the_tokenizers_own_tokens_where_text_is_forced(whitespace: str, end: str, made: Made) -> None:
+    """Behind the last item `"}]` is forced, whose own sequence is not how that of a longer text begins."""
+    item = {"type": "object", "properties": {"sky": {"enum": ["snow", "rain"]}}, "required": ["sky"], "additionalProperties": False}
+    items = {"type": "array", "items": item, "minItems": 1, "maxItems": 1}
+    schema = {"type": "object", "properties": {"a": items, "b": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+    grammar = grammar_of(replace(schema_spec(schema, whitespace), canonical=True), made[0], "canonical-llguidance")
+    matcher = grammar.matcher(None, 8)
+    value = {"a": [{"sky": "snow"}], **({"b": ""} if end else {})}
+    for token in made[0].encode(json.dumps(value, separators=(",", ":") if whitespace == COMPACT else None)):
+        assert token in allowed(matcher, made[0].vocab_size)
+        assert matcher.accept(token)
