@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from deployments.config import EMBEDDED, Settings
+from deployments.config import Settings
+from deployments.config_model import EMBEDDED
 from grammar_service.artifacts.cache import MemoryCache, RedisCache, TieredCache
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from grammar_service.limits import Limits

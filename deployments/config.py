@@ -11,131 +11,13 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import Field, SecretStr, ValidationError, model_validator
 
-from deployments.config_models import DraftModelSettings, LookaheadDefaults, RewardName, RewardSettings, Section
-from deployments.config_values import SHORTEST_SECRET, ApiKey, Format, Jumps, NodeLabels, Whitespace, long_enough
+from deployments.config_model import ModelSettings
+from deployments.config_models import Section
+from deployments.config_values import SHORTEST_SECRET, ApiKey, Format, NodeLabels, Whitespace, long_enough
 from deployments.errors import SettingsError
 from deployments.secret_file import filled, plain, without, write
-from model_service.settings import adapter_names, by_name, worker_count
 
 ENVIRONMENT_PREFIX = "MASKCAST_"
-EMBEDDED = "embedded"
-MOST_MEMORY = 0.9
-"""Of what an engine has of a GPU's memory; the rest is for what vLLM does not count."""
-
-
-class ModelSettings(Section):
-    """The model and how its replicas run it."""
-
-    path: str = Field(EMBEDDED, description="'embedded', a folder, or a name on the Hugging Face hub")
-    served_name: str = Field("maskcast-embedded", description="what clients put in `model`")
-    num_replicas: int = Field(1, ge=1)
-    tensor_parallel_size: int = Field(1, ge=1)
-    executor: Literal["mp", "ray"] = Field("mp", description="'ray' needs GPUs; its workers may stand on several nodes")
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    max_model_len: int = Field(2048, ge=16)
-    max_num_seqs: int = Field(64, ge=1, description="sequences that run together in one engine")
-    cpu_kv_cache_gib: float = Field(0.5, gt=0, description="KV cache of one worker on a CPU, GiB")
-    gpu_memory_utilization: float | None = Field(
-        None, gt=0, le=1, description="of a GPU's memory, what one engine takes; None: 0.9 of it, or of the part in gpus_per_worker"
-    )
-    tool_call_parser: str = Field("hermes", description="vLLM's name for the model's tool call format")
-    jump_forward: Jumps = Field(
-        "auto",
-        description="compute what a grammar forces in one forward, without asking the model; 'async': a step is scheduled while the one "
-        "ahead of it runs, 'sync': after it, 'auto': as vLLM would; false: ask it for each token",
-    )
-    lookahead: bool = Field(False, description="requests may look ahead (`lookahead`)")
-    draft: DraftModelSettings | None = Field(None, description="a model that drafts for this one where requests look ahead")
-    lookahead_defaults: LookaheadDefaults = LookaheadDefaults()
-    rewards: dict[RewardName, RewardSettings] = Field(default_factory=dict, description="rewards that look-aheads can name")
-    reward_deadline_s: float = Field(10.0, gt=0, description="the rewards of one step of a look-ahead take at most so long; over it: 504")
-    grammar_memory_mib: int = Field(512, ge=1, description="of the grammars that an engine, or a mask broadcaster, keeps loaded")
-    count_mask_rows: bool = Field(False, description="count the different mask rows of each step, which takes time, for the metrics")
-    masks: Literal["in_process", "broadcaster"] = Field(
-        "in_process", description="who fills masks: each engine its own, beside its scheduling; or a process for all engines of a node"
-    )
-    mask_deadline_ms: float = Field(20.0, gt=0, description="a step waits so long for the broadcaster's masks; then the engine fills them")
-    restart_wait_s: float = Field(
-        30.0, ge=0, description="requests whose engine has ended, and that no other replica takes, wait so long for the next one; then: 503"
-    )
-    cpus_per_worker: float = Field(0.5, ge=0, description="CPUs that Ray reserves for one worker; 'ray': for the replica itself as well")
-    gpus_per_worker: float = Field(
-        0, ge=0, le=1, description="GPUs that Ray reserves for one worker; 0 on a CPU; a part of one where others share it"
-    )
-    nodes: NodeLabels = Field(default_factory=dict, description="labels of the Ray nodes that its replicas stand on; empty: any")
-    max_ongoing_requests: int = Field(256, ge=1, description="requests that one replica works on at a time")
-    max_queued_requests: int = Field(2048, ge=1, description="requests that wait per ingress, for a seat too; beyond it: 503")
-    vllm_xargs: tuple[str, ...] = Field((), description="names that requests may have in `vllm_xargs`, which reach into the engine")
-    engine_args: dict[str, Any] = Field(default_factory=dict, description="further vLLM engine arguments, as vLLM names them")
-
-    @property
-    def workers(self) -> int:
-        """Of one replica."""
-        return worker_count(self.tensor_parallel_size, self.engine_args)
-
-    @property
-    def gpu_memory(self) -> float:
-        """Of a GPU's memory, what one engine takes."""
-        return self.gpu_memory_utilization or MOST_MEMORY * (self.gpus_per_worker or 1)
-
-    @property
-    def has_priorities(self) -> bool:
-        """Whether its engines schedule requests by priority."""
-        return by_name(self.engine_args).get("scheduling_policy") == "priority"
-
-    @property
-    def served_names(self) -> tuple[str, ...]:
-        """What a request may put in `model`: the model, and its adapters."""
-        return (self.served_name, *adapter_names(self.engine_args))
-
-    @model_validator(mode="after")
-    def _adapters_have_names(self) -> Self:
-        adapters = adapter_names(self.engine_args)
-        if len({*adapters, self.served_name}) <= len(adapters):
-            raise ValueError("the model and each of engine_args.lora_modules need names of their own")
-        if adapters and not by_name(self.engine_args).get("enable_lora"):
-            raise ValueError("engine_args.lora_modules needs engine_args.enable_lora: true")
-        return self
-
-    @model_validator(mode="after")
-    def _can_be_placed(self) -> Self:
-        if self.draft is not None and not self.lookahead:
-            raise ValueError("`draft` is for look-aheads: set `lookahead: true`")
-        if self.rewards and not self.lookahead:
-            raise ValueError("`rewards` are for look-aheads: set `lookahead: true`")
-        given = by_name(self.engine_args)
-        if int(given.get("data_parallel_size", 1)) > 1:
-            raise ValueError("a replica is one engine: in place of engine_args.data_parallel_size, set num_replicas")
-        if int(given.get("pipeline_parallel_size", 1)) > 1 and not self.gpus_per_worker:
-            raise ValueError("vLLM's workers on CPUs are no stages of a pipeline: in place of it, set tensor_parallel_size")
-        if given.get("enable_sleep_mode"):
-            raise ValueError("nothing puts an engine to sleep here: in place of engine_args.enable_sleep_mode, change num_replicas")
-        if given.get("distributed_executor_backend", self.executor) != self.executor:
-            raise ValueError("in place of engine_args.distributed_executor_backend, set executor")
-        if int(given.get("prefill_context_parallel_size", 1)) > 1:
-            raise ValueError("nothing has shown engine_args.prefill_context_parallel_size here: set tensor_parallel_size")
-        if self.executor == "ray" and not self.gpus_per_worker:
-            raise ValueError("executor `ray` needs gpus_per_worker: vLLM's workers on CPUs are children of their replica (`mp`)")
-        if self.workers > 1 and 0 < self.gpus_per_worker < 1:
-            raise ValueError("several workers of a replica need a GPU each: set gpus_per_worker to 1")
-        return self
-
-    @model_validator(mode="after")
-    def _memory_is_shared(self) -> Self:
-        """vLLM starts no engine where less is free than it may take."""
-        own = float(by_name(self.engine_args).get("gpu_memory_utilization", self.gpu_memory))
-        if own > self.gpus_per_worker > 0:
-            raise ValueError(
-                "engines that share a GPU share its memory: leave gpu_memory_utilization out, or set less than gpus_per_worker"
-            )
-        if self.draft is not None and self.gpus_per_worker:
-            draft = float(by_name(self.draft.engine_args).get("gpu_memory_utilization", self.gpu_memory))
-            if own + draft >= self.gpus_per_worker:
-                raise ValueError(
-                    f"the model and its draft share a GPU, and would take {own:g} and {draft:g} of its memory: set less for "
-                    "gpu_memory_utilization, and for draft.engine_args.gpu_memory_utilization"
-                )
-        return self
 
 
 class GrammarSettings(Section):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deployments.builders import EMBEDDED_WEIGHTS
-from deployments.config import EMBEDDED
+from deployments.config_model import EMBEDDED
 from grammar_service.vocabulary.tekken import tekken_folder
 
 TEKKEN = "tekken"

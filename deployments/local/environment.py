@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from deployments.config import EMBEDDED, Settings
+from deployments.config import Settings
+from deployments.config_model import EMBEDDED
 from deployments.local.preflight import is_local_path
 
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}

@@ -11,7 +11,8 @@ from pathlib import Path
 import psutil
 
 from deployments.access.key_file import read_keys
-from deployments.config import EMBEDDED, Settings
+from deployments.config import Settings
+from deployments.config_model import EMBEDDED
 from deployments.errors import StartError
 from deployments.grammars.registration import settings_grammars
 from deployments.local.ports import port_fault

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deployments.config import ModelSettings
+from deployments.config_model import ModelSettings
 
 
 @dataclass(frozen=True)

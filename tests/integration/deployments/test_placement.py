@@ -11,7 +11,7 @@ import ray
 from ray.util.placement_group import placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from deployments.config import ModelSettings
+from deployments.config_model import ModelSettings
 from deployments.replicas.placement import Placement, place
 
 CORE = """

@@ -15,7 +15,8 @@ from ray.serve.schema import ServeDeploySchema
 
 from deployments.app import build, compile_pool
 from deployments.builders import engine_settings
-from deployments.config import ModelSettings, Settings, load_settings, parse_settings
+from deployments.config import Settings, load_settings, parse_settings
+from deployments.config_model import ModelSettings
 from deployments.errors import SettingsError
 from deployments.names import INGRESS, MODEL
 from deployments.replicas.placement import place
