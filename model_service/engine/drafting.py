@@ -10,6 +10,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.arguments import parse_arguments
 from model_service.engine.configuration import USAGE, plug, stock_config
 from model_service.engine.keyed import KeyedEngine
+from model_service.engine.logits import check_logits
 from model_service.engine.workers.executors import executor_class
 from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings
@@ -23,7 +24,7 @@ async def start_draft(settings: EngineSettings, of: EngineSettings, channel: str
     """
     engine = await asyncio.to_thread(_started, settings, of, channel)
     try:
-        await engine.check_width()
+        await check_logits(engine)
     except EngineSettingsError as error:
         engine.shutdown()
         raise EngineSettingsError(f"the draft model {settings.model}: {error}") from error

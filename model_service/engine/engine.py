@@ -25,6 +25,7 @@ from model_service.engine.arguments import load_parsers, parse_arguments
 from model_service.engine.configuration import USAGE, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.keyed import KeyedEngine
+from model_service.engine.logits import check_logits
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
 from model_service.engine.output_watch import ForcedTotals
@@ -68,7 +69,7 @@ class Engine:
         # In threads: both wait for others, and this one has others to answer.
         config = plug(await asyncio.to_thread(stock_config, arguments), self._settings, self._channel, self._page.address)
         engine = self._engine = await asyncio.to_thread(self._load, config)
-        await engine.check_width()
+        await check_logits(engine)
         if self._settings.lookahead:
             engine.lookaheads = await self._looking(engine)
         await engine.reset_mm_cache()  # or what vLLM has tried its memory with would stay in it

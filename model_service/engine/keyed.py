@@ -17,14 +17,12 @@ from vllm.sampling_params import SamplingParams
 from vllm.v1.engine import EngineCoreRequest
 from vllm.v1.engine.async_llm import AsyncLLM
 
-from model_service.engine.configuration import OUR_WORKERS
 from model_service.engine.core_options import core_options
 from model_service.engine.key_constraint import key_constraint
 from model_service.engine.lookahead.children import Children
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.output_watch import ForcedTotals, OutputWatch
 from model_service.engine.trace_watch import TraceWatch
-from model_service.engine.workers.vocabulary_width import check_width
 from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.prefill_load import PrefillLoad
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, MOST_ARGUMENT
@@ -69,11 +67,6 @@ class KeyedEngine(AsyncLLM):
         """The most that a step computes."""
         tokens: int = self.vllm_config.scheduler_config.max_num_batched_tokens
         return tokens
-
-    async def check_width(self) -> None:
-        """Raises EngineSettingsError: the model's logits are not of its vocabulary. Workers that are not ours do not tell."""
-        if self.vllm_config.parallel_config.worker_cls in OUR_WORKERS:
-            check_width(await self.collective_rpc("logits_width"), self.vllm_config.model_config.get_vocab_size())
 
     def follow(self, call_id: str, asked: Asked | None = None, trace: str = "", timeline: Timeline | None = None) -> ForcedAccount:
         """Keep account of a call that is about to come, until it is forgotten; with a timeline, also of when what was done. `asked`: it
