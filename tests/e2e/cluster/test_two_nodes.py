@@ -11,7 +11,7 @@ import pytest
 
 from deployments.config import Settings
 from deployments.local.environment import defaults
-from deployments.local.processes import SHARED_MEMORY
+from deployments.local.processes import SHARED_MEMORY, segments_of
 from deployments.local.redis_server import RedisServer
 from load_tests.faults.clients import FAILED, STRUCK, WHOLE, Clients
 from load_tests.faults.deployed import Deployed
@@ -25,22 +25,30 @@ OVERLAY, ROLE = "cpu-dev", "front"
 OF_THIS_MACHINE = {"TORCHINDUCTOR_CACHE_DIR": defaults(Settings(), Path.home())["TORCHINDUCTOR_CACHE_DIR"], **ONE_THREAD}
 
 
-def left() -> tuple[set[int], set[str]]:
-    return {child.pid for child in psutil.Process().children(recursive=True)}, {each.name for each in SHARED_MEMORY.iterdir()}
+def below() -> set[int]:
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
+def segments() -> set[str]:
+    return {each.name for each in SHARED_MEMORY.iterdir()}
+
+
+def held() -> set[str]:
+    """Whoever else runs on this machine makes some as well."""
+    return {name for pid in psutil.pids() for name in segments_of(pid)}
 
 
 @pytest.fixture(scope="module")
 def deployed() -> Iterator[Deployed]:
     """From the `serveConfigV2` of the overlay, on nodes that are cut as its pods are."""
-    before, pods = left(), workers(OVERLAY, ROLE)
+    before, earlier, pods = below(), segments(), workers(OVERLAY, ROLE)
     config = serve_config(OVERLAY).model_dump(exclude_unset=True, mode="json")
     with RayNodes({**environment(pods), **OF_THIS_MACHINE}) as nodes, RedisServer(parent=nodes.folder) as redis:
         cluster = Deployed(nodes, redis, config, amount(container(pods)["resources"]["limits"]["cpu"]), pods["labels"])
         cluster.start()
         yield cluster
-    processes, segments = left()
-    assert processes <= before[0]
-    assert segments <= before[1]
+    assert below() <= before
+    assert segments() - held() <= earlier
     assert not nodes.folder.exists()
 
 
@@ -87,7 +95,7 @@ def test_changed_settings_reach_it_in_place_and_no_stream_is_dropped(two_nodes: 
         two_nodes.deploy()
         two_nodes.wait_until_settled(240, without=before)
     assert streams.ends[WHOLE] > 3
-    assert set(streams.ends) == {WHOLE}, streams.ends
+    assert [each for each in streams.ended if each.how != WHOLE] == []
     for _ in range(8):  # at either ingress
         refused = two_nodes.ask(n=3, max_tokens=1)
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "over_limit")
