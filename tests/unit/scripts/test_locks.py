@@ -94,10 +94,9 @@ def recorded() -> dict[str, tuple[str, list[str]]]:
 
 def declared(lock: Mapping[str, str]) -> dict[str, Sequence[str]]:
     """What each package of the GPU's lock asks for, as far as it is known."""
-    known: dict[str, tuple[str, Sequence[str]]] = {
-        canonicalize_name(package.metadata["Name"]): (package.version, package.requires or ()) for package in distributions()
-    }
-    known.update(recorded())
+    known: dict[str, tuple[str, Sequence[str]]] = dict(recorded())
+    for package in distributions():  # the first is what is imported: setuptools brings others of its own
+        known.setdefault(canonicalize_name(package.metadata["Name"]), (package.version, package.requires or ()))
     return {name: known[name][1] for name, version in lock.items() if name in known and known[name][0] == version}
 
 
