@@ -14,13 +14,13 @@ from rich.table import Table
 
 from deployments.commands.tokenizers import tokenizer_path
 from deployments.reporting.report import BenchReport, Row, Target
-from grammar_service.backends import backend_named
+from grammar_service.backends import Backend, backend_named
 from grammar_service.sandbox.prewarm import TYPICAL
 from grammar_service.spec import GrammarKind
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.automata.figures import HEADINGS, cells
 from load_tests.automata.languages import specs
-from load_tests.automata.measuring import cost
+from load_tests.automata.measuring import Sides, cost
 
 BACKENDS = ("automata", "xgrammar", "llguidance")
 PACKAGES = ("maskcast", "xgrammar", "llguidance", "numpy", "mistral_common")
@@ -40,19 +40,25 @@ def main(
 
 
 def measured(name: str) -> Iterator[Row]:
-    """Warm libraries, as compile children have them; each spec in turn on each backend."""
+    """Each spec in turn on each backend."""
     tokenizer = GrammarTokenizer.load(tokenizer_path(name))
     _ = tokenizer.trie
-    backends = [backend_named(backend) for backend in BACKENDS]
-    for backend in backends:
-        for spec in TYPICAL:
-            if not backend.unsupported(spec):
-                backend.load(backend.compile(spec, tokenizer).data, tokenizer)
+    backends = [Sides(_warm(backend, tokenizer), _warm(backend, tokenizer)) for backend in BACKENDS]
     for case, spec in specs(SEED).items():
-        for backend in backends:
-            faults = backend.unsupported(spec)
-            figures = {"refused": faults[0].text} if faults else cost(backend, spec, tokenizer, SEED)
-            yield {"tokenizer": name, "case": case, "is_choice": spec.kind is GrammarKind.CHOICE, "backend": backend.name, **figures}
+        for sides in backends:
+            faults = sides.compiling.unsupported(spec)
+            figures = {"refused": faults[0].text} if faults else cost(sides, spec, tokenizer, SEED)
+            named = {"tokenizer": name, "case": case, "is_choice": spec.kind is GrammarKind.CHOICE, "backend": sides.compiling.name}
+            yield {**named, **figures}
+
+
+def _warm(name: str, tokenizer: GrammarTokenizer) -> Backend:
+    """As compile children and engines have it."""
+    backend = backend_named(name)
+    for spec in TYPICAL:
+        if not backend.unsupported(spec):
+            backend.load(backend.compile(spec, tokenizer).data, tokenizer)
+    return backend
 
 
 def _targets(rows: list[Row]) -> list[Target]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
 
@@ -21,18 +22,26 @@ WALKS, MOST_TOKENS = 40, 40
 T = TypeVar("T")
 
 
-def cost(backend: Backend, spec: GrammarSpec, tokenizer: GrammarTokenizer, seed: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Sides:
+    """One backend in the process that compiles, and in the one that loads: what the first has compiled, the second has never seen."""
+
+    compiling: Backend
+    loading: Backend
+
+
+def cost(sides: Sides, spec: GrammarSpec, tokenizer: GrammarTokenizer, seed: int) -> dict[str, Any]:
     """Milliseconds to compile (`compile`) and to be ready (`load`: reading and the first mask), microseconds of masks and of tokens in
     random walks, bytes of the payload when it is packed and of the grammar in memory. `refused`: why there is none; `is_automaton`: it is
     one of ours."""
     try:
-        payload, compile_ms = _timed(lambda: backend.compile(spec, tokenizer))
+        payload, compile_ms = _timed(lambda: sides.compiling.compile(spec, tokenizer))
     except GrammarError as error:
         return {"refused": error.message[:120]}
     row = torch.zeros(1, (tokenizer.vocab_size + 31) // 32, dtype=torch.int32)
 
     def ready() -> CompiledGrammar:
-        grammar = backend.load(payload.data, tokenizer)
+        grammar = sides.loading.load(payload.data, tokenizer)
         grammar.matcher(None, 0).fill(row, 0)
         return grammar
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +19,24 @@ from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
 
 from deployments.access.api_keys import ApiKeys
-from deployments.access.caller import ANYBODY
 from deployments.access.key_file import digest_of, new_key
-from deployments.access.prefixes import TenantPrefixes
 from deployments.answers.receiver import AnswerReceiver
-from deployments.api.call_facts import CallFacts
-from deployments.api.checking import AnswerChecker
-from deployments.api.constraining import Constraining, Constraints
-from deployments.api.door import open_grammar_registry, request_reader
-from deployments.api.engine_calls import EngineCalls, Engines
+from deployments.api.constraining import Constraining
+from deployments.api.door import open_grammar_registry
+from deployments.api.engine_calls import EngineCalls
 from deployments.api.gateway import Gateway
 from deployments.api.traced import TracedConstraints, TracedEngines
 from deployments.app import SCHEMA, compile_pool
 from deployments.config import Settings, parse_settings
-from deployments.errors import ApiError
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registry import GrammarRegistry
 from grammar_service.limits import Limits
-from model_service.messages import ENGINE_DEAD, Endpoint, Head
+from model_service.messages import ENGINE_DEAD, Head
 from router.turns.shares import FORCED, PROMPT, SAMPLED
 from tests.e2e.service import wait_for
 from tests.integration.router.fleet import CHECK_S, delete, router_of
+from tests.integration.router.gateways import answer, asked, code_of, gateway_of
 from tests.integration.router.light_door import door_of
 from tests.integration.router.light_model import ENDS_AT_ONCE, ENDS_LATER, ENGINE_ENDS, NO_ENGINE_YET, Fates, LightModel
 from tests.recorded_spans import RecordedSpans, own, parent, told
@@ -116,11 +111,6 @@ def gateway(settings: Settings, compilers: DeploymentHandle[Any], constraints: C
     return gateway_of(settings, compilers, constraints, engines)
 
 
-def gateway_of(settings: Settings, compilers: DeploymentHandle[Any], constraints: Constraints, engines: Engines) -> Gateway:
-    checker = AnswerChecker(CompilePool(compilers).judge, lambda event, number: None, 0, 2.0)
-    return Gateway(request_reader(settings), constraints, engines, CallFacts(2048), checker, TenantPrefixes(b"secret", shared=False))
-
-
 @pytest.fixture
 def door(gateway: Gateway, registry: GrammarRegistry, settings: Settings) -> httpx.AsyncClient:
     """An ingress in front of it that has little patience."""
@@ -136,31 +126,6 @@ def keyed_door(gateway: Gateway, registry: GrammarRegistry, settings: Settings, 
     other = {"name": "other", "sha256": digest_of(OTHER), "limits": {"tokens_per_minute": 1000}}
     file.write_text(yaml.safe_dump([small, other, {"name": "root", "sha256": digest_of(ROOT), "scopes": ["admin"]}]))
     return door_of(gateway, registry, settings, ApiKeys([], file))
-
-
-def asked(gateway: Gateway, number: int | None, tenant: str = "", **fields: Any) -> AsyncGenerator[Head | str, None]:
-    """Under the grammar of this number, or under none."""
-    body: dict[str, Any] = {"prompt": "x" * 400, **fields}
-    if number is not None:
-        body["structured_outputs"] = {"choice": [str(number)]}
-    return gateway.answer(Endpoint.COMPLETION, body, replace(ANYBODY, name=tenant))
-
-
-async def answer(gateway: Gateway, number: int | None = None, tenant: str = "", **fields: Any) -> dict[str, Any]:
-    async with aclosing(asked(gateway, number, tenant, **fields)) as items:
-        head, piece = [item async for item in items]
-    assert head == Head(200, stream=True)
-    answered: dict[str, Any] = json.loads(str(piece))
-    return answered
-
-
-async def code_of(gateway: Gateway, **fields: Any) -> str | None:
-    """Of the error that a request is answered with."""
-    try:
-        await answer(gateway, **fields)
-    except ApiError as error:
-        return error.code
-    return None
 
 
 async def test_a_grammar_has_its_replica(gateway: Gateway) -> None:
