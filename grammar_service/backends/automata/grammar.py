@@ -44,9 +44,10 @@ class AutomataGrammar:
         self._kinds: list[int] = (2 * rows.row_of + rows.accepting).tolist()
         """Of states, by what may come there: twice the number of the row, and one more where texts end."""
         self._whole: dict[int, Row] = {}
-        kinds = np.unique(2 * rows.row_of[rows.row_of >= 0] + rows.accepting[rows.row_of >= 0])
+        self._seen: tuple[torch.Tensor, Row] | None = None
+        kinds = [kind for kind in set(self._kinds) if kind >= 0]
         self._keeps_all = 4 * self._width * len(kinds) <= _ALL_BYTES
-        self._kept = len(kinds) if self._keeps_all else int((np.diff(rows.row_starts)[kinds >> 1] * _WIDE > self._width).sum())
+        self._kept = len(kinds) if self._keeps_all else sum(_WIDE * self._words_of(kind >> 1) > self._width for kind in kinds)
 
     @property
     def size_bytes(self) -> int:
@@ -69,6 +70,13 @@ class AutomataGrammar:
                 return None
         return state
 
+    def masks(self, bitmask: torch.Tensor) -> Row:
+        """The tensor as an array, which stays for the one that was asked for last: an engine has one, and making a view anew takes as long as
+        copying a row of 131,072 tokens to it."""
+        if (seen := self._seen) is None or seen[0] is not bitmask:
+            self._seen = seen = (bitmask, bitmask.numpy())
+        return seen[1]
+
     def fill(self, mask: Row, state: int) -> None:
         """The tokens that may come in a state, the tokenizer's own stop tokens among them, to a row of a bitmask."""
         kind = self._kinds[state]
@@ -80,6 +88,9 @@ class AutomataGrammar:
             _allow(mask, self._stop_bits)
         if self._keeps_all or words * _WIDE > self._width:
             self._whole[kind] = mask.copy()
+
+    def _words_of(self, row: int) -> int:
+        return self._starts[row + 1] - self._starts[row]
 
     def write(self, mask: Row, state: int) -> int:
         """The tokens with text that may come in a state; in how many words of the mask they stand."""
@@ -113,7 +124,7 @@ class AutomataMatcher(StateMatcher):
         return self._grammar.accepting[state]
 
     def fill(self, bitmask: torch.Tensor, row: int) -> None:
-        mask: Row = bitmask.numpy()[row]
+        mask: Row = self._grammar.masks(bitmask)[row]
         if self._has_ended:
             mask[:] = 0
         elif self._stop_bits is None:

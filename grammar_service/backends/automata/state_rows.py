@@ -81,7 +81,7 @@ class StateRows:
             and _within(self.row_of, -1, rows)
             and _within(self.words, 0, width)
             and _within(starts, 0, len(self.words) + 1)
-            and bool((np.diff(starts) >= 0).all())
+            and bool((starts[:-1] <= starts[1:]).all())
         )
 
     def payload(self) -> bytes:
