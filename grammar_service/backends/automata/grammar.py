@@ -71,8 +71,8 @@ class AutomataGrammar:
         return state
 
     def masks(self, bitmask: torch.Tensor) -> Row:
-        """The tensor as an array, which stays for the one that was asked for last: an engine has one, and making a view anew takes as long as
-        copying a row of 131,072 tokens to it."""
+        """The tensor as an array; the latest one's is kept, since an engine has one, and a view takes as long as copying a row of 131,072
+        tokens."""
         if (seen := self._seen) is None or seen[0] is not bitmask:
             self._seen = seen = (bitmask, bitmask.numpy())
         return seen[1]
