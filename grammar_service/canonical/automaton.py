@@ -14,7 +14,7 @@ from grammar_service.canonical.fallback_moves import FallbackMoves
 from grammar_service.canonical.merges import derive
 from grammar_service.canonical.normal_form.nfc_classes import NfcClasses
 from grammar_service.canonical.normal_form.nfc_moves import NfcMoves
-from grammar_service.canonical.packed_rows import PackedRows, Row, packed
+from grammar_service.canonical.packed_rows import PackedRows, Row, bits_of, packed
 from grammar_service.canonical.pairs import PairTable
 from grammar_service.canonical.piece_moves import DEAD, PieceMoves
 from grammar_service.canonical.pretokenizers.boundaries import Boundaries
@@ -128,8 +128,8 @@ class CanonicalAutomaton:
         if (form := self._form) is not None:
             row &= self._rows.get(("form", state.form), lambda: packed(form.allowed(state.form)))
         if self.may_end(state):
-            for token in (*self._spellings.tokens, *stops):
-                row[token >> 5] |= np.uint32(1 << (token & 31)).astype(np.int32)
+            for word, bit in bits_of((*self._spellings.tokens, *stops)):
+                row[word] |= bit
         return row
 
     def _targets(self, guesses: frozenset[int], boundary: bool) -> Row:

@@ -30,14 +30,14 @@ def refused(why: str) -> UnsupportedGrammar:
 
 def of_bytes(ids: Mapping[str, int], special: Collection[str], vocab_size: int) -> Spelled:
     """Raises UnsupportedGrammar: not each byte has a token."""
-    letters = {letter: byte for byte, letter in bytes_to_unicode().items()}
-    own = {byte: ids.get(letter) for letter, byte in letters.items()}
-    if None in own.values():
+    letters = frozenset(bytes_to_unicode().values())
+    if not letters <= ids.keys():
         raise refused("it has no tokens for some bytes")
+    own = {letter: ids[letter] for letter in letters}
     found: list[tuple[int, ...]] = [()] * vocab_size
     for token, number in ids.items():
-        if token not in special and all(letter in letters for letter in token):
-            found[number] = tuple(own[letters[letter]] or 0 for letter in token)
+        if token not in special and letters.issuperset(token):
+            found[number] = tuple(map(own.__getitem__, token))
     return tuple(found)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from threading import Lock
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 Row = npt.NDArray[np.int32]
 """int32 [ceil(V/32)], bit set = in it."""
+Bits = Sequence[tuple[int, np.int32]]
+"""Words of a row, and a bit of each."""
 
 
 def packed(allowed: npt.NDArray[np.bool_]) -> Row:
@@ -18,6 +20,11 @@ def packed(allowed: npt.NDArray[np.bool_]) -> Row:
     padded = np.zeros((len(allowed) + 31) // 32 * 32, np.uint8)
     padded[: len(allowed)] = allowed
     return np.packbits(padded, bitorder="little").view(np.int32)
+
+
+def bits_of(tokens: Iterable[int]) -> Bits:
+    """Where tokens stand in a row."""
+    return [(token >> 5, np.uint32(1 << (token & 31)).astype(np.int32)) for token in tokens]
 
 
 class PackedRows:

@@ -72,7 +72,7 @@ class PieceMoves:
         return table
 
     def _walked(self, guess: int) -> Ints:
-        _, tokens, states = self._trie.walk(self._step, np.array([guess]))
+        _, tokens, states = self._trie.met(self._step, np.array([guess]))
         found = np.zeros(len(self._vocabulary), np.int64)
         found[tokens] = states
         found[~self._made] = DEAD

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Any
 
 import msgspec
@@ -25,6 +26,13 @@ _CUT_AT_SPACES = " [^ ]*|[^ ]+"
 """What `Metaspace` does where it splits."""
 
 
+class _Merge(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """No lists: hundreds of thousands of these set off Python's collector, over all that a process has, for half a second."""
+
+    left: str
+    right: str
+
+
 @dataclass(frozen=True, eq=False)
 class TokenizerRules:
     """Merges of bytes, or of characters where there is a `fallback`. `spelled`; `merges`; `pattern`: what texts are cut by; `digits`:
@@ -43,7 +51,7 @@ class TokenizerRules:
 
 def rules_of(written: str, vocab_size: int) -> TokenizerRules:
     """`written`: the tokenizer as `tokenizers` writes it. Raises UnsupportedGrammar: its tokens are not followed; it says why."""
-    held: dict[str, Any] = msgspec.json.decode(written)
+    held = _held(written)
     model = held["model"]
     if model["type"] != "BPE":
         raise refused(f"it is {model['type']}, not one of merges")
@@ -59,6 +67,14 @@ def rules_of(written: str, vocab_size: int) -> TokenizerRules:
     spelled = of_bytes(ids, _special(held), vocab_size)
     merges = _merges(model["merges"], ids, vocab_size)
     return TokenizerRules(spelled, merges, pattern, digits, added, bool(model.get("ignore_merges")), nfc, None)
+
+
+def _held(written: str) -> dict[str, Any]:
+    parts = msgspec.json.decode(written, type=dict[str, msgspec.Raw])
+    model = msgspec.json.decode(parts.pop("model"), type=dict[str, msgspec.Raw])
+    merges = {"merges": msgspec.json.decode(model.pop("merges"), type=list[_Merge | str])} if "merges" in model else {}
+    held, options = ({name: msgspec.json.decode(part) for name, part in of_them.items()} for of_them in (parts, model))
+    return {**held, "model": {**options, **merges}}
 
 
 def _of_characters(held: dict[str, Any], vocab_size: int) -> TokenizerRules:
@@ -99,10 +115,12 @@ def _ids(vocab: Mapping[str, int], vocab_size: int) -> dict[str, int]:
     return {token: number for token, number in vocab.items() if number < vocab_size}
 
 
-def _merges(written: list[Any], ids: Mapping[str, int], vocab_size: int) -> MergeTable:
-    pairs = [merge if isinstance(merge, list) else merge.split(" ") for merge in written]
+def _merges(written: Sequence[_Merge | str], ids: Mapping[str, int], vocab_size: int) -> MergeTable:
+    pairs = [_Merge(*merge.split(" ")) if isinstance(merge, str) else merge for merge in written]
+    left, right = [merge.left for merge in pairs], [merge.right for merge in pairs]
+    number = ids.__getitem__
     try:
-        return MergeTable(((ids[left], ids[right], ids[left + right]) for left, right in pairs), vocab_size)
+        return MergeTable(zip(map(number, left), map(number, right), map(number, map(add, left, right)), strict=True), vocab_size)
     except KeyError as error:
         raise refused(f"a merge has no token: {error}") from None
 

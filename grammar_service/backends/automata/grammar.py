@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from grammar_service.backends.automata.state_rows import StateRows
 from grammar_service.backends.state_matcher import StateMatcher
+from grammar_service.canonical.packed_rows import Bits, Row, bits_of
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 _WIDE = 8
@@ -20,9 +20,6 @@ _ALL_BYTES = 1 << 20
 load_tests.automata`)."""
 _MOST_FORCED = 4096
 """Bytes that are looked for at a time."""
-Row = npt.NDArray[np.int32]
-Bits = Sequence[tuple[int, np.int32]]
-"""Words of a row, and a bit of each."""
 
 
 class AutomataGrammar:
@@ -30,7 +27,7 @@ class AutomataGrammar:
 
     def __init__(self, rows: StateRows, tokenizer: GrammarTokenizer) -> None:
         self._stop_ids = tokenizer.stop_token_ids
-        self._stop_bits = _bits_of(self._stop_ids)
+        self._stop_bits = bits_of(self._stop_ids)
         self._width = (tokenizer.vocab_size + 31) // 32
         self._classes = rows.classes.tobytes()
         self._class_count = rows.moves.shape[1]
@@ -56,7 +53,7 @@ class AutomataGrammar:
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> AutomataMatcher:
         if stop_token_ids is None or set(stop_token_ids) == set(self._stop_ids):
             return AutomataMatcher(self, self._stop_ids, None)
-        return AutomataMatcher(self, stop_token_ids, _bits_of(stop_token_ids))
+        return AutomataMatcher(self, stop_token_ids, bits_of(stop_token_ids))
 
     def after(self, state: int, token: int) -> int | None:
         """The state behind a token, None where there is none."""
@@ -154,7 +151,3 @@ def _only_bytes(rows: StateRows) -> list[int]:
     byte_of[rows.classes] = np.arange(256)
     found: list[int] = np.where(single, byte_of[ways.argmax(axis=1)], -1).tolist()
     return found
-
-
-def _bits_of(tokens: Iterable[int]) -> Bits:
-    return [(token >> 5, np.uint32(1 << (token & 31)).astype(np.int32)) for token in tokens]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -11,13 +11,13 @@ import torch
 from grammar_service.backends.layer import Layer
 from grammar_service.backends.protocol import CompiledGrammar, Matcher
 from grammar_service.canonical.automaton import CanonicalAutomaton, State
-from grammar_service.canonical.packed_rows import Row
+from grammar_service.canonical.packed_rows import Row, bits_of
 
 NARROW = 64
 """Tokens that are each looked at before they are offered."""
 DEPTH = 3
-"""Tokens that are looked ahead. Of what leads nowhere, nothing is left at once in 93 of 100 cases, and after two tokens in all that were
-seen."""
+"""Tokens that are looked ahead. Of what leads nowhere, nothing is left at once in 93 of 100 cases. Of 6,200 answers under everyday grammars
+(`python -m load_tests.canonical`) 83 fell back with one token, 7 with two, and none with three."""
 FEW = 8
 """Where more ways go on, none of them is followed: of what leads nowhere and does not show it at once, at most four were seen to."""
 
@@ -159,7 +159,7 @@ class CanonicalMatcher(Layer):
         plain = allowed.copy()
         self._keep_canonical(allowed, state)
         self._leave_out_banned(allowed)
-        if (self.prunes or self.banned) and _has_at_most(NARROW, allowed):
+        if self.prunes or self.banned:
             self._leave_out_dead_ends(allowed)
         if not allowed.any():
             allowed[:] = plain
@@ -199,13 +199,11 @@ class CanonicalMatcher(Layer):
         allowed &= self._automaton.row(state, self._stops)
 
     def _leave_out_dead_ends(self, allowed: Row) -> None:
-        for token in [*_tokens(allowed)]:
-            if self.leads_nowhere(token):
-                allowed[token >> 5] &= ~_bit(token)
+        """Where there are few tokens."""
+        _leave_out(filter(self.leads_nowhere, _few_tokens(NARROW, allowed) or ()), allowed)
 
     def _leave_out_banned(self, allowed: Row) -> None:
-        for token in self._banned[: self.banned]:
-            allowed[token >> 5] &= ~_bit(token)
+        _leave_out(self._banned[: self.banned], allowed)
 
     def _unban(self) -> None:
         self._banned, self._banned_at = [], 0
@@ -216,8 +214,7 @@ class CanonicalMatcher(Layer):
             return False
         allowed = self._allowed(state, DEPTH + 1)
         self._leave_out_banned(allowed)
-        if _has_at_most(NARROW, allowed):
-            self._leave_out_dead_ends(allowed)
+        self._leave_out_dead_ends(allowed)
         return not allowed.any()
 
     def _is_dead_end(self, state: State, depth: int) -> bool:
@@ -226,9 +223,8 @@ class CanonicalMatcher(Layer):
     def _is_dead(self, state: State, allowed: Row, depth: int) -> bool:
         if depth == 0:
             return not allowed.any()
-        if not _has_at_most(FEW, allowed):
-            return False
-        return all(self._is_dead_behind(state, token, depth) for token in _tokens(allowed))
+        tokens = _few_tokens(FEW, allowed)
+        return tokens is not None and all(self._is_dead_behind(state, token, depth) for token in tokens)
 
     def _is_dead_behind(self, state: State, token: int, depth: int) -> bool:
         after = self._after(state, token)
@@ -257,19 +253,25 @@ class CanonicalMatcher(Layer):
         return self._rows
 
 
-def _bit(token: int) -> np.int32:
-    return np.int32(np.uint32(1 << (token & 31)).astype(np.int32))
+def _leave_out(tokens: Iterable[int], row: Row) -> None:
+    for word, bit in bits_of(tokens):
+        row[word] &= ~bit
 
 
-def _has_at_most(most: int, row: Row) -> bool:
-    """So many tokens; words first, since mostly there are more of those."""
-    return int(np.count_nonzero(row)) <= most and int.from_bytes(row.tobytes()).bit_count() <= most
+def _few_tokens(most: int, row: Row) -> list[int] | None:
+    """Its tokens, None where there are more; words are counted first, since mostly there are more of those."""
+    held = row != 0
+    if int(np.count_nonzero(held)) > most:
+        return None
+    places = held.nonzero()[0]
+    words = row[places].view(np.uint32).tolist()
+    if sum(map(int.bit_count, words)) > most:
+        return None
+    return [token for place, word in zip(places.tolist(), words, strict=True) for token in _bits(32 * place, word)]
 
 
-def _tokens(row: Row) -> Iterator[int]:
-    for word in row.nonzero()[0].tolist():
-        bits = int(row[word]) & 0xFFFFFFFF
-        while bits:
-            lowest = bits & -bits
-            yield 32 * word + lowest.bit_length() - 1
-            bits ^= lowest
+def _bits(first: int, word: int) -> Iterator[int]:
+    while word:
+        lowest = word & -word
+        yield first + lowest.bit_length() - 1
+        word ^= lowest

@@ -13,6 +13,7 @@ import torch
 from grammar_service.backends.bounded_whitespace import BoundedWhitespace
 from grammar_service.backends.guarded import Guarded
 from grammar_service.backends.protocol import Matcher
+from grammar_service.canonical.packed_rows import bits_of
 from grammar_service.guards.plan import Plan
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
@@ -91,6 +92,7 @@ class LlguidanceMatcher:
         self._matcher = matcher
         self._stops = frozenset(stops)
         self._own_stops = tokenizer.stop_token_ids
+        self._own_bits, self._stop_bits = bits_of(self._own_stops), bits_of(self._stops)
         self._vocab_size = tokenizer.vocab_size
         self._accepted = 0
         self._terminated = False
@@ -121,22 +123,22 @@ class LlguidanceMatcher:
             self._matcher.rollback(n)
 
     def fill(self, bitmask: torch.Tensor, row: int) -> None:
+        if bitmask.dtype is not torch.int32 or not bitmask.is_contiguous() or not 0 <= row < len(bitmask):
+            raise ValueError("a bitmask must be contiguous int32, and have the row")
+        target: npt.NDArray[np.int32] = bitmask.numpy()[row]
         if self._terminated:
-            bitmask[row].zero_()
+            target[:] = 0
             return
-        target = bitmask[row]
-        if target.dtype is not torch.int32 or not target.is_contiguous():
-            raise ValueError("a bitmask row must be contiguous int32")
-        self._matcher.unsafe_compute_mask_ptr(target.data_ptr(), target.numel() * target.element_size())
-        self.mend(target.numpy())
+        self._matcher.unsafe_compute_mask_ptr(bitmask.data_ptr() + row * target.nbytes, target.nbytes)
+        self.mend(target)
 
     def mend(self, row: npt.NDArray[np.int32]) -> None:
         """Make the library's mask ours."""
-        for token in self._own_stops:
-            _set(row, token, False)
+        for word, bit in self._own_bits:
+            row[word] &= ~bit
         if self._matcher.is_accepting():
-            for token in self._stops:
-                _set(row, token, True)
+            for word, bit in self._stop_bits:
+                row[word] |= bit
 
     def forced_bytes(self) -> bytes:
         if self._terminated or self._matcher.is_stopped():
@@ -153,9 +155,3 @@ class LlguidanceMatcher:
 
     def _is_text(self, token: int) -> bool:
         return 0 <= token < self._vocab_size and token not in self._own_stops
-
-
-def _set(row: npt.NDArray[np.int32], token: int, allowed: bool) -> None:
-    word, bit = divmod(token, 32)
-    mask = np.int32(1 << bit if bit < 31 else -(1 << 31))
-    row[word] = row[word] | mask if allowed else row[word] & ~mask

@@ -18,7 +18,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 MOST_REDRAWS = 64
 """At one place, as in an engine."""
 MOST_FORCED = 256
-MOST_STEPS = 400
+MOST_STEPS = 800
 """Beyond them an answer is left as it is."""
 
 Ids = npt.NDArray[np.intp]
