@@ -6,6 +6,7 @@ import json
 import random
 
 import pytest
+import torch
 
 from grammar_service.backends import CompiledGrammar, backend_named
 from grammar_service.backends.llguidance.backend import LlguidanceBackend
@@ -42,6 +43,32 @@ def test_exhausted_text_allows_only_stop(grammar: CompiledGrammar) -> None:
     assert matcher.accept(AB)
     assert not matcher.is_terminated()
     assert allowed(matcher, VOCAB_SIZE) == {STOP_ID}
+
+
+def test_only_the_row_that_is_asked_for_is_written_whichever_bitmask_it_is_of(grammar: CompiledGrammar) -> None:
+    matcher = grammar.matcher(None, 0)
+    first, second = (torch.full((3, -(-VOCAB_SIZE // 32)), 7, dtype=torch.int32) for _ in range(2))
+    for bitmask, row in ((first, 1), (second, 2), (first, 0)):
+        matcher.fill(bitmask, row)
+    assert not (first[1] == 7).all()
+    for written in (first[0], second[2]):
+        assert torch.equal(written, first[1])
+    for untouched in (first[2], second[0], second[1]):
+        assert (untouched == 7).all()
+
+
+def test_llguidance_writes_nowhere_else() -> None:
+    """It is given an address."""
+    matcher = grammar_of(GrammarSpec(GrammarKind.REGEX, "ab?"), tiny_tokenizer(), "llguidance").matcher(None, 0)
+    words = -(-VOCAB_SIZE // 32)
+    for bitmask, row in (
+        (torch.zeros(2, words, dtype=torch.int32), 2),
+        (torch.zeros(2, words, dtype=torch.int32), -1),
+        (torch.zeros(2, words, dtype=torch.int64), 0),
+        (torch.zeros(2, 2 * words, dtype=torch.int32)[:, ::2], 0),
+    ):
+        with pytest.raises(ValueError, match="contiguous int32, and have the row"):
+            matcher.fill(bitmask, row)
 
 
 def test_stop_terminates_and_nothing_follows(grammar: CompiledGrammar) -> None:
