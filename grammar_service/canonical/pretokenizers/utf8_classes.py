@@ -64,15 +64,17 @@ class _Builder:
         return self._places(blocks, lambda block: (block, np.full(64, _NOTHING)))
 
     def _places(self, blocks: npt.NDArray[Any], row_of: _RowOf) -> npt.NDArray[np.int32]:
-        known, index = np.unique(blocks, axis=0, return_inverse=True)
-        numbers = np.full(len(known), DEAD, np.int32)
-        for at, block in enumerate(known):
-            if (block >= 0).any():
-                numbers[at] = len(self._rows)
-                step, ended = np.full(256, DEAD, np.int32), np.full(256, _NOTHING, np.int16)
-                step[0x80:0xC0], ended[0x80:0xC0] = row_of(block)
-                self._rows.append((step, ended))
-        return numbers[index.reshape(-1)]
+        numbers: dict[bytes, int] = {}
+        for block in blocks:
+            if (key := block.tobytes()) not in numbers:
+                numbers[key] = self._place(*row_of(block)) if (block >= 0).any() else DEAD
+        return np.array([numbers[block.tobytes()] for block in blocks], np.int32)
+
+    def _place(self, behind: npt.NDArray[Any], classes: npt.NDArray[Any]) -> int:
+        step, ended = np.full(256, DEAD, np.int32), np.full(256, _NOTHING, np.int16)
+        step[0x80:0xC0], ended[0x80:0xC0] = behind, classes
+        self._rows.append((step, ended))
+        return len(self._rows) - 1
 
     @staticmethod
     def _open(step: npt.NDArray[np.int32], ended: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:

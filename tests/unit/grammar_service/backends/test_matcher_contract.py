@@ -57,9 +57,9 @@ def test_only_the_row_that_is_asked_for_is_written_whichever_bitmask_it_is_of(gr
         assert (untouched == 7).all()
 
 
-def test_llguidance_writes_nowhere_else() -> None:
+def test_llguidance_writes_nowhere_else(tokenizer: GrammarTokenizer) -> None:
     """It is given an address."""
-    matcher = grammar_of(GrammarSpec(GrammarKind.REGEX, "ab?"), tiny_tokenizer(), "llguidance").matcher(None, 0)
+    matcher = grammar_of(GrammarSpec(GrammarKind.REGEX, "ab?"), tokenizer, "llguidance").matcher(None, 0)
     words = -(-VOCAB_SIZE // 32)
     for bitmask, row in (
         (torch.zeros(2, words, dtype=torch.int32), 2),
