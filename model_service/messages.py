@@ -66,32 +66,6 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """First item of every answer. Status 200 with `stream` is followed by pieces of a server-sent event stream, anything
-    else by one JSON body."""
-
-    status: int
-    stream: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Stands in place of a head, or ends a stream: the replica could not answer.
-
-    `code` is a `GrammarError` code, or `engine_dead` when the engine of `replica` ended; `computing`: it had the call.
-    """
-
-    code: str
-    message: str
-    pointer: str | None = None
-    replica: str = ""
-    computing: bool = True
-
-
-ENGINE_DEAD = "engine_dead"
-
-
-@dataclass(frozen=True, slots=True)
 class ReplicaStatus:
     """`grammar` holds the replica's grammar counters (memory_hits, redis_hits, pool_calls, corrupt); `jumps` those of its engine
     (forced_tokens, forced_segments, steps_saved); `outstanding_prefill_tokens` what it has accepted and not yet prefilled;

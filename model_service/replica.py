@@ -22,7 +22,8 @@ from model_service.engine.environment import prepare_environment
 from model_service.engine_keeper import EngineKeeper, Laps
 from model_service.errors import EngineDead
 from model_service.lookahead.rewards import Scoring
-from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head, ReplicaStatus
+from model_service.messages import Call, Endpoint, ReplicaStatus
+from model_service.replies import ENGINE_DEAD, Failure, Head
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
 from model_service.warm_up import SPEC, bodies

@@ -17,7 +17,7 @@ class Hello(msgspec.Struct, frozen=True):
 
 
 class Head(msgspec.Struct, frozen=True, array_like=True, tag="h"):
-    """See `model_service.messages.Head`."""
+    """See `model_service.replies.Head`."""
 
     answer: int
     status: int
@@ -30,7 +30,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, tag="p"):
 
 
 class Failed(msgspec.Struct, frozen=True, array_like=True, tag="f"):
-    """See `model_service.messages.Failure`."""
+    """See `model_service.replies.Failure`."""
 
     answer: int
     code: str

@@ -15,14 +15,14 @@ from typing import Any
 from deployments.answers.connection import Connection
 from deployments.answers.frames import WINDOW, Address, Ended, Failed, Head, Hello, Piece, Read, ReplyTo, Said
 from deployments.errors import AnswerLost
-from model_service import messages
+from model_service import replies
 from model_service.peer import is_same_user
 
 HELLO_BYTES = 1024
 HELLO_S = 5.0
 """How long a stranger may stay without saying who he is."""
 _ENDED = object()
-Item = messages.Head | messages.Failure | str
+Item = replies.Head | replies.Failure | str
 
 
 class IncomingAnswer:
@@ -62,9 +62,9 @@ class IncomingAnswer:
             case Piece(text=text):
                 self._items.append(text)
             case Head(status=status, stream=stream):
-                self._items.append(messages.Head(status, stream))
+                self._items.append(replies.Head(status, stream))
             case Failed(code=code, message=text, pointer=pointer, replica=replica, computing=computing):
-                self._items.append(messages.Failure(code, text, pointer, replica, computing))
+                self._items.append(replies.Failure(code, text, pointer, replica, computing))
             case Ended():
                 self.is_complete = True
                 self._items.append(_ENDED)

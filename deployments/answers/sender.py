@@ -11,10 +11,10 @@ from typing import Any
 from deployments.answers.connection import Connection
 from deployments.answers.frames import WINDOW, Address, Ended, Failed, Head, Hello, Piece, Read, ReplyTo
 from deployments.errors import AnswerLost
-from model_service import messages
+from model_service import replies
 
 CONNECT_S = 5.0
-Item = messages.Head | messages.Failure | str
+Item = replies.Head | replies.Failure | str
 
 
 class AnswerSender:
@@ -134,9 +134,9 @@ class _OutgoingAnswer:
             case str():
                 for start in range(0, len(item), WINDOW):
                     await self._piece(item[start : start + WINDOW])
-            case messages.Head(status=status, stream=stream):
+            case replies.Head(status=status, stream=stream):
                 self._connection.say(Head(self._number, int(status), stream))
-            case messages.Failure(code=code, message=text, pointer=pointer, replica=replica, computing=computing):
+            case replies.Failure(code=code, message=text, pointer=pointer, replica=replica, computing=computing):
                 self._connection.say(Failed(self._number, code, text, pointer, replica, computing))
 
     def end(self) -> None:

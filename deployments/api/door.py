@@ -51,7 +51,8 @@ from deployments.tracing.tracing import Tracing, current_trace_id
 from grammar_service.artifacts.cache.link import LinkCounters
 from grammar_service.heap import settle_heap
 from grammar_service.registry import GrammarEntry, GrammarNames
-from model_service.messages import Endpoint, Head
+from model_service.messages import Endpoint
+from model_service.replies import Head
 from router.turns.shares import seats_for_one
 
 

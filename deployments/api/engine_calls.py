@@ -20,7 +20,8 @@ from deployments.access.use_elsewhere import UseElsewhere
 from deployments.answers.receiver import AnswerReceiver, IncomingAnswer
 from deployments.api.bounds.room import Room, RoomFull
 from deployments.errors import AnswerLost
-from model_service.messages import Call, Failure, Head
+from model_service.messages import Call
+from model_service.replies import Failure, Head
 from router.turns.progress import Progress, Routed
 from router.turns.seat_line import Guest
 from router.turns.shares import PROMPT

@@ -30,7 +30,8 @@ from deployments.engine_errors import with_codes
 from deployments.errors import AnswerLost, ApiError, unavailable
 from grammar_service.errors import MaskcastError
 from grammar_service.messages import ReadyGrammar, Refusal
-from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head
+from model_service.messages import Call, Endpoint
+from model_service.replies import ENGINE_DEAD, Failure, Head
 from router.turns.progress import Progress
 
 ATTEMPTS = 2

@@ -13,7 +13,8 @@ from deployments.api.protocol import ParsedRequest
 from deployments.constraints.forms import NamedGrammar
 from deployments.tracing.tracing import Span, Tracing, code_of
 from grammar_service.messages import ReadyGrammar
-from model_service.messages import Call, Endpoint, Failure, Head
+from model_service.messages import Call, Endpoint
+from model_service.replies import Failure, Head
 from router.turns.progress import Progress, Routed
 
 Items = AsyncGenerator[Head | str, None]

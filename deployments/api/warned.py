@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 
 from grammar_service.warning import ConstraintWarning, first
-from model_service.messages import Head
+from model_service.replies import Head
 
 
 class WarnedAnswer:

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from deployments.tracing.tracing import Span, Tracing, Value, code_of, monotonic_epoch_ns
 from model_service.core_figures import CoreFigures
-from model_service.messages import Call, Failure, Head
+from model_service.messages import Call
+from model_service.replies import Failure, Head
 from model_service.timeline import AnswerTimes, Timeline
 
 MOST_ANSWERS = 8

@@ -40,7 +40,8 @@ from model_service.lookahead.figures import LookaheadFigures
 from model_service.lookahead.request import Lookahead
 from model_service.lookahead.rewards import Scoring, built
 from model_service.lookahead.trace import Traces
-from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, TENANT_ARGUMENT, Call, Endpoint, Head
+from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, TENANT_ARGUMENT, Call, Endpoint
+from model_service.replies import Head
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
 

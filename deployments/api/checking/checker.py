@@ -15,7 +15,7 @@ from deployments.api.protocol import ParsedRequest
 from deployments.errors import ApiError, unavailable
 from grammar_service.messages import AnswerCheck
 from grammar_service.spec import GrammarSpec
-from model_service.messages import ENGINE_DEAD, Head
+from model_service.replies import ENGINE_DEAD, Head
 
 CONSTRAINT_NOT_MET = "constraint_not_met"
 Ask = Callable[[ParsedRequest], AsyncGenerator[Head | str, None]]

@@ -33,7 +33,8 @@ from deployments.grammars.registry import PAGE, GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
 from grammar_service.errors import MaskcastError
-from model_service.messages import Endpoint, Head
+from model_service.messages import Endpoint
+from model_service.replies import Head
 
 EVENT_STREAM = "text/event-stream"
 JSON = "application/json"

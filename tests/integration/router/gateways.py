@@ -21,7 +21,8 @@ from deployments.api.gateway import Gateway
 from deployments.config import Settings
 from deployments.errors import ApiError
 from deployments.grammars.pool import CompilePool
-from model_service.messages import Endpoint, Head
+from model_service.messages import Endpoint
+from model_service.replies import Head
 
 
 def gateway_of(settings: Settings, compilers: DeploymentHandle[Any], constraints: Constraints, engines: Engines) -> Gateway:

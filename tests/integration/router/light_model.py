@@ -12,7 +12,8 @@ from ray import get_runtime_context, serve
 
 from deployments.answers.frames import ReplyTo
 from deployments.answers.sender import AnswerSender
-from model_service.messages import ENGINE_DEAD, Call, Failure, Head
+from model_service.messages import Call
+from model_service.replies import ENGINE_DEAD, Failure, Head
 
 ANSWERS, ENGINE_ENDS, ENDS_AT_ONCE, ENDS_LATER = "answers", "the engine ends", "ends at once", "ends later"
 NO_ENGINE_YET = "has no engine yet"

@@ -32,7 +32,7 @@ from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registry import GrammarRegistry
 from grammar_service.limits import Limits
-from model_service.messages import ENGINE_DEAD, Head
+from model_service.replies import ENGINE_DEAD, Head
 from router.turns.shares import FORCED, PROMPT, SAMPLED
 from tests.e2e.service import wait_for
 from tests.integration.router.fleet import CHECK_S, delete, router_of

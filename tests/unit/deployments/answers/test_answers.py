@@ -15,7 +15,7 @@ from deployments.answers.frames import WINDOW, Hello, Piece, ReplyTo
 from deployments.answers.receiver import AnswerReceiver, IncomingAnswer, Item
 from deployments.answers.sender import AnswerSender
 from deployments.errors import AnswerLost
-from model_service.messages import Failure, Head
+from model_service.replies import Failure, Head
 from model_service.wire import packed
 
 HERE, ELSEWHERE = "this node", "another node"

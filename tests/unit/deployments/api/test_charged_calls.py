@@ -25,7 +25,8 @@ from deployments.api.protocol import ParsedRequest
 from deployments.config import Settings
 from deployments.grammars.registry import GrammarRegistry
 from grammar_service.messages import AnswerCheck, ReadyGrammar
-from model_service.messages import Call, Endpoint, Failure, Head
+from model_service.messages import Call, Endpoint
+from model_service.replies import Failure, Head
 from router.turns.progress import Progress
 from tests.integration.router.light_door import door_of
 

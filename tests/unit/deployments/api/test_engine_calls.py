@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from deployments.api.engine_calls import OwnEngine
-from model_service.messages import Call, Endpoint, Failure, Head
+from model_service.messages import Call, Endpoint
+from model_service.replies import Failure, Head
 from router.turns.progress import Progress
 from router.turns.shares import PROMPT, SAMPLED
 

@@ -11,7 +11,8 @@ from opentelemetry.trace import StatusCode
 
 from deployments.api.traced import TracedCalls, TracedEngines
 from deployments.errors import ApiError, unavailable
-from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head
+from model_service.messages import Call, Endpoint
+from model_service.replies import ENGINE_DEAD, Failure, Head
 from router.turns.progress import Progress, Routed
 from tests.recorded_spans import SAMPLED, UNSAMPLED, RecordedSpans, own, parent, told
 

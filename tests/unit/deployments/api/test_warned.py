@@ -4,7 +4,7 @@ import json
 
 from deployments.api.warned import WarnedAnswer
 from grammar_service.warning import ConstraintWarning
-from model_service.messages import Head
+from model_service.replies import Head
 
 WARNING = ConstraintWarning("unknown_field", "/max_token", "not heard", "max_tokens")
 BODY = {"warnings": [{"code": "unknown_field", "pointer": "/max_token", "message": "not heard", "did_you_mean": "max_tokens"}]}

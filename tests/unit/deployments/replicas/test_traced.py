@@ -10,7 +10,8 @@ import pytest
 
 from deployments.replicas.traced import TracedReplica
 from model_service.core_figures import CoreFigures
-from model_service.messages import ENGINE_DEAD, Call, Endpoint, Failure, Head
+from model_service.messages import Call, Endpoint
+from model_service.replies import ENGINE_DEAD, Failure, Head
 from model_service.timeline import AnswerTimes, Timeline
 from tests.recorded_spans import SAMPLED, UNSAMPLED, RecordedSpans, own, parent, told
 

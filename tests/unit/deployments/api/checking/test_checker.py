@@ -14,7 +14,8 @@ from deployments.api.protocol import ParsedRequest
 from deployments.errors import ApiError
 from grammar_service.messages import AnswerCheck
 from grammar_service.relaxation.judging import judged
-from model_service.messages import Endpoint, Head
+from model_service.messages import Endpoint
+from model_service.replies import Head
 from tests.driving import schema_spec
 
 CHECK = Check(schema_spec({"type": "array", "uniqueItems": True}), "")
