@@ -23,8 +23,6 @@ from model_service.messages import TENANT_ARGUMENT
 from model_service.tenants.bounds import HERE_S, Work, bounded, heavy_tenants, longest_rested
 from model_service.tenants.step_cost import StepCost
 
-_READY = frozenset({RequestStatus.WAITING, RequestStatus.PREEMPTED})
-
 
 def can_bound(config: VllmConfig) -> bool:
     """Whether prompts can be computed in parts of any length, and who waits is admitted in turn."""
@@ -105,7 +103,7 @@ class BoundedSteps:
     def _bound(self, heavy: frozenset[str]) -> None:
         running, waiting = self._sorted(self._scheduler.running, heavy), self._sorted(self._scheduler.waiting, heavy)
         self._admit_first(waiting)
-        free = [*running.free, *(request for request in waiting.free if request.status in _READY)]
+        free = [*running.free, *filter(_may_come, waiting.free)]
         work = _work(free)
         if free:
             self._usual_rows = len(free)
@@ -153,6 +151,19 @@ class BoundedSteps:
             request.next_decode_eligible_step = max(request.next_decode_eligible_step, step + 1)
         rested = {request.request_id: self._ran.get(request.request_id, 0) for request in resting}
         self._ran = {**rested, **dict.fromkeys((request.request_id for request in running), step)}
+
+
+def _may_come(request: Request) -> bool:
+    """Whether one that waits may be admitted. vLLM looks whether a grammar is there only where a step has room for more than its rows, so
+    that nobody would ever come in for whom none is left."""
+    match request.status:
+        case RequestStatus.WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR:
+            asked = request.structured_output_request
+            return asked is not None and bool(asked.is_grammar_ready)
+        case RequestStatus.WAITING_FOR_STREAMING_REQ:
+            return False
+        case _:
+            return True
 
 
 def _left(request: Request) -> int:

@@ -112,6 +112,14 @@ def test_a_light_prompt_is_computed_whole_ahead_of_heavy_ones(channel: str, kind
     assert sum(came.values()) <= 50 + 50 + SEATS
 
 
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_light_request_waits_for_its_grammar_and_not_for_heavy_rows(channel: str, kind: JumpForward) -> None:
+    rows = [Ask(None, 4, 90, tenant="heavy") for _ in range(7)]
+    _, steps = played(Play([*rows, Ask(0, 4, 5, 8, tenant="light")]), kind, channel)
+    came = next(number for number, step in enumerate(steps) if "7" in step)
+    assert sum(bool(step.keys() - {"7"}) for step in steps[came:]) > 30  # beside heavy rows, which go on for longer
+
+
 def test_nobody_is_bounded_by_himself(channel: str) -> None:
     rows = [Ask(None, 4, 30, tenant="heavy") for _ in range(8)]
     _, steps = played(Play(rows), "sync", channel)
