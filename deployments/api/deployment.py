@@ -11,7 +11,9 @@ from ray.serve.handle import DeploymentHandle
 from ray.util import get_node_ip_address
 
 from deployments.access.use_elsewhere import UseElsewhere
+from deployments.answers.frames import ReplyTo
 from deployments.answers.receiver import AnswerReceiver
+from deployments.answers.sender import AnswerSender
 from deployments.api.door import Door
 from deployments.api.engine_calls import EngineCalls
 from deployments.builders import COUNTING_MS, open_link
@@ -29,6 +31,7 @@ class ByHandle:
     """What other jobs of the cluster call, of a deployment that has a door. All raise ApiError."""
 
     _door: Door
+    _answers: AnswerSender
 
     async def generate(self, endpoint: str, body: Mapping[str, Any], traceparent: str = "") -> dict[str, Any]:
         """See `Door.generate`."""
@@ -39,6 +42,10 @@ class ByHandle:
         async with aclosing(self._door.generate_stream(endpoint, body, traceparent)) as pieces:
             async for piece in pieces:
                 yield piece
+
+    async def send_stream(self, endpoint: str, body: Mapping[str, Any], reply_to: ReplyTo, traceparent: str = "") -> None:
+        """The same, whose pieces go their own way. Returns when the caller has all of them."""
+        await self._answers.send(reply_to, self._door.generate_stream(endpoint, body, traceparent))
 
     async def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """See `Door.register_grammar`."""
@@ -66,7 +73,8 @@ class IngressDeployment(ByHandle):
             log_json(INGRESS)
         self._tracing = open_tracing(settings, INGRESS)
         pool = CompilePool(compilers) if self._tracing is None else TracedPool(compilers, self._tracing)
-        self._receiver = AnswerReceiver(get_runtime_context().get_node_id(), get_node_ip_address())
+        node = get_runtime_context().get_node_id()
+        self._answers, self._receiver = AnswerSender(node), AnswerReceiver(node, get_node_ip_address())
         await self._receiver.start()
         self._elsewhere = open_use_elsewhere(settings)
         engines = EngineCalls(models, self._receiver, self._elsewhere)
@@ -76,6 +84,7 @@ class IngressDeployment(ByHandle):
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
         if hasattr(self, "_door"):
             await self._door.close()
+            await self._answers.close()
             await self._receiver.close()
             if self._elsewhere is not None:
                 await self._elsewhere.close()

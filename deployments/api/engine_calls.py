@@ -10,24 +10,21 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from ray.serve.exceptions import BackPressureError
-from ray.serve.handle import DeploymentHandle, DeploymentResponse
+from ray.serve.handle import DeploymentHandle
 
 from deployments.access.charges import CallCost
 from deployments.access.use_elsewhere import UseElsewhere
-from deployments.answers.receiver import AnswerReceiver, IncomingAnswer
+from deployments.answers.calls import AnsweredCalls
+from deployments.answers.receiver import AnswerReceiver
 from deployments.api.bounds.room import Room, RoomFull
-from deployments.errors import AnswerLost
 from model_service.messages import Call
 from model_service.replies import Failure, Head
 from router.turns.progress import Progress, Routed
 from router.turns.seat_line import Guest
 from router.turns.shares import PROMPT
-
-LAST_FRAME_S = 5.0
-"""For what a replica has said before its call ended, and has not come yet."""
 
 
 class Engines(Protocol):
@@ -85,9 +82,8 @@ class EngineCalls:
     def __init__(self, models: DeploymentHandle[Any], receiver: AnswerReceiver, elsewhere: UseElsewhere | None = None) -> None:
         # By gRPC: handles keep what their maker's environment says, not this process's (Ray Serve 2.60). Calls are plain data.
         self._models = models.options(method_name="respond", _by_reference=False, request_serialization="pickle")
-        self._receiver = receiver
+        self._calls = AnsweredCalls(receiver)
         self._elsewhere = elsewhere
-        self._calls: set[asyncio.Task[None]] = set()
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
         progress, prompt_tokens = _progress(call), call.prompt_tokens + call.forced_tokens
@@ -95,11 +91,7 @@ class EngineCalls:
         tell = self._heard_elsewhere(call.tenant, progress)
         tell(PROMPT * prompt_tokens)
         call = replace(call, progress=progress)
-        with self._receiver.expect() as answer:
-            response = cast(DeploymentResponse[Any], self._models.options(session_id=key).remote(call, answer.reply_to))
-            task = asyncio.create_task(_follow(response, answer))
-            self._calls.add(task)  # the event loop alone would not keep it
-            task.add_done_callback(self._calls.discard)
+        with self._calls.answer(partial(self._models.options(session_id=key).remote, call)) as answer:
             try:
                 async for item in answer:
                     if more := _more(cost, item):
@@ -111,9 +103,6 @@ class EngineCalls:
                     progress.cost(more)
                     tell(more)
                 raise
-            finally:
-                if not answer.is_complete:
-                    response.cancel()
 
     def _heard_elsewhere(self, tenant: str, progress: Progress) -> Callable[[float], None]:
         """What is to hear of the tokens that a call uses; its router will hear what its tenant has used elsewhere."""
@@ -148,14 +137,3 @@ def is_refused(item: Head | Failure | str) -> bool:
     return isinstance(item, Failure) or (
         isinstance(item, Head) and HTTPStatus.BAD_REQUEST <= item.status < HTTPStatus.INTERNAL_SERVER_ERROR
     )
-
-
-async def _follow(response: DeploymentResponse[Any], answer: IncomingAnswer) -> None:
-    """Whatever ends the call without an answer ends the answer."""
-    try:
-        await response
-    except BaseException as error:  # noqa: BLE001  # whoever reads the answer is told
-        answer.fail(error)
-    else:
-        if not answer.is_complete:
-            asyncio.get_running_loop().call_later(LAST_FRAME_S, answer.fail, AnswerLost("the end of the answer is lost"))

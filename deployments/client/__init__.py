@@ -1,4 +1,4 @@
-"""For users: a typed client, over HTTP or by Ray handle. It imports nothing of the server but its errors."""
+"""For users: a typed client, over HTTP or by Ray handle. It imports nothing of the server but its errors and the answers' way."""
 
 from deployments.client.client import Generation, StructuredClient
 

@@ -15,7 +15,8 @@ import httpx
 from pydantic import BaseModel
 from ray.serve.handle import DeploymentHandle
 
-from deployments.client.transport import HandleTransport, HttpTransport, Transport
+from deployments.client.by_handle import HandleTransport
+from deployments.client.transport import HttpTransport, Transport
 from deployments.errors import ApiError, OutputTruncated
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]

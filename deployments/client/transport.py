@@ -1,15 +1,13 @@
-"""How the client's calls reach the service."""
+"""How the client's calls reach the service, and how by HTTP."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import httpx
-from ray.exceptions import RayTaskError
-from ray.serve.handle import DeploymentHandle, DeploymentResponse, DeploymentResponseGenerator
 
 from deployments.errors import ApiError
 
@@ -56,44 +54,6 @@ class HttpTransport:
         return _answer(self._client.delete(f"{GRAMMARS}/{quote(name, safe='')}"))
 
 
-class HandleTransport:
-    """Calls go over gRPC, as those within the service do (Ray Serve 2.60): each piece of an answer would else be an object of Ray's core,
-    and a stream by handle a third slower than one over HTTP."""
-
-    def __init__(self, handle: DeploymentHandle[Any]) -> None:
-        self._handle = handle.options(_by_reference=False)
-
-    def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return self._call("generate", endpoint, dict(body))
-
-    def stream(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        handle = self._handle.options(stream=True)
-        pieces = cast(DeploymentResponseGenerator[str], handle.generate_stream.remote(endpoint, dict(body)))
-        try:
-            yield from parse_events(line for piece in pieces for line in piece.splitlines())
-        except RayTaskError as error:
-            raise _cause(error) from None
-        finally:
-            pieces.cancel()  # who reads may leave early, and Ray would let it go on to its end
-
-    def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        return self._call("register_grammar", dict(body))
-
-    def list_grammars(self, after: str = "") -> dict[str, Any]:
-        return self._call("grammars", after)
-
-    def delete_grammar(self, name: str) -> dict[str, Any]:
-        return self._call("delete_grammar", name)
-
-    def _call(self, method: str, *arguments: Any) -> dict[str, Any]:
-        response = cast(DeploymentResponse[Any], self._handle.options(method_name=method).remote(*arguments))
-        try:
-            answer: dict[str, Any] = response.result()
-        except RayTaskError as error:
-            raise _cause(error) from None
-        return answer
-
-
 def parse_events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The JSON objects of a server-sent event stream, up to its end mark."""
     for line in lines:
@@ -125,7 +85,3 @@ def _raise_for(response: httpx.Response) -> None:
         param=error.get("param"),
         kind=str(error.get("type")),
     )
-
-
-def _cause(error: RayTaskError) -> BaseException:
-    return error.cause if isinstance(error.cause, ApiError) else error

@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
 import pytest
 import ray
 from pydantic import BaseModel
-from ray import serve
+from ray import cloudpickle, serve
 
 from deployments.client import StructuredClient
 from deployments.errors import ApiError, OutputTruncated
@@ -66,6 +67,20 @@ def test_a_look_ahead_says_what_it_has_cost(client: StructuredClient) -> None:
 def test_streamed_text_is_the_generated_text(client: StructuredClient) -> None:
     options = {"regex": "[a-d]{12}", "temperature": 0, "max_tokens": 32}
     assert "".join(client.stream("Say.", **options)) == client.generate("Say.", **options).text
+
+
+def test_streams_of_several_threads_are_kept_apart(client: StructuredClient) -> None:
+    texts = [f"this is what the thread of number {number} is told" for number in range(8)]
+    with ThreadPoolExecutor(len(texts)) as threads:
+        told = threads.map(lambda text: "".join(client.stream("Say.", choice=[text], max_tokens=64)), texts * 3)
+        assert list(told) == texts * 3
+
+
+def test_a_client_by_handle_goes_to_other_processes(service: Service) -> None:
+    client = StructuredClient.over_handle(serve.get_app_handle("maskcast"))
+    assert "".join(client.stream("Say.", choice=["left"], max_tokens=8)) == "left"
+    arrived: StructuredClient = cloudpickle.loads(cloudpickle.dumps(client))
+    assert "".join(arrived.stream("Say.", choice=["right"], max_tokens=8)) == "right"
 
 
 def test_a_stream_that_is_left_frees_its_sequence(client: StructuredClient, service: Service) -> None:

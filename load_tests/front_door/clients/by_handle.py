@@ -13,7 +13,8 @@ from typing import Any
 import ray
 from ray import serve
 
-from deployments.client.transport import DONE, HandleTransport, Transport
+from deployments.client.by_handle import HandleTransport
+from deployments.client.transport import DONE, Transport
 from deployments.errors import ApiError
 from deployments.names import APPLICATION
 from load_tests.front_door.clients.connection import Reply

@@ -7,16 +7,20 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import yaml
+from ray import serve
 
 from deployments.access.key_file import new_key
+from deployments.client import StructuredClient
 from deployments.commands.lookahead.grid import GRID, Thresholds
 from deployments.config import parse_settings
+from deployments.errors import ApiError
 from load_tests.traces.collector import Collector
 from tests.e2e.asked_trace import Asked
 from tests.e2e.faults.striking import MESSAGES, strike_under_load
@@ -142,9 +146,21 @@ async def test_a_killed_replica_is_replaced_and_its_requests_wait_for_the_next(a
     assert await strike_under_load(apart, apart.processes(REPLICA), requests=16) == {200: 16}
 
 
+def ended(begun: str, stream: Iterator[str]) -> int | str:
+    """How long its text is, or the code of the error that it ends with."""
+    try:
+        return len(begun + "".join(stream))
+    except ApiError as error:
+        return error.code
+
+
 def test_a_killed_ingress_is_replaced_while_the_other_answers(apart: Service) -> None:
     first, second = apart.processes(INGRESS)
+    by_handle = StructuredClient.over_handle(serve.get_app_handle("maskcast"))
+    streams = [by_handle.stream("Say.", regex="[a-z]{300}", max_tokens=320) for _ in range(4)]
+    begun = [next(stream) for stream in streams]
     first.kill()
+    assert {*map(ended, begun, streams)} == {300, "ingress_lost"}  # the other one goes on
     again = apart.client().with_options(max_retries=3)  # a connection may have been waiting for the one that was killed
     for _ in range(10):
         assert again.chat.completions.create(model=MODEL, messages=MESSAGES, max_tokens=4).choices  # type: ignore[arg-type]

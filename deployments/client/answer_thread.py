@@ -1,0 +1,54 @@
+"""A thread that takes in the answers to this process's calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from ray import get_runtime_context
+from ray.serve.handle import DeploymentResponse
+from ray.util import get_node_ip_address
+
+from deployments.answers.calls import AnsweredCalls
+from deployments.answers.frames import ReplyTo
+from deployments.answers.receiver import AnswerReceiver
+
+Call = Callable[[ReplyTo], DeploymentResponse[Any]]
+_Items = SimpleQueue[str | BaseException | None]
+
+
+class AnswerThread:
+    """With an event loop of its own, for callers that block. What an ingress has for all of them at one time comes with one read. Ends with
+    the process. Raises RuntimeError: this process is in no Ray cluster."""
+
+    def __init__(self) -> None:
+        receiver = AnswerReceiver(get_runtime_context().get_node_id(), get_node_ip_address())
+        self._loop = asyncio.new_event_loop()
+        Thread(target=self._loop.run_forever, name="maskcast-answers", daemon=True).start()
+        asyncio.run_coroutine_threadsafe(receiver.start(), self._loop).result()
+        self._calls = AnsweredCalls(receiver)
+
+    def pieces(self, call: Call) -> Generator[str, None, None]:
+        """An answer, for one thread. Closed early, it ends the call. An answer that is not read is kept in memory: it has an end."""
+        items: _Items = SimpleQueue()
+        reading = asyncio.run_coroutine_threadsafe(self._read(call, items), self._loop)
+        try:
+            while (item := items.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            reading.cancel()
+
+    async def _read(self, call: Call, items: _Items) -> None:
+        try:
+            with self._calls.answer(call) as answer:
+                async for item in answer:
+                    items.put(str(item))
+        except Exception as error:  # noqa: BLE001  # the thread that reads raises it
+            items.put(error)
+        else:
+            items.put(None)

@@ -1,0 +1,79 @@
+"""How the client's calls reach the service by Ray handle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from threading import Lock
+from typing import Any, cast
+
+from ray.exceptions import RayActorError, RayTaskError
+from ray.serve.exceptions import DeploymentUnavailableError
+from ray.serve.handle import DeploymentHandle, DeploymentResponse
+
+from deployments.client.answer_thread import AnswerThread
+from deployments.client.transport import parse_events
+from deployments.errors import AnswerLost, ApiError, unavailable
+
+LOST = (AnswerLost, RayActorError, DeploymentUnavailableError)
+
+
+class HandleTransport:
+    """Calls go over gRPC, as those within the service do, and streams have the answers' own way: each piece would else be an object of
+    Ray's core, or a message of its own (Ray Serve 2.60). It goes to other processes as its handle does."""
+
+    def __init__(self, handle: DeploymentHandle[Any]) -> None:
+        self._handle = handle.options(_by_reference=False, request_serialization="pickle")
+        self._methods: dict[str, DeploymentHandle[Any]] = {}
+        self._opening = Lock()
+        self._thread: AnswerThread | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HandleTransport, (self._handle,)
+
+    def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._call("generate", endpoint, dict(body))
+
+    def stream(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        pieces = self._answers().pieces(partial(self._method("send_stream").remote, endpoint, dict(body)))
+        try:
+            yield from parse_events(line for piece in pieces for line in piece.splitlines())
+        except (RayTaskError, *LOST) as error:
+            raise _told(error) from None
+        finally:
+            pieces.close()
+
+    def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._call("register_grammar", dict(body))
+
+    def list_grammars(self, after: str = "") -> dict[str, Any]:
+        return self._call("grammars", after)
+
+    def delete_grammar(self, name: str) -> dict[str, Any]:
+        return self._call("delete_grammar", name)
+
+    def _call(self, method: str, *arguments: Any) -> dict[str, Any]:
+        response = cast(DeploymentResponse[Any], self._method(method).remote(*arguments))
+        try:
+            answer: dict[str, Any] = response.result()
+        except (RayTaskError, *LOST) as error:
+            raise _told(error) from None
+        return answer
+
+    def _method(self, name: str) -> DeploymentHandle[Any]:
+        if (method := self._methods.get(name)) is None:
+            method = self._methods[name] = self._handle.options(method_name=name)
+        return method
+
+    def _answers(self) -> AnswerThread:
+        with self._opening:
+            if self._thread is None:
+                self._thread = AnswerThread()
+            return self._thread
+
+
+def _told(error: Exception) -> BaseException:
+    if isinstance(error, LOST):
+        return unavailable("The service's ingress ended, or cannot be reached; try again in a moment.", "ingress_lost", 5)
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, ApiError) else error
