@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias, cast
 
-from ray.serve.handle import DeploymentResponse
+from ray.serve.handle import DeploymentResponse, DeploymentResponseGenerator
 
 from deployments.answers.frames import ReplyTo
 from deployments.answers.receiver import AnswerReceiver, IncomingAnswer
 from deployments.errors import AnswerLost
 
+Call: TypeAlias = Callable[[ReplyTo], DeploymentResponse[Any] | DeploymentResponseGenerator[Any]]
+"""What asks for an answer: a handle's, which does not stream."""
 LAST_FRAME_S = 5.0
 """For what has been said before a call ended, and has not come yet."""
 
@@ -25,10 +27,10 @@ class AnsweredCalls:
         self._followed: set[asyncio.Task[None]] = set()
 
     @contextmanager
-    def answer(self, call: Callable[[ReplyTo], DeploymentResponse[Any]]) -> Iterator[IncomingAnswer]:
+    def answer(self, call: Call) -> Iterator[IncomingAnswer]:
         """What comes of a call. Whatever ends it without an answer ends the answer; an answer that is left early ends the call."""
         with self._receiver.expect() as answer:
-            response = call(answer.reply_to)
+            response = cast(DeploymentResponse[Any], call(answer.reply_to))
             task = asyncio.create_task(_follow(response, answer))
             self._followed.add(task)  # the event loop alone would not keep it
             task.add_done_callback(self._followed.discard)

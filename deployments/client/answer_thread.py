@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any
 
 from ray import get_runtime_context
-from ray.serve.handle import DeploymentResponse
 from ray.util import get_node_ip_address
 
-from deployments.answers.calls import AnsweredCalls
-from deployments.answers.frames import ReplyTo
+from deployments.answers.calls import AnsweredCalls, Call
 from deployments.answers.receiver import AnswerReceiver
 
-Call = Callable[[ReplyTo], DeploymentResponse[Any]]
 _Items = SimpleQueue[str | BaseException | None]
 
 
