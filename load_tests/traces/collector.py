@@ -39,6 +39,9 @@ class Collector:
         self._spans: list[SpanRecord] = []
         self._lock = threading.Lock()
 
+    def __len__(self) -> int:
+        return len(self._spans)
+
     def take(self, body: bytes) -> None:
         """One message of an exporter."""
         spans = list(_records(ExportTraceServiceRequest.FromString(body)))

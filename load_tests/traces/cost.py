@@ -7,6 +7,7 @@ tracing adds stands in front of the engine.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from deployments.reporting.quantiles import median, ratio
 from deployments.reporting.report import BenchReport, Row, Target
 from load_tests.front_door.processor_time import ProcessorTime, between
 from load_tests.reporting.running_service import PACKAGES, running_service
-from load_tests.traces.collector import collecting
+from load_tests.traces.collector import Collector, collecting
 
 if TYPE_CHECKING:
     from ray import serve
@@ -48,16 +49,16 @@ class Window:
 
 def main(
     requests: Annotated[int, typer.Option(min=100, help="of each arm in each round")] = 1000,
-    rounds: Annotated[int, typer.Option(min=1)] = 2,
+    rounds: Annotated[int, typer.Option(min=1)] = 3,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
-    """Without an endpoint; with one, and requests of which none, a tenth or all are sampled."""
+    """Without an endpoint; with one, and requests of which none, a tenth or all are sampled, twice each in every round."""
     windows: list[tuple[int, Window]] = []
     with collecting() as collector:
         telemetry = {"otlp_endpoint": collector.url, "sample_ratio": 0}
         for number in range(rounds):
             for tree, arms in (({}, (OFF,)), ({"telemetry": telemetry}, ARMS[1:])):
-                windows += [(number, window) for window in _measured(tree, arms, requests)]
+                windows += [(number, window) for window in _measured(tree, arms, requests, collector)]
     rows = [_row(number, window) for number, window in windows]
     report = BenchReport.here(f"python -m load_tests.traces.cost --requests {requests} --rounds {rounds}", PACKAGES, targets(rows), rows)
     raise typer.Exit(report.publish(Console(), json_out))
@@ -75,11 +76,14 @@ def _row(number: int, window: Window) -> Row:
     return {"round": number, "arm": window.arm, "requests": window.requests, "request_ms": round(window.request_ms, 4)}
 
 
-def _measured(tree: dict[str, Any], arms: Sequence[str], requests: int) -> Iterator[Window]:
+def _measured(tree: dict[str, Any], arms: Sequence[str], requests: int, collector: Collector) -> Iterator[Window]:
     processor_time = ProcessorTime()
     with running_service(tree, _engineless) as url:
-        asyncio.run(_ask(url, WARM, 0))
-        for arm in arms:
+        earlier = len(collector)
+        asyncio.run(_ask(url, WARM, 1))
+        while OFF not in arms and len(collector) < earlier + WARM:
+            time.sleep(0.1)  # what sends the first spans imports what it needs for that
+        for arm in arms * 2:
             before = processor_time.read()
             asyncio.run(_ask(url, requests, _EVERY[arm]))
             used = between(before, processor_time.read())
