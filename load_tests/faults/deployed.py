@@ -116,6 +116,10 @@ class Deployed:
         return httpx.post(f"http://{HERE}:{self.port}/v1/chat/completions", json=body, headers=self.headers, timeout=120)
 
     def door(self, node: str) -> psutil.Process:
-        """The ingress on that node."""
-        (found,) = [psutil.Process(each.pid) for each in self.on(node) if each.deployment == INGRESS]
-        return found
+        """The ingress on that node. Ray Serve lists one that was killed for a while beside the one in its place."""
+
+        def alive() -> list[int]:
+            return [each.pid for each in self.on(node) if each.deployment == INGRESS and psutil.pid_exists(each.pid)]
+
+        wait_for(lambda: len(alive()) == 1, START_S, f"one ingress on {node}")
+        return psutil.Process(alive()[0])
