@@ -11,11 +11,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, aclosing
 from itertools import count
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from grammar_service.compiler.source import GrammarSource
 from grammar_service.errors import GrammarError, MaskcastError, PoolBusy, PoolUnavailable
 from grammar_service.messages import ReadyGrammar, Refusal
+from grammar_service.spec import GrammarKind, GrammarSpec
 from model_service.artifact_channel import ArtifactServer, PayloadView
 from model_service.core_figures import CoreFigures
 from model_service.engine.environment import prepare_environment
@@ -26,11 +27,11 @@ from model_service.messages import Call, Endpoint, ReplicaStatus
 from model_service.replies import ENGINE_DEAD, Failure, Head
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
-from model_service.warm_up import SPEC, bodies
 
 if TYPE_CHECKING:
     from model_service.engine.engine import Engine
 
+WARM_UP: Final = GrammarSpec(GrammarKind.JSON_OBJECT, "")
 logger = logging.getLogger(__name__)
 
 
@@ -145,9 +146,21 @@ class ModelReplica:
         return lambda: PayloadView(artifact.header.backend, artifact.payload())
 
     async def _warm_up(self, engine: Engine) -> None:
-        constraint = self._source.resolve(SPEC)
-        for number, (body, constrained) in zip(count(), bodies(self._settings.served_name), strict=False):
+        """The first requests on an engine take seconds."""
+        constraint = self._source.resolve(WARM_UP)
+        for number, (body, constrained) in zip(count(), _warm_up_bodies(self._settings.served_name), strict=False):
             call = Call(Endpoint.CHAT, f"warm-up-{number}", body, constraint if constrained else None)
             async for item in self._answer(engine, call):
                 if isinstance(item, Failure) or (isinstance(item, Head) and item.status != 200):
                     raise MaskcastError(f"the engine failed its warm-up: {item}")
+
+
+def _warm_up_bodies(model: str) -> list[tuple[dict[str, Any], bool]]:
+    """Chat bodies, and whether to constrain them: greedy and sampled, with log probabilities, alone and in twos."""
+    common = {"model": model, "messages": [{"role": "user", "content": "Say something."}], "max_tokens": 8}
+    return [
+        ({**common, "temperature": 0}, False),
+        ({**common, "temperature": 0}, True),
+        ({**common, "temperature": 1, "top_p": 0.9, "seed": 1, "n": 2}, True),
+        ({**common, "temperature": 1, "logprobs": True, "top_logprobs": 1}, True),
+    ]

@@ -124,7 +124,7 @@ def test_every_command_of_ours_is_in_the_guide() -> None:
 
 
 def test_codes_of_errors_are_named_as_in_the_code() -> None:
-    code = "\n".join(pages("deployments/**/*.py", "grammar_service/errors.py", "model_service/messages.py").values())
+    code = "\n".join(pages("deployments/**/*.py", "grammar_service/errors.py", "model_service/replies.py").values())
     for name in listed_codes():
         assert f'"{name}"' in code, name
 
