@@ -7,7 +7,6 @@ tracing adds stands in front of the engine.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.console import Console
 from deployments.config import Settings, parse_settings
 from deployments.reporting.quantiles import median, ratio
 from deployments.reporting.report import BenchReport, Row, Target
+from load_tests.faults.waiting import wait_for
 from load_tests.front_door.processor_time import ProcessorTime, between
 from load_tests.reporting.running_service import PACKAGES, running_service
 from load_tests.traces.collector import Collector, collecting
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 CLIENTS = 8
 WARM = 200
+SENT_S = 30.0
+"""For spans to come, which leave once a second."""
 TRACED = ("ingress", "replica")
 """The parts of the service that a request passes; no grammar is compiled."""
 OFF, UNSAMPLED, TENTH, ALL = ARMS = ("off", "not sampled", "one in ten", "all")
@@ -81,8 +83,8 @@ def _measured(tree: dict[str, Any], arms: Sequence[str], requests: int, collecto
     with running_service(tree, _engineless) as url:
         earlier = len(collector)
         asyncio.run(_ask(url, WARM, 1))
-        while OFF not in arms and len(collector) < earlier + WARM:
-            time.sleep(0.1)  # what sends the first spans imports what it needs for that
+        if OFF not in arms:  # what sends the first spans imports what it needs for that
+            wait_for(lambda: len(collector) >= earlier + WARM, SENT_S, "the first spans")
         for arm in (*arms, *arms):
             before = processor_time.read()
             asyncio.run(_ask(url, requests, _EVERY[arm]))
