@@ -7,21 +7,18 @@ from collections.abc import Generator
 from queue import SimpleQueue
 from threading import Thread
 
-from ray import get_runtime_context
-from ray.util import get_node_ip_address
-
 from deployments.answers.calls import AnsweredCalls, Call
 from deployments.answers.receiver import AnswerReceiver
+from deployments.errors import AnswerLost
 
-_Items = SimpleQueue[str | BaseException | None]
+_Items = SimpleQueue[str | Exception | None]
 
 
 class AnswerThread:
     """With an event loop of its own, for callers that block. What an ingress has for all of them at one time comes with one read. Ends with
-    the process. Raises RuntimeError: this process is in no Ray cluster."""
+    the process. `receiver` is not started yet."""
 
-    def __init__(self) -> None:
-        receiver = AnswerReceiver(get_runtime_context().get_node_id(), get_node_ip_address())
+    def __init__(self, receiver: AnswerReceiver) -> None:
         self._loop = asyncio.new_event_loop()
         Thread(target=self._loop.run_forever, name="maskcast-answers", daemon=True).start()
         asyncio.run_coroutine_threadsafe(receiver.start(), self._loop).result()
@@ -33,7 +30,7 @@ class AnswerThread:
         reading = asyncio.run_coroutine_threadsafe(self._read(call, items), self._loop)
         try:
             while (item := items.get()) is not None:
-                if isinstance(item, BaseException):
+                if isinstance(item, Exception):
                     raise item
                 yield item
         finally:
@@ -44,6 +41,9 @@ class AnswerThread:
             with self._calls.answer(call) as answer:
                 async for item in answer:
                     items.put(str(item))
+        except asyncio.CancelledError:
+            items.put(AnswerLost("the call was cancelled"))  # not by the thread that reads, if there is one still
+            raise
         except Exception as error:  # noqa: BLE001  # the thread that reads raises it
             items.put(error)
         else:

@@ -7,15 +7,19 @@ from functools import partial
 from threading import Lock
 from typing import Any, cast
 
+from ray import get_runtime_context
 from ray.exceptions import RayActorError, RayTaskError
-from ray.serve.exceptions import DeploymentUnavailableError
+from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError, RequestCancelledError
 from ray.serve.handle import DeploymentHandle, DeploymentResponse
+from ray.util import get_node_ip_address
 
+from deployments.answers.receiver import AnswerReceiver
 from deployments.client.answer_thread import AnswerThread
 from deployments.client.transport import parse_events
 from deployments.errors import AnswerLost, ApiError, unavailable
 
-LOST = (AnswerLost, RayActorError, DeploymentUnavailableError)
+LOST = (AnswerLost, RayActorError, DeploymentUnavailableError, RequestCancelledError)
+FAULTS = (RayTaskError, BackPressureError, *LOST)
 
 
 class HandleTransport:
@@ -38,8 +42,8 @@ class HandleTransport:
         pieces = self._answers().pieces(partial(self._method("send_stream").remote, endpoint, dict(body)))
         try:
             yield from parse_events(line for piece in pieces for line in piece.splitlines())
-        except (RayTaskError, *LOST) as error:
-            raise _told(error) from None
+        except FAULTS as error:
+            raise api_error(error) from None
         finally:
             pieces.close()
 
@@ -56,8 +60,8 @@ class HandleTransport:
         response = cast(DeploymentResponse[Any], self._method(method).remote(*arguments))
         try:
             answer: dict[str, Any] = response.result()
-        except (RayTaskError, *LOST) as error:
-            raise _told(error) from None
+        except FAULTS as error:
+            raise api_error(error) from None
         return answer
 
     def _method(self, name: str) -> DeploymentHandle[Any]:
@@ -68,12 +72,14 @@ class HandleTransport:
     def _answers(self) -> AnswerThread:
         with self._opening:
             if self._thread is None:
-                self._thread = AnswerThread()
+                self._thread = AnswerThread(AnswerReceiver(get_runtime_context().get_node_id(), get_node_ip_address()))
             return self._thread
 
 
-def _told(error: Exception) -> BaseException:
-    if isinstance(error, LOST):
+def api_error(error: Exception) -> Exception:
+    """What a caller is told of one of `FAULTS`: what the ingress has raised, or why there is no answer."""
+    if isinstance(error, BackPressureError):
+        return unavailable("The service's ingresses are busy; try again in a moment.", "ingress_busy")
+    if not isinstance(error, RayTaskError) or isinstance(error.cause, LOST):
         return unavailable("The service's ingress ended, or cannot be reached; try again in a moment.", "ingress_lost", 5)
-    cause = getattr(error, "cause", None)
-    return cause if isinstance(cause, ApiError) else error
+    return error.cause if isinstance(error.cause, ApiError) else error
