@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec.msgpack import Decoder
 
 from model_service.errors import InvalidMessage
 
@@ -28,16 +29,17 @@ def packed(message: object) -> bytes:
 
 
 class Inbox(Generic[Message]):
-    """Makes messages, of the given type or union, of the bytes that come; `longest` is the most bytes of one."""
+    """Makes messages of the bytes that come; `longest` is the most bytes of one. Decoders are made where their types are: while msgspec
+    resolves a type in one thread, it is not there for another, and the process ends (0.22)."""
 
-    def __init__(self, kind: object, longest: int = MOST_BYTES) -> None:
+    def __init__(self, decoder: Decoder[Message], longest: int = MOST_BYTES) -> None:
         self._unread = bytearray()
         self._at = 0
-        self.expect(kind, longest)
+        self.expect(decoder, longest)
 
-    def expect(self, kind: object, longest: int = MOST_BYTES) -> None:
-        """What is decoded from now on is of this kind."""
-        self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(kind)
+    def expect(self, decoder: Decoder[Message], longest: int = MOST_BYTES) -> None:
+        """Decodes what comes from now on."""
+        self._decoder = decoder
         self._longest = longest
 
     def feed(self, data: bytes) -> Iterator[Message]:
@@ -70,9 +72,9 @@ class Inbox(Generic[Message]):
 class Connection(Generic[Message]):
     """A connected socket of one's own, whose other end has `timeout_s` to take a message in. What goes wrong with it raises OSError."""
 
-    def __init__(self, connection: socket.socket, kind: object, timeout_s: float) -> None:
+    def __init__(self, connection: socket.socket, decoder: Decoder[Message], timeout_s: float) -> None:
         self._socket = connection
-        self._inbox: Inbox[Message] = Inbox(kind)
+        self._inbox: Inbox[Message] = Inbox(decoder)
         connection.settimeout(timeout_s)
 
     def fileno(self) -> int:

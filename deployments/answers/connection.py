@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
+from msgspec.msgpack import Decoder
+
 from model_service.errors import InvalidMessage
 from model_service.wire import MOST_BYTES, Inbox, packed
 
@@ -17,17 +19,19 @@ AT_ONCE = 1 << 20
 class Connection(asyncio.Protocol, Generic[Received]):
     """`receive` is given each frame; `lost` is called once, when nothing comes or goes any more. Bytes that are no frames end it."""
 
-    def __init__(self, kind: object, receive: Callable[[Received], None], lost: Callable[[], None], longest: int = MOST_BYTES) -> None:
+    def __init__(
+        self, decoder: Decoder[Received], receive: Callable[[Received], None], lost: Callable[[], None], longest: int = MOST_BYTES
+    ) -> None:
         self._receive = receive
         self._lost = lost
         self._transport: asyncio.Transport | None = None
         self._unsent: list[object] = []
         self._characters = 0
-        self._inbox: Inbox[Received] = Inbox(kind, longest)
+        self._inbox: Inbox[Received] = Inbox(decoder, longest)
 
-    def expect(self, kind: object) -> None:
-        """From here on frames are of this kind."""
-        self._inbox.expect(kind)
+    def expect(self, decoder: Decoder[Received]) -> None:
+        """Decodes the frames from here on."""
+        self._inbox.expect(decoder)
 
     @property
     def transport(self) -> asyncio.Transport | None:

@@ -54,6 +54,9 @@ class Read(msgspec.Struct, frozen=True, array_like=True):
 
 
 Said = Head | Piece | Failed | Ended
+HELLO = msgspec.msgpack.Decoder(list[Hello])
+SAID: msgspec.msgpack.Decoder[list[Said]] = msgspec.msgpack.Decoder(list[Said])
+READ = msgspec.msgpack.Decoder(list[Read])
 
 
 @dataclass(frozen=True, slots=True)

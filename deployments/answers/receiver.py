@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from deployments.answers.connection import Connection
-from deployments.answers.frames import WINDOW, Address, Ended, Failed, Head, Hello, Piece, Read, ReplyTo, Said
+from deployments.answers.frames import HELLO, SAID, WINDOW, Address, Ended, Failed, Head, Hello, Piece, Read, ReplyTo, Said
 from deployments.errors import AnswerLost
 from model_service import replies
 from model_service.peer import is_same_user
@@ -171,7 +171,7 @@ class _Caller:
         self._said = said
         self._lost = lost
         self._is_known = False
-        self.connection: Connection[Any] = Connection(list[Hello], self._received, self._ended, HELLO_BYTES)
+        self.connection: Connection[Any] = Connection(HELLO, self._received, self._ended, HELLO_BYTES)
         self._patience = asyncio.get_running_loop().call_later(HELLO_S, self._impatient)
 
     def _received(self, frame: Any) -> None:
@@ -183,7 +183,7 @@ class _Caller:
             return
         self._is_known = True
         self._patience.cancel()
-        self.connection.expect(list[Said])
+        self.connection.expect(SAID)
         self._welcome(self.connection)
 
     def _is_right(self, frame: list[Hello]) -> bool:

@@ -9,7 +9,7 @@ from contextlib import aclosing, contextmanager
 from typing import Any
 
 from deployments.answers.connection import Connection
-from deployments.answers.frames import WINDOW, Address, Ended, Failed, Head, Hello, Piece, Read, ReplyTo
+from deployments.answers.frames import READ, WINDOW, Address, Ended, Failed, Head, Hello, Piece, Read, ReplyTo
 from deployments.errors import AnswerLost
 from model_service import replies
 
@@ -87,7 +87,7 @@ class _Caller:
     def __init__(self) -> None:
         self._answers: dict[int, _OutgoingAnswer] = {}
         self.is_lost = False
-        self.connection: Connection[list[Read]] = Connection(list[Read], self._read, self._lost)
+        self.connection: Connection[list[Read]] = Connection(READ, self._read, self._lost)
 
     def close(self) -> None:
         self.connection.close()

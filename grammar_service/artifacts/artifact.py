@@ -55,6 +55,9 @@ class ArtifactHeader:
     codec: Codec = Codec.RAW
 
 
+_HEADER = msgspec.msgpack.Decoder(ArtifactHeader)
+
+
 @dataclass(frozen=True, slots=True)
 class Artifact:
     header: ArtifactHeader
@@ -130,7 +133,7 @@ def _header_end(body: memoryview) -> int:
 
 def _header(data: bytes) -> ArtifactHeader:
     try:
-        header = msgspec.msgpack.decode(data, type=ArtifactHeader)
+        header = _HEADER.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the artifact's header cannot be read: {error}") from None
     if not (0 <= header.payload_bytes <= MAX_PAYLOAD_BYTES and 0 <= header.expanded_bytes <= MAX_EXPANDED_BYTES):

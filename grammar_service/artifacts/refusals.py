@@ -11,6 +11,7 @@ from grammar_service.messages import Refusal
 LASTING: tuple[type[GrammarError], ...] = (InvalidGrammar, UnsupportedGrammar)
 """Verdicts that another try would only repeat. Time and memory may be there another time, and limits are the operator's to change."""
 
+_REFUSAL = msgspec.msgpack.Decoder(Refusal)
 _CODES = frozenset(kind.code for kind in LASTING)
 
 
@@ -27,7 +28,7 @@ def refusal_in(artifact: AuthenticArtifact) -> MaskcastError | None:
 def decode_refusal(payload: bytes | memoryview) -> Refusal:
     """Raises ArtifactError: not a refusal, or not one that lasts."""
     try:
-        refusal = msgspec.msgpack.decode(payload, type=Refusal)
+        refusal = _REFUSAL.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the refusal cannot be read: {error}") from None
     if refusal.code not in _CODES:

@@ -33,6 +33,10 @@ class _Merge(msgspec.Struct, frozen=True, array_like=True, gc=False):
     right: str
 
 
+_PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_MERGES = msgspec.json.Decoder(list[_Merge | str])
+
+
 @dataclass(frozen=True, eq=False)
 class TokenizerRules:
     """Merges of bytes, or of characters where there is a `fallback`. `spelled`; `merges`; `pattern`: what texts are cut by; `digits`:
@@ -70,9 +74,9 @@ def rules_of(written: str, vocab_size: int) -> TokenizerRules:
 
 
 def _held(written: str) -> dict[str, Any]:
-    parts = msgspec.json.decode(written, type=dict[str, msgspec.Raw])
-    model = msgspec.json.decode(parts.pop("model"), type=dict[str, msgspec.Raw])
-    merges = {"merges": msgspec.json.decode(model.pop("merges"), type=list[_Merge | str])} if "merges" in model else {}
+    parts = _PARTS.decode(written)
+    model = _PARTS.decode(parts.pop("model"))
+    merges = {"merges": _MERGES.decode(model.pop("merges"))} if "merges" in model else {}
     held, options = ({name: msgspec.json.decode(part) for name, part in of_them.items()} for of_them in (parts, model))
     return {**held, "model": {**options, **merges}}
 

@@ -48,6 +48,9 @@ class GrammarEntry:
     tenant: str = ""
 
 
+ENTRY = msgspec.msgpack.Decoder(GrammarEntry)
+
+
 def is_valid_id(name: str) -> bool:
     """1 to 64 letters, digits, dots, underscores and hyphens, all of ASCII."""
     return _ID.fullmatch(name) is not None
@@ -71,7 +74,7 @@ def unseal(data: bytes, place: str, secret: Secret) -> GrammarEntry:
     if not holds(data[len(MAGIC) : _PREFIX], secret, _context(place), body):
         raise EntryError("the entry's MAC does not hold")
     try:
-        return msgspec.msgpack.decode(body, type=GrammarEntry)
+        return ENTRY.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise EntryError(f"the entry cannot be read: {error}") from None
 

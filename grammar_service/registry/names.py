@@ -8,7 +8,7 @@ import msgspec
 
 from grammar_service.artifacts.cache.memory import MemoryCache
 from grammar_service.errors import CacheUnavailable, EntryError
-from grammar_service.registry.entry import GrammarEntry, is_valid_id
+from grammar_service.registry.entry import ENTRY, GrammarEntry, is_valid_id
 from grammar_service.registry.store import RegistryStore
 
 SEEN_BYTES = 64 << 20
@@ -41,7 +41,7 @@ class GrammarNames:
             if seen is None:
                 raise
             self._store.counters.from_memory += 1
-            return msgspec.msgpack.decode(seen, type=GrammarEntry)
+            return ENTRY.decode(seen)
         if entry is None:
             self.forget(name, tenant)
         else:

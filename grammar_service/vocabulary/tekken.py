@@ -48,6 +48,9 @@ class TekkenFile(msgspec.Struct, frozen=True):
     special_tokens: list[SpecialEntry] | None = None
 
 
+_FILE = msgspec.json.Decoder(TekkenFile)
+
+
 def tekken_source(package: str = PACKAGE) -> Path:
     """The vocabulary's file. Raises UnusableFile: the package or the file in it is missing."""
     try:
@@ -82,7 +85,7 @@ def _write(source: Path, folder: Path) -> None:
     """Writes beside the folder and renames, so that nobody ever sees half of it."""
     unfinished = Path(tempfile.mkdtemp(prefix=folder.name, dir=folder.parent))
     try:
-        tekken = msgspec.json.decode(source.read_bytes(), type=TekkenFile)
+        tekken = _FILE.decode(source.read_bytes())
         tokenizer = PreTrainedTokenizerFast(tokenizer_object=convert(tekken), bos_token="<s>", eos_token="</s>")
         tokenizer.save_pretrained(str(unfinished))
         # With the version, transformers does not take the tokenizer for an older one whose pattern it would mend.

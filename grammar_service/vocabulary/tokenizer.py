@@ -31,6 +31,9 @@ class _Portable(msgspec.Struct, frozen=True, array_like=True):
     stop_token_ids: tuple[int, ...]
 
 
+_PORTABLE = msgspec.msgpack.Decoder(_Portable)
+
+
 class GrammarTokenizer:
     """One vocabulary of `vocab_size` token ids (the width of a bitmask row in bits).
 
@@ -74,7 +77,7 @@ class GrammarTokenizer:
             ArtifactError: the bytes are none of `portable`'s.
         """
         try:
-            held = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(data), type=_Portable)
+            held = _PORTABLE.decode(zstandard.ZstdDecompressor().decompress(data))
             tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizers.Tokenizer.from_str(held.tokenizer))
         except Exception as error:  # noqa: BLE001  # the tokenizers library raises nothing narrower
             raise ArtifactError(f"no tokenizer can be made of {len(data)} bytes: {error}") from None

@@ -40,6 +40,8 @@ class _Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trace: bool = False
 
 
+RESOLVED = msgspec.json.Decoder(_Fields)
+"""As `RewardSpec` is."""
 _PARAMETERS = ("d", "k", "a_t", "r_t", "b", "rejection", "keep_drafts", "reuse")
 
 

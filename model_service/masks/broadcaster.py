@@ -15,7 +15,7 @@ from contextlib import suppress
 from threading import Event, Lock, Thread, current_thread
 
 from model_service.masks.broadcaster_counters import BroadcasterCounters, MaskTotals
-from model_service.masks.messages import FromEngine
+from model_service.masks.messages import FROM_ENGINE
 from model_service.masks.session import EngineSession
 from model_service.masks.vocabularies import Vocabularies
 from model_service.peer import is_same_user
@@ -108,7 +108,7 @@ class MaskBroadcaster:
                 connection.close()
 
     def _serve(self, accepted: socket.socket) -> None:
-        connection: Connection[FromEngine] = Connection(accepted, FromEngine, SEND_S)
+        connection = Connection(accepted, FROM_ENGINE, SEND_S)
         session = EngineSession(connection, self._vocabularies, self._counters, self._lease_s, self._threads)
         thread = Thread(target=self._run, args=(session,), name="engine", daemon=True)
         with self._lock:

@@ -8,7 +8,7 @@ import socket
 import msgspec
 
 from model_service.errors import InvalidMessage
-from model_service.masks.messages import FromBroadcaster, Welcome
+from model_service.masks.messages import FROM_BROADCASTER, FromBroadcaster, Welcome
 from model_service.masks.ring.ring import RingReader
 from model_service.peer import is_same_user
 from model_service.wire import Inbox, packed
@@ -27,7 +27,7 @@ class Link:
     """
 
     def __init__(self, name: str, hello: msgspec.Struct) -> None:
-        self._inbox: Inbox[FromBroadcaster] = Inbox(FromBroadcaster)
+        self._inbox = Inbox(FROM_BROADCASTER)
         self._unsent = bytearray()
         self.ring: RingReader | None = None
         self._poll = select.poll()

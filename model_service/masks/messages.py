@@ -76,3 +76,5 @@ class Failed(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 FromEngine = Hello | Step
 FromBroadcaster = Welcome | Published | Ready | Failed
+FROM_ENGINE: msgspec.msgpack.Decoder[FromEngine] = msgspec.msgpack.Decoder(FromEngine)
+FROM_BROADCASTER: msgspec.msgpack.Decoder[FromBroadcaster] = msgspec.msgpack.Decoder(FromBroadcaster)

@@ -45,6 +45,9 @@ class _Payload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     bits: bytes
 
 
+_PAYLOAD = msgspec.msgpack.Decoder(_Payload)
+
+
 @dataclass(frozen=True, eq=False)
 class StateRows:
     """`classes` uint8 [256]: of bytes that lead to the same; `moves` int32 [states, classes], -1 where no text goes on; `accepting` bool
@@ -92,7 +95,7 @@ class StateRows:
     def read(cls, payload: bytes | memoryview) -> StateRows:
         """Raises ArtifactError: none of ours."""
         try:
-            held = msgspec.msgpack.decode(payload, type=_Payload)
+            held = _PAYLOAD.decode(payload)
             accepting = np.frombuffer(held.accepting, np.bool_)
             moves = np.frombuffer(held.moves, "<i4").reshape(len(accepting), -1)
             rest = (np.frombuffer(data, "<i4") for data in (held.row_of, held.row_starts, held.words, held.bits))

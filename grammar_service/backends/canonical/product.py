@@ -33,6 +33,9 @@ class _Payload(msgspec.Struct, frozen=True, array_like=True):
     accepting: bytes
 
 
+_PAYLOAD = msgspec.msgpack.Decoder(_Payload)
+
+
 def product_of(spec: GrammarSpec, tokenizer: GrammarTokenizer) -> TokenIndex | None:
     """The product of a regex or a choice; None for other specs, and where it is too large, as of texts that are mostly free."""
     try:
@@ -54,7 +57,7 @@ def payload_of(index: TokenIndex, tokenizer: GrammarTokenizer) -> bytes:
 def read(payload: bytes | memoryview, tokenizer: GrammarTokenizer) -> ProductGrammar:
     """Raises ArtifactError: none of ours, or of a tokenizer with other rules."""
     try:
-        held = msgspec.msgpack.decode(payload, type=_Payload)
+        held = _PAYLOAD.decode(payload)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the automaton cannot be read: {error}") from None
     if held.rules != tokenizer.canonical.digest:

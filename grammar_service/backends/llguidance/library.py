@@ -24,6 +24,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 LIMITS = ("too many expressions", "too many states", "fuel exhausted")
 """Of the library's own (llguidance 1.7): where a machine is fast they are reached before ours."""
+_PAYLOAD = msgspec.msgpack.Decoder(LlguidancePayload)
 _UNFORCED = '%llguidance {"no_forcing": true}\n'
 """Else where text is forced a mask has one token, of that text's own sequence less the last ones, which is not always how the sequence of a
 longer text begins: of `"}]` it may be `"` and `}]`, of `"}]}` however `"}` and `]}`."""
@@ -52,7 +53,7 @@ class LlguidanceLibrary:
 
     def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:
         try:
-            grammar = LlguidanceGrammar(msgspec.msgpack.decode(payload, type=LlguidancePayload), tokenizer)
+            grammar = LlguidanceGrammar(_PAYLOAD.decode(payload), tokenizer)
         except (msgspec.MsgspecError, ValueError) as error:
             raise ArtifactError(f"the payload cannot be read: {error}") from None
         # Whether it can use the grammar was tried where it was compiled.

@@ -20,9 +20,12 @@ class LibrarySource(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self).decode("utf-8")
 
 
+_SOURCE = msgspec.json.Decoder(LibrarySource)
+
+
 def read_source(text: str) -> LibrarySource:
     """Raises InvalidGrammar: it is none of `to_text`'s."""
     try:
-        return msgspec.json.decode(text, type=LibrarySource)
+        return _SOURCE.decode(text)
     except msgspec.MsgspecError as error:
         raise InvalidGrammar(f"not a library's source: {error}") from None

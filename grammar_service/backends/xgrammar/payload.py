@@ -31,6 +31,9 @@ class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
         return Recipe(self.kind, unpack(self.text, max_bytes), self.whitespace, self.plan)
 
 
+_PAYLOAD = msgspec.msgpack.Decoder(XgrammarPayload)
+
+
 def write_payload(version: str, recipe: Recipe, tables: str | None, compile_ms: float, load_ms: float, forces_little: bool) -> bytes:
     """The bytes of a payload; `tables` None leaves only the recipe."""
     packed = None if tables is None else pack(tables)
@@ -42,7 +45,7 @@ def write_payload(version: str, recipe: Recipe, tables: str | None, compile_ms: 
 def read_payload(data: bytes, version: str) -> XgrammarPayload:
     """Raises ArtifactError: not a payload, or one of another version."""
     try:
-        payload = msgspec.msgpack.decode(data, type=XgrammarPayload)
+        payload = _PAYLOAD.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the payload cannot be read: {error}") from None
     if payload.version != version:

@@ -67,7 +67,7 @@ class SerializedGrammar(msgspec.Struct):
 
     @classmethod
     def of(cls, grammar: xgrammar.Grammar) -> SerializedGrammar:
-        return msgspec.json.decode(grammar.serialize_json(), type=cls)
+        return _SERIALIZED.decode(grammar.serialize_json())
 
     @property
     def expressions(self) -> list[tuple[int, list[int]]]:
@@ -78,6 +78,9 @@ class SerializedGrammar(msgspec.Struct):
     def bodies(self) -> list[int]:
         """The expression that each rule is."""
         return [rule[1] for rule in self.rules]
+
+
+_SERIALIZED = msgspec.json.Decoder(SerializedGrammar)
 
 
 def forces_little(grammar: xgrammar.Grammar) -> bool:

@@ -65,6 +65,8 @@ class SumSpec(_Spec, frozen=True, tag="sum"):
 
 
 RewardSpec: TypeAlias = ConceptsSpec | LengthSpec | GrammarSpec | NamedSpec | SumSpec
+RESOLVED = msgspec.json.Decoder(RewardSpec)
+"""Several threads convert to it, and while msgspec resolves a type for one of them, it is not there for another (0.22)."""
 
 
 def parsed(tree: Mapping[str, object]) -> RewardSpec:

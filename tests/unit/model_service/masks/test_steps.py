@@ -8,7 +8,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.errors import InvalidMessage
 from model_service.masks.engine_requests import EngineRequests
-from model_service.masks.messages import Begun, FromEngine, Step
+from model_service.masks.messages import FROM_ENGINE, Begun, Step
 from model_service.masks.request_ledger import RequestLedger
 from model_service.wire import Inbox, packed
 from tests.driving import grammar_of, ids_of
@@ -119,6 +119,6 @@ def test_messages_arrive_in_whatever_pieces() -> None:
     messages = [step(number, tokens=[(number, list(range(number)))]) for number in range(20)]
     stream = b"".join(packed(message) for message in messages)
     for size in (1, 3, 7, len(stream)):
-        inbox: Inbox[FromEngine] = Inbox(FromEngine)
+        inbox = Inbox(FROM_ENGINE)
         pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
         assert [message for piece in pieces for message in inbox.feed(piece)] == messages
