@@ -20,6 +20,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from model_service.artifact_channel import ArtifactServer, PayloadView
 from model_service.core_figures import CoreFigures
 from model_service.engine.environment import prepare_environment
+from model_service.engine.workers.forking import begin_importing
 from model_service.engine_keeper import EngineKeeper, Laps
 from model_service.errors import EngineDead
 from model_service.lookahead.rewards import Scoring
@@ -57,6 +58,8 @@ class ModelReplica:
     async def start(self) -> None:
         """Load the engine and warm it up; takes from half a minute to minutes."""
         prepare_environment(self._settings)
+        if not self._settings.on_gpu:
+            begin_importing()
         await self._artifacts.start()
         await self._keeper.start()
 

@@ -32,6 +32,7 @@ from model_service.engine.output_watch import ForcedTotals
 from model_service.engine.refused_fields import first_fault, refused_field, refused_media
 from model_service.engine.rendering import render_short_prompts_at_once
 from model_service.engine.workers.executors import executor_class
+from model_service.engine.workers.forking import fork_cores
 from model_service.errors import EngineDead, EngineSettingsError, InvalidLookahead
 from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.forced_usage import ForcedUsage
@@ -201,6 +202,8 @@ class Engine:
         return Asked(lookahead, reward, LookaheadFigures(), Traces() if lookahead.trace else None, canonical)
 
     def _load(self, config: VllmConfig) -> KeyedEngine:
+        if not self._settings.on_gpu:
+            fork_cores()
         own = {"traces_all": self._settings.otlp_endpoint is None}  # of an endpoint in `engine_args`, only vLLM knows
         return KeyedEngine(config, executor_class(config), log_stats=True, usage_context=USAGE, log_requests=False, **own)
 

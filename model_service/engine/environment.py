@@ -9,6 +9,8 @@ from itertools import pairwise
 
 from model_service.settings import EngineSettings
 
+BIND, UNBOUND = "VLLM_CPU_OMP_THREADS_BIND", "nobind"
+"""Which CPUs each worker has of its own, and that none has any."""
 _MODEL_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
 
 _log = logging.getLogger(__name__)
@@ -52,9 +54,9 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
 def _threads(cpus: Sequence[int], workers: int, is_alone: bool) -> dict[str, str]:
     """vLLM's own choice is one NUMA node a worker, which small machines do not have."""
     if is_alone and workers > 1:
-        return {"VLLM_CPU_OMP_THREADS_BIND": bind_threads(cpus, workers)}
+        return {BIND: bind_threads(cpus, workers)}
     # Engines that are bound to the same CPUs wait for each other; and one worker is the engine core, which has more threads than OpenMP's.
-    return {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(max(1, (len(cpus) - 1) // workers))}
+    return {BIND: UNBOUND, "OMP_NUM_THREADS": str(max(1, (len(cpus) - 1) // workers))}
 
 
 def bind_threads(cpus: Sequence[int], workers: int) -> str:

@@ -13,6 +13,7 @@ from vllm.v1.executor.multiproc_executor import MultiprocExecutor
 from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
 from model_service.engine.core_options import core_options
+from model_service.engine.workers.forking import fork_workers
 from model_service.engine.workers.mask_delivery import MaskDelivery
 from model_service.engine.workers.mask_output import StepMasks
 from model_service.engine.workers.waiting import wait_asleep
@@ -37,10 +38,11 @@ class Delivering(Executor):
 
 
 class AsleepMultiprocExecutor(MultiprocExecutor):
-    """Waits for its workers without taking their CPUs."""
+    """Waits for its workers without taking their CPUs, and forks them where it can."""
 
     def _init_executor(self) -> None:
         wait_asleep()
+        fork_workers()
         super()._init_executor()
 
 
