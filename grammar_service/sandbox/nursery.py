@@ -66,9 +66,13 @@ class Nursery:
             raise PoolUnavailable(f"the tokenizer's tables cannot be made: {error}") from None
         self._setup = msgspec.structs.replace(self._setup, canonical=True)
 
+    def fork_no_more(self) -> None:
+        """A zygote that ends from here on has no successor: who waits for a child gets PoolUnavailable."""
+        self._closed = True
+
     async def close(self) -> None:
         """Kill the zygote, and with it all children."""
-        self._closed = True
+        self.fork_no_more()
         if self._zygote is not None:
             self._zygote.cancel()
             with suppress(asyncio.CancelledError, ChildDied, TimeoutError, OSError):

@@ -119,6 +119,7 @@ class Sandbox:
 
     async def close(self) -> None:
         """Kill all processes and wait for their end; a compile that runs fails."""
+        self._nursery.fork_no_more()
         await asyncio.gather(*(slot.close() for slot in self._slots))
         await self._nursery.close()
 

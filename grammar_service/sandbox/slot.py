@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from contextlib import suppress
 
-from grammar_service.errors import CompileFailed, CompileTimeout, PoolUnavailable
+from grammar_service.errors import CompileFailed, CompileTimeout
 from grammar_service.sandbox.child import ChildDied, CompileChild
 from grammar_service.sandbox.nursery import Nursery
 from grammar_service.sandbox.wire import Job, Refused, Result, Task
@@ -116,5 +115,6 @@ def _is_lost(child: asyncio.Task[CompileChild]) -> bool:
 
 
 async def _put_down(child: asyncio.Task[CompileChild]) -> None:
-    with suppress(asyncio.CancelledError, PoolUnavailable):
-        await (await child).kill()
+    await asyncio.wait((child,))  # whoever is cancelled here goes no further, where the child's own end is none of his
+    if not child.cancelled() and child.exception() is None:
+        await child.result().kill()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -10,12 +11,15 @@ import pytest
 import pytest_asyncio
 
 from grammar_service.limits import Limits
+from grammar_service.messages import AnswerCheck
+from grammar_service.sandbox import Sandbox, SandboxSettings
 from grammar_service.sandbox import nursery as nursery_module
 from grammar_service.sandbox.child import ChildDied
 from grammar_service.sandbox.nursery import Nursery, Zygote
 from grammar_service.sandbox.wire import Job, Setup
 from grammar_service.spec import GrammarKind, GrammarSpec
-from tests.waiting import TICK_S
+from tests.driving import schema_spec
+from tests.waiting import TICK_S, until
 
 PLENTY = 1 << 30
 START_S = 120.0
@@ -77,3 +81,25 @@ async def test_a_zygote_that_is_killed_while_it_starts_has_a_successor(setup: Se
         await child.kill()
     finally:
         await nursery.close()
+
+
+async def test_a_sandbox_that_is_closed_while_children_are_replaced_starts_no_other_zygote(
+    model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox, spawn, spawned = Sandbox(model_folder, SandboxSettings(workers=2)), Zygote.spawn, list[Setup]()
+    await sandbox.start()
+
+    async def counted(setup: Setup, start_timeout_s: float) -> Zygote:
+        spawned.append(setup)
+        return await spawn(setup, start_timeout_s)
+
+    monkeypatch.setattr(Zygote, "spawn", counted)
+    endless = AnswerCheck(schema_spec({"pattern": "^(a+)+\\1$"}), (f'"{"a" * 60}b"',), START_S)
+    idle_s = {pid: psutil.Process(pid).cpu_times().user for pid in sandbox.pids}
+    judging = [asyncio.create_task(sandbox.judge(replace(endless, tenant=tenant))) for tenant in ("one", "another")]
+    await asyncio.to_thread(until, lambda: sum(psutil.Process(pid).cpu_times().user > idle_s[pid] + 0.05 for pid in idle_s) == 2)
+    for each in judging:
+        each.cancel()
+    await asyncio.gather(*judging, return_exceptions=True)
+    await sandbox.close()
+    assert not spawned
