@@ -23,7 +23,7 @@ from load_tests.errors import BenchFailed
 from load_tests.faults.clients import FAILED, LOST, REFUSED, STRUCK, WHOLE, Clients
 from load_tests.faults.deployed import Deployed
 from load_tests.faults.single import SINGLE, struck_alone
-from load_tests.faults.stages import Stage, stages
+from load_tests.faults.stages import LETTERS, Stage, stages
 from load_tests.faults.strikes import STRIKES, Strike
 from load_tests.faults.waiting import wait_for
 from load_tests.reporting.running_service import PACKAGES
@@ -32,7 +32,6 @@ COMMAND = "python -m load_tests.faults"
 NAMES = (*(each.name for each in STRIKES), SINGLE)
 NEAR, FAR = (2, 1), (1, 1)
 """Streaming and plain clients of the node that stays, and of the other one."""
-LETTERS = 300
 BACK_S, ALONE_BACK_S, GIVE_UP_S, SETTLE_S = 30.0, 15.0, 120.0, 300.0
 
 
@@ -81,7 +80,7 @@ def _staged(stage: Stage, console: Console) -> list[Row]:
         with stage.begun() as (deployed, redis):
             try:
                 for strike in stage.strikes:
-                    rows.append(_struck(strike, deployed, redis))
+                    rows.append(_struck(strike, deployed, redis, stage.letters))
                     console.print(rows[-1], highlight=False)
             except BenchFailed as error:
                 console.print(error, style="red")
@@ -141,11 +140,11 @@ def _alone() -> Row:
     return {**row(SINGLE, found.ends, found.back_s, found.settled_s), "restart_s": found.restart_s}
 
 
-def _struck(strike: Strike, deployed: Deployed, redis: RedisServer) -> Row:
+def _struck(strike: Strike, deployed: Deployed, redis: RedisServer, letters: int) -> Row:
     """Returns when all is there again."""
     deployed.wait_until_settled(SETTLE_S)
     near, far = (
-        Clients(deployed, *numbers, letters=LETTERS, door=deployed.door(node))
+        Clients(deployed, *numbers, letters=letters, door=deployed.door(node))
         for numbers, node in ((NEAR, deployed.lasting), (FAR, deployed.other))
     )
     with near, far:

@@ -46,6 +46,7 @@ INGRESSES = Kind("an ingress", f"{REPLICA}:{INGRESS}")
 MODELS = Kind("a model replica", f"{REPLICA}:{MODEL}")
 COMPILERS = Kind("a compile replica", f"{REPLICA}:{COMPILER}")
 CORES = Kind("an engine core", "VLLM::EngineCore")
+FORK_SERVERS = Kind("what engine cores are forked from", "multiprocessing.forkserver")
 ZYGOTES = Kind("a compile zygote", "grammar_service.sandbox.zygote")
 CHILDREN = Kind("a compile child", "grammar_service.sandbox.zygote", forked=True)
 BROADCASTERS = Kind("a mask broadcaster", "ray::BroadcasterActor")
@@ -138,7 +139,7 @@ def _set_clock(deployed: Deployed, node: str) -> None:
 
 
 USUAL = (
-    *map(_kill, (INGRESSES, MODELS, CORES, COMPILERS, ZYGOTES, CHILDREN, BROADCASTERS, CONTROLLER)),
+    *map(_kill, (INGRESSES, MODELS, CORES, FORK_SERVERS, COMPILERS, ZYGOTES, CHILDREN, BROADCASTERS, CONTROLLER)),
     Strike(f"Redis is killed, and away for {AWAY_S:g} s", _redis_away),
     *map(_suspend, (INGRESSES, MODELS, CORES, COMPILERS, ZYGOTES, CHILDREN, BROADCASTERS, CONTROLLER, GCS, RAYLETS)),
     Strike(f"a model replica and its engine hang for {SUSPENDED_S:g} s", _suspend_family),
