@@ -15,6 +15,7 @@ _ROLES = (
     (re.compile(r"^ray::(?:.*:)?(\w+)"), r"\1"),
     (re.compile(r"^VLLM::EngineCore"), "engine core"),
     (re.compile(r"^VLLM::Worker"), "engine worker"),
+    (re.compile(r"multiprocessing\.forkserver"), "what cores are forked from"),
     (re.compile(r"grammar_service\.sandbox\.zygote"), "compile child"),
     (re.compile(r"redis-server"), "Redis"),
     (re.compile(r"gcs/gcs_server"), "Ray's GCS"),

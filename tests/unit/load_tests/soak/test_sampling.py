@@ -85,6 +85,7 @@ def test_shared_memory_without_a_name_is_seen(looker: Looker, child: subprocess.
         ("/python/ray/core/src/ray/raylet/raylet --python_worker_command=python /ray/_private/workers/default_worker.py --x", "raylet"),
         ("python /ray/_private/workers/default_worker.py --raylet-name=/tmp/ray/session/sockets/raylet", "idle worker"),
         ("ray::ServeReplica:maskcast:ModelReplica", "ModelReplica"),
+        ("python -c from multiprocessing.forkserver import main; main(71, 72, ['vllm.v1.engine.core'])", "what cores are forked from"),
         ("python -u /ray/dashboard/agent.py --raylet-name=/tmp/ray/session/sockets/raylet", "Ray's agents"),
     ],
 )
