@@ -20,7 +20,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from model_service.artifact_channel import ArtifactServer, PayloadView
 from model_service.core_figures import CoreFigures
 from model_service.engine.environment import prepare_environment
-from model_service.engine.workers.forking import begin_importing
+from model_service.engine.forking import begin_importing
 from model_service.engine_keeper import EngineKeeper, Laps
 from model_service.errors import EngineDead
 from model_service.lookahead.rewards import Scoring

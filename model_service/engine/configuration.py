@@ -13,10 +13,12 @@ from pydantic import ValidationError
 from vllm.config import VllmConfig
 from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.usage.usage_lib import UsageContext
+from vllm.v1.engine.async_llm import AsyncLLM
 from vllm.v1.executor import Executor
 
 from model_service.engine.core_options import BroadcasterOptions, CoreOptions, carry
 from model_service.engine.verification import MOST_DRAFTS
+from model_service.engine.workers.vocabulary_width import check_width
 from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings, by_name
 from model_service.shared_memory import MemoryAddress
@@ -72,6 +74,14 @@ def plug(config: VllmConfig, settings: EngineSettings, channel: str, figures: Me
         config.parallel_config.worker_cls = ours
     carry(config, _options(settings, jumps, channel, figures))
     return config
+
+
+async def check_logits(engine: AsyncLLM) -> None:
+    """Raises EngineSettingsError: what the model that is loaded makes, as its workers have tried it, is not of the vocabulary. Workers that
+    are not ours do not tell."""
+    config = engine.vllm_config
+    if config.parallel_config.worker_cls in OUR_WORKERS:
+        check_width(await engine.collective_rpc("logits_width"), config.model_config.get_vocab_size())
 
 
 def _check(config: VllmConfig, settings: EngineSettings) -> None:

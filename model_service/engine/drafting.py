@@ -8,9 +8,8 @@ from vllm.config import VllmConfig
 
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.arguments import parse_arguments
-from model_service.engine.configuration import USAGE, plug, stock_config
+from model_service.engine.configuration import USAGE, check_logits, plug, stock_config
 from model_service.engine.keyed import KeyedEngine
-from model_service.engine.logits import check_logits
 from model_service.engine.workers.executors import executor_class
 from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings

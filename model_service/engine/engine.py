@@ -22,17 +22,16 @@ from vllm.v1.engine.exceptions import EngineDeadError
 
 from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import load_parsers, parse_arguments
-from model_service.engine.configuration import USAGE, plug, stock_config
+from model_service.engine.configuration import USAGE, check_logits, plug, stock_config
 from model_service.engine.drafting import start_draft
+from model_service.engine.forking import fork_cores
 from model_service.engine.keyed import KeyedEngine
-from model_service.engine.logits import check_logits
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
 from model_service.engine.output_watch import ForcedTotals
 from model_service.engine.refused_fields import first_fault, refused_field, refused_media
 from model_service.engine.rendering import render_short_prompts_at_once
 from model_service.engine.workers.executors import executor_class
-from model_service.engine.workers.forking import fork_cores
 from model_service.errors import EngineDead, EngineSettingsError, InvalidLookahead
 from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.forced_usage import ForcedUsage

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from vllm.config import VllmConfig
 from vllm.v1.core.sched.output import GrammarOutput
 from vllm.v1.worker.cpu_worker import CPUWorker
 
+from model_service.engine.forking import are_workers_forked
 from model_service.engine.workers.mask_output import MaskParts
 from model_service.engine.workers.our_worker import OurWorker
 from model_service.engine.workers.waiting import wait_asleep
+
+SHARED_MEMORY = Path("/dev/shm")
 
 
 class MaskcastCPUWorker(OurWorker, CPUWorker):
@@ -21,6 +26,13 @@ class MaskcastCPUWorker(OurWorker, CPUWorker):
         if vllm_config.parallel_config.world_size > 1:
             wait_asleep()
         super().__init__(vllm_config, *args, **kwargs)
+
+    def init_device(self) -> None:
+        super().init_device()
+        if are_workers_forked():
+            # All have mapped it by now, and a forked process ends without the destructors that would unlink it.
+            for path in SHARED_MEMORY.glob(f"{os.environ['VLLM_DIST_IDENT']}-*-cpushm_{self.rank}"):
+                path.unlink()
 
     def sample_tokens(self, grammar_output: GrammarOutput | MaskParts | None) -> Any:
         if self.use_v2_model_runner:

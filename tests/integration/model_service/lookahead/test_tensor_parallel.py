@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from grammar_service.spec import GrammarSpec
@@ -28,6 +29,13 @@ def parallel(draft_folder: Path) -> Iterator[RunningEngine]:
     draft = DraftSettings(str(draft_folder))
     with running_engine(lookahead=True, draft=draft, tensor_parallel_size=2, is_alone=False, max_num_seqs=SEATS) as engine:
         yield engine
+
+
+def test_what_workers_share_has_no_name_that_could_outlive_them(parallel: RunningEngine) -> None:
+    families = (child for child in psutil.Process().children(recursive=True) if "VLLM::Worker" in " ".join(child.cmdline()))
+    mapped = [line for worker in families for line in Path(f"/proc/{worker.pid}/maps").read_text().splitlines() if "cpushm" in line]
+    assert mapped
+    assert all(line.endswith("(deleted)") for line in mapped)
 
 
 @pytest.mark.parametrize("phase", [1, 31, 32])

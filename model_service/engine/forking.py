@@ -68,5 +68,9 @@ def fork_workers() -> None:
     """For all workers of this engine core, where they have no CPUs of their own."""
     import vllm.v1.executor.multiproc_executor as executing
 
-    if os.environ.get(BIND) == UNBOUND:
+    if are_workers_forked():
         executing.get_mp_context = lambda: get_context("fork")
+
+
+def are_workers_forked() -> bool:
+    return os.environ.get(BIND) == UNBOUND
