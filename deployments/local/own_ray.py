@@ -17,6 +17,7 @@ from deployments.errors import StartError
 from deployments.local.environment import environment
 from deployments.local.preflight import OBJECT_STORE_MIB
 from deployments.local.ray_access import RayAccess
+from deployments.local.replica_logs import last_lines_of_gcs
 from deployments.names import APPLICATION
 
 
@@ -59,7 +60,8 @@ class OwnRay:
                 _temp_dir=str(self._folder),
             )
         except (OSError, RuntimeError, ValueError) as error:
-            raise StartError(f"Ray did not start: {str(error).strip().splitlines()[-1]}") from error
+            told = [f"Ray did not start: {str(error).strip().splitlines()[-1]}", *last_lines_of_gcs(self.logs)]
+            raise StartError("\n".join(told)) from error
         self.access.publish(ray.get_runtime_context().gcs_address)
 
     def delete_application(self) -> None:

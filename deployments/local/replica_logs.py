@@ -1,4 +1,4 @@
-"""What the replicas of a deployment wrote before they ended (the log folder of Ray 2.60)."""
+"""What the replicas of a deployment, and Ray itself, wrote before they ended (the log folder of Ray 2.60)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ def last_lines(logs: Path, deployment: str) -> list[str]:
     that they ended."""
     served = max((logs / "serve").glob(f"replica_{APPLICATION}_{deployment}_*.log"), key=_modified, default=None)
     return (_lines(served)[-TAIL_LINES:] if served else []) + _errors(logs, deployment)
+
+
+def last_lines_of_gcs(logs: Path) -> list[str]:
+    """Of the process that Ray starts first: where it does not come up, nothing else has written anything."""
+    return [line for file in sorted(logs.glob("gcs_server.*")) for line in _lines(file)[-TAIL_LINES:]]
 
 
 def _errors(logs: Path, deployment: str) -> list[str]:

@@ -29,7 +29,8 @@ def running(service: Service) -> float:
 
 def engine_cores(service: Service) -> list[psutil.Process]:
     """They are named when they have been started; one worker on a CPU is in its core."""
-    return [core for replica in service.processes(REPLICA) for core in replica.children() if core.name().startswith("VLLM::")]
+    below = (each for replica in service.processes(REPLICA) for each in replica.children(recursive=True))
+    return [core for core in below if core.name().startswith("VLLM::")]
 
 
 def is_alive(process: psutil.Process) -> bool:
