@@ -68,9 +68,5 @@ def fork_workers() -> None:
     """For all workers of this engine core, where they have no CPUs of their own."""
     import vllm.v1.executor.multiproc_executor as executing
 
-    if are_workers_forked():
+    if os.environ.get(BIND) == UNBOUND:
         executing.get_mp_context = lambda: get_context("fork")
-
-
-def are_workers_forked() -> bool:
-    return os.environ.get(BIND) == UNBOUND

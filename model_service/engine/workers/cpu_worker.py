@@ -10,7 +10,6 @@ from vllm.config import VllmConfig
 from vllm.v1.core.sched.output import GrammarOutput
 from vllm.v1.worker.cpu_worker import CPUWorker
 
-from model_service.engine.forking import are_workers_forked
 from model_service.engine.workers.mask_output import MaskParts
 from model_service.engine.workers.our_worker import OurWorker
 from model_service.engine.workers.waiting import wait_asleep
@@ -29,10 +28,9 @@ class MaskcastCPUWorker(OurWorker, CPUWorker):
 
     def init_device(self) -> None:
         super().init_device()
-        if are_workers_forked():
-            # All have mapped it by now, and a forked process ends without the destructors that would unlink it.
-            for path in SHARED_MEMORY.glob(f"{os.environ['VLLM_DIST_IDENT']}-*-cpushm_{self.rank}"):
-                path.unlink()
+        # All have mapped it by now; what is forked, or killed, ends without the destructor that would unlink it.
+        for path in SHARED_MEMORY.glob(f"{os.environ['VLLM_DIST_IDENT']}-*-cpushm_{self.rank}"):
+            path.unlink()
 
     def sample_tokens(self, grammar_output: GrammarOutput | MaskParts | None) -> Any:
         if self.use_v2_model_runner:
