@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from multiprocessing.queues import Queue
 
 import psutil
 import pytest
@@ -14,8 +15,8 @@ from tests.integration.model_service.running_engine import RunningEngine
 SERVER, CORE = "multiprocessing.forkserver", "VLLM::EngineCore"
 
 
-def put_environment(queue: object, name: str) -> None:
-    queue.put(os.environ.get(name))  # type: ignore[attr-defined]
+def put_environment(queue: Queue[str | None], name: str) -> None:
+    queue.put(os.environ.get(name))
 
 
 def cores() -> Iterator[psutil.Process]:
