@@ -96,6 +96,7 @@ def compile_pool(settings: Settings) -> serve.Application:
         max_queued_requests=grammar.max_queued_compiles,
         health_check_period_s=HEALTH_PERIOD_S,
         health_check_timeout_s=HEALTH_TIMEOUT_S,
+        logging_config=_logging(settings),
     )
     return deployment(CompilerDeployment).bind(settings)
 

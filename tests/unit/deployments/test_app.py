@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType
 from typing import cast
@@ -190,3 +191,23 @@ def test_ends_wait_for_the_answers_under_way() -> None:
     for ingresses in (1, 2):
         built = build(parse_settings({"http": {"num_replicas": ingresses, "drain_s": 600, "leave_s": 60}}))
         assert built._bound_deployment._deployment_config.graceful_shutdown_timeout_s > 660
+
+
+def test_no_deployment_writes_a_line_for_each_call() -> None:
+    rewards = {"brief": {"import_path": "model_service.lookahead.rewards.length:Length", "args": {"least": 0, "most": 4}}}
+    for replicas in (1, 2):
+        model = {"num_replicas": replicas, "lookahead": True, "rewards": rewards}
+        deployed = {each._bound_deployment.name: each for each in _deployed(build({"model": model, "telemetry": {"logs": "json"}}))}
+        assert len(deployed) == replicas + 2
+        for name, each in deployed.items():
+            logging = each._bound_deployment._deployment_config.logging_config or {}
+            assert (logging.get("enable_access_log"), logging.get("encoding")) == (False, "JSON"), name
+
+
+def _deployed(application: serve.Application) -> Iterator[serve.Application]:
+    """It and those that it is given."""
+    yield application
+    given = application._bound_deployment.init_args
+    for each in (value for one in given for value in (one.values() if isinstance(one, dict) else (one,))):
+        if isinstance(each, serve.Application):
+            yield from _deployed(each)
