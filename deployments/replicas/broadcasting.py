@@ -107,6 +107,7 @@ class NodeMasks:
                 lifetime="detached",
                 num_cpus=0,
                 max_restarts=-1,
+                enable_task_events=False,  # Ray's GCS would remember each `want`, as it remembers no call of Serve's actors
                 scheduling_strategy=NodeAffinitySchedulingStrategy(self._node, soft=False),
             )
             .remote(self.socket_name, self._application, self._idle_s, self._grammar_bytes)
