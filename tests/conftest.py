@@ -11,6 +11,9 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared machine")
 
+# As `deployments.local.environment` says, which is too late here: gRPC reads it when it is imported, and test modules import it.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
 _STATUS = pytest.StashKey[int]()
 
 

@@ -83,6 +83,15 @@ def test_a_client_by_handle_goes_to_other_processes(service: Service) -> None:
     assert "".join(arrived.stream("Say.", choice=["right"], max_tokens=8)) == "right"
 
 
+def test_a_client_by_handle_lets_its_process_fork(service: Service, capfd: pytest.CaptureFixture[str]) -> None:
+    client = StructuredClient.over_handle(serve.get_app_handle("maskcast"))
+    assert client.generate("Say.", choice=["left"], max_tokens=8).text == "left"
+    for _ in range(20):
+        forked = subprocess.run(["/bin/true"], preexec_fn=os.getpid, check=True, stderr=subprocess.PIPE)  # a true fork
+        assert forked.stderr == b""
+    assert "fork" not in capfd.readouterr().err  # where gRPC has a hand in it, it says so, or what it could not do
+
+
 def test_a_stream_that_is_left_frees_its_sequence(client: StructuredClient, service: Service) -> None:
     pieces = client.stream("Say.", regex="[a-z]{1500,1800}", max_tokens=1600)
     assert next(pieces)
