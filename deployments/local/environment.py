@@ -33,8 +33,8 @@ def defaults(settings: Settings, home: Path) -> dict[str, str]:
         **SELDOM,
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # Ray's future default; without it every start warns about the change
         "TOKENIZERS_PARALLELISM": "false",
-        # Otherwise gRPC (1.85), which handles use, begins threads anew in each fork. Now and then they end it before it has become the program
-        # that was asked for, such as Ray's GCS, and nobody is told.
+        # Otherwise gRPC (1.85), which handles use, begins threads anew in each fork. Now and then they end it before it has become
+        # the program that was asked for, such as Ray's GCS, and nobody is told.
         "GRPC_ENABLE_FORK_SUPPORT": "0",
         # Otherwise engines and their workers find each other by an address that all the network can reach.
         "VLLM_HOST_IP": "127.0.0.1",
