@@ -31,8 +31,9 @@ HERE = "127.0.0.1"
 OBJECT_STORE = 100 * 2**20
 HEAD = "head"
 PATIENCE_S, BEGINS_S = 10.0, 60.0
-WITHOUT_HEAD = {"RAY_gcs_rpc_server_reconnect_timeout_s": "600"}
-"""How long nodes bear it, where the head may be lost: as KubeRay has it (`DefaultWorkerRayGcsReconnectTimeoutS`)."""
+HEAD_LABEL = "maskcast-role=head"
+WITHOUT_HEAD = {"RAY_gcs_rpc_server_reconnect_timeout_s": "3600"}
+"""How long nodes bear it, where the head may be lost; both as `k8s/base/rayservice.yaml` has them."""
 
 
 class RayNodes:
@@ -79,7 +80,7 @@ class RayNodes:
         """For the first time, or again after it has ended."""
         # A container that is started again sees no other node's raylet; here the command would take one for a cluster that runs.
         (self.folder / HEAD / "ray_current_cluster").unlink(missing_ok=True)
-        options = ["--head", f"--port={self._port}", f"--dashboard-port={self._dashboard}", "--num-cpus=0"]
+        options = ["--head", f"--port={self._port}", f"--dashboard-port={self._dashboard}", "--num-cpus=0", f"--labels={HEAD_LABEL}"]
         if self.state is not None:
             options.append(f"--redis-password={self.state.password.get_secret_value()}")
         self._begin(HEAD, *options)

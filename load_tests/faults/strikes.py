@@ -124,6 +124,12 @@ def _ray_redis_away(deployed: Deployed, _: RedisServer) -> None:
     deployed.nodes.begin_head()
 
 
+def _ray_redis_hangs(deployed: Deployed, _: RedisServer) -> None:
+    if (state := deployed.nodes.state) is None:
+        raise BenchFailed("Ray keeps nothing in a Redis")
+    _hang([psutil.Process(state.pid)])
+
+
 def _fill_logs(deployed: Deployed, _: RedisServer) -> None:
     with deployed.nodes.full_logs(deployed.other):
         Event().wait(SUSPENDED_S)
@@ -141,11 +147,12 @@ def _set_clock(deployed: Deployed, node: str) -> None:
 USUAL = (
     *map(_kill, (INGRESSES, MODELS, CORES, FORK_SERVERS, COMPILERS, ZYGOTES, CHILDREN, BROADCASTERS, CONTROLLER)),
     Strike(f"Redis is killed, and away for {AWAY_S:g} s", _redis_away),
-    *map(_suspend, (INGRESSES, MODELS, CORES, COMPILERS, ZYGOTES, CHILDREN, BROADCASTERS, CONTROLLER, GCS, RAYLETS)),
+    *map(_suspend, (INGRESSES, MODELS, CORES, FORK_SERVERS, COMPILERS, ZYGOTES, CHILDREN, BROADCASTERS, CONTROLLER, GCS, RAYLETS)),
     Strike(f"a model replica and its engine hang for {SUSPENDED_S:g} s", _suspend_family),
     Strike(f"Redis hangs for {SUSPENDED_S:g} s", lambda _, redis: _hang([psutil.Process(redis.pid)])),
     Strike("a node's raylet is killed, and another node joins", _kill_node),
     Strike("Ray's GCS is killed, and its head started again", _kill_gcs),
+    Strike(f"Ray's own Redis hangs for {SUSPENDED_S:g} s", _ray_redis_hangs),
     Strike(f"Ray's own Redis is killed, and away for {AWAY_S:g} s", _ray_redis_away),
 )
 FULL_DISK = Strike(f"the disk of a node's logs is full for {SUSPENDED_S:g} s", _fill_logs)

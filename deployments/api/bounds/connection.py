@@ -17,11 +17,14 @@ TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
     """`read_timeout_s` for a request from its first byte to its last one, and for the first one to come. `write_timeout_s` for the client
-    to take what waits for it, once that is as much as a connection may hold (64 KiB: asyncio's high-water mark)."""
+    to take what waits for it, once that is as much as a connection may hold (64 KiB: asyncio's high-water mark). A connection that is older
+    than `max_age_s` ends with its next answer: a balancer, as Kubernetes has it, chooses for new ones alone, and pools of clients would
+    stay with a cluster that is being replaced, and away from an ingress that has come."""
 
     read_timeout_s: float = 30.0
     write_timeout_s: float = 60.0
     max_header_bytes: int = 32 << 10
+    max_age_s: float = 60.0
 
 
 class BoundedConnection(HttpToolsProtocol):
@@ -31,6 +34,7 @@ class BoundedConnection(HttpToolsProtocol):
     def __init__(self, *args: Any, bounds: ConnectionBounds, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._bounds = bounds
+        self._since = 0.0
         self._slow: TimerHandle | None = None
         self._stalled: TimerHandle | None = None
         self._is_whole = False
@@ -39,6 +43,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._since = self.loop.time()
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -74,6 +79,8 @@ class BoundedConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_headers = False
         super().on_headers_complete()
+        if self.loop.time() - self._since > self._bounds.max_age_s:
+            self.cycle.keep_alive = False  # which it tells the client
 
     def on_message_complete(self) -> None:
         self._is_whole = True

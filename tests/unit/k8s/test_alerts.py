@@ -15,7 +15,7 @@ from tests.published.manifests import ROOT, program
 from tests.published.promql import grouped, matched, names
 
 GUIDE = "docs/guide/operations.md"
-FOREIGN = {"ReplicaId", "le", "job"}
+FOREIGN = {"ReplicaId", "le", "job", "pod"}
 """Labels that are not ours: of what an engine's own metrics are told with, and of Prometheus."""
 (RULES,) = yaml.safe_load_all((ROOT / "k8s" / "base" / "alerts.yaml").read_text(encoding="utf-8"))
 ALERTS = {rule["alert"]: rule for group in RULES["spec"]["groups"] for rule in group["rules"]}

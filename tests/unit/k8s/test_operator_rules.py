@@ -111,7 +111,13 @@ def test_the_guide_makes_all_secrets_that_are_asked_for() -> None:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_traffic_goes_to_pods_with_an_ingress_alone(overlay: str) -> None:
+    """Of the service's ports the operator keeps name and number, and it selects all pods of all worker groups (`common/service.go`,
+    `BuildServeService`; `common/pod.go`, `BuildPod`): those that are not ready get none."""
     (port,) = service(overlay)["serveService"]["spec"]["ports"]
-    with_door = [each for each in groups(overlay) if port["targetPort"] in {one["name"] for one in container(each)["ports"]}]
-    assert [each["labels"]["maskcast-role"] for each in with_door] == ["front"]
+    assert port.keys() == {"name", "port"}
+    assert port["name"] == "serve"
+    for group in cluster(overlay)["workerGroupSpecs"]:
+        doors = {each["name"]: each["containerPort"] for each in container(group)["ports"]}
+        assert doors["door"] == port["port"]
+        assert container(group)["readinessProbe"]["httpGet"]["port"] == "door"
     assert service(overlay)["excludeHeadPodFromServeSvc"]

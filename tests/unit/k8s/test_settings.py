@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from ray import serve
 
+from deployments.api.bounds.connection import ConnectionBounds
+from deployments.api.http.server import KEEP_ALIVE_S
 from deployments.app import CLOSING_S, build
 from deployments.config import Settings
 from deployments.local.environment import defaults
@@ -50,12 +52,13 @@ def test_the_application_is_ours(overlay: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_ports_and_paths_are_those_of_the_ingress(overlay: str, tmp_path: Path) -> None:
-    door = container(workers(overlay, "front"))
-    (port,) = [each["containerPort"] for each in door["ports"] if each["name"] == "door"]
     chosen = settings(overlay, tmp_path).http
-    assert (chosen.host, chosen.port) == ("0.0.0.0", port)
-    probe = door["readinessProbe"]["httpGet"]
-    assert probe == {"path": "/healthz", "port": "door"}  # as docs/guide/operations.md lists it
+    for group in cluster(overlay)["workerGroupSpecs"]:
+        door = container(group)
+        (port,) = [each["containerPort"] for each in door["ports"] if each["name"] == "door"]
+        assert (chosen.host, chosen.port) == ("0.0.0.0", port)
+        probe = door["readinessProbe"]["httpGet"]
+        assert probe == {"path": "/healthz", "port": "door"}  # as docs/guide/operations.md lists it
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -71,11 +74,12 @@ def test_files_of_the_settings_are_mounted_in_every_pod(overlay: str) -> None:
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_replicas_stand_on_pods_that_there_are(overlay: str, tmp_path: Path) -> None:
     chosen = settings(overlay, tmp_path)
-    for nodes in (chosen.model.nodes, chosen.grammar.nodes, chosen.http.nodes):
+    for nodes in (chosen.model.nodes, chosen.grammar.nodes):
         assert any(nodes.items() <= group["labels"].items() for group in cluster(overlay)["workerGroupSpecs"])
     assert cluster(overlay)["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
-    # One ingress a pod, by `max_replicas_per_node`.
-    assert chosen.http.num_replicas == workers(overlay, "front")["minReplicas"]
+    # One ingress a pod, by `max_replicas_per_node`; they ask for no CPU, so that the head must be ruled out.
+    assert chosen.http.nodes == {"maskcast-role": f"!{cluster(overlay)['headGroupSpec']['labels']['maskcast-role']}"}
+    assert chosen.http.num_replicas == sum(group["minReplicas"] for group in cluster(overlay)["workerGroupSpecs"])
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -118,14 +122,16 @@ def test_whoever_ends_has_longer_than_the_longest_answer(overlay: str, tmp_path:
         *command, within = container(group)["lifecycle"]["preStop"]["exec"]["command"]
         assert command == ["maskcast", "drain", "--within"]
         assert ends < float(within) < group["template"]["spec"]["terminationGracePeriodSeconds"]
-    assert service(overlay)["rayClusterDeletionDelaySeconds"] > longest
+    # Clients keep connections to the cluster before, and may begin a stream on them at the very end.
+    assert service(overlay)["rayClusterDeletionDelaySeconds"] > longest + ConnectionBounds().max_age_s + KEEP_ALIVE_S
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_pods_get_no_clients_any_more_when_their_ingress_shuts_its_door(overlay: str, tmp_path: Path) -> None:
-    probe = container(workers(overlay, "front"))["readinessProbe"]
-    noticed = probe["periodSeconds"] * probe["failureThreshold"] + probe["timeoutSeconds"]
-    assert noticed < settings(overlay, tmp_path).http.leave_s
+    for group in cluster(overlay)["workerGroupSpecs"]:
+        probe = container(group)["readinessProbe"]
+        noticed = probe["periodSeconds"] * probe["failureThreshold"] + probe["timeoutSeconds"]
+        assert noticed < settings(overlay, tmp_path).http.leave_s
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

@@ -31,10 +31,13 @@ async def body(request: Request) -> Response:
 
 
 @asynccontextmanager
-async def connected(read_s: float = READ_S) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """To a server that waits for so long."""
+async def connected(
+    read_s: float = READ_S, max_age_s: float = 60.0
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """To a server that waits for so long, and keeps connections for so long."""
     port = free_port(HOST)
-    server = HttpServer(Starlette(routes=[Route("/", body, methods=["POST"])]), HOST, port, ConnectionBounds(read_s, max_header_bytes=4096))
+    bounds = ConnectionBounds(read_s, max_header_bytes=4096, max_age_s=max_age_s)
+    server = HttpServer(Starlette(routes=[Route("/", body, methods=["POST"])]), HOST, port, bounds)
     server.start()
     first, leaving = await asyncio.open_connection(HOST, port)
     leaving.write(WHOLE)
@@ -96,6 +99,13 @@ async def test_a_connection_that_is_idle_between_requests_stays() -> None:
         assert time.monotonic() - since >= 2 * READ_S
         writer.write(WHOLE)
         assert await answered(reader) == b"HTTP/1.1 200 OK body"
+
+
+async def test_a_connection_that_has_grown_old_ends_with_its_answer_and_says_so() -> None:
+    async with connected(max_age_s=0.0) as (reader, writer):
+        writer.write(WHOLE)
+        assert b"connection: close" in (await reader.readuntil(b"\r\n\r\n")).lower()
+        assert await reader.read() == b"body"
 
 
 async def test_a_header_without_an_end_is_not_kept() -> None:
