@@ -16,7 +16,7 @@ Format = Literal["enforce", "annotate"]
 Whitespace = Literal["flexible", "standard", "compact", "indent:2", "indent:4"]
 JUMPS: dict[object, object] = {True: "auto", "true": "auto", "false": False}
 LABEL_NAME = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
-LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+LABEL_VALUE = re.compile(r"!?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
 
 def long_enough(least: int) -> AfterValidator:
@@ -31,7 +31,7 @@ def long_enough(least: int) -> AfterValidator:
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:
-    """As Ray and Kubernetes write them; Ray would take other words for operators of its own."""
+    """As Ray and Kubernetes write them, a `!` before a value as Ray has it; other words Ray would take for operators of its own."""
     for name, value in labels.items():
         if not LABEL_NAME.fullmatch(name) or not LABEL_VALUE.fullmatch(value):
             raise ValueError(f"{name}: {value} is no label of a node, as Kubernetes writes them")
@@ -39,7 +39,7 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
 
 
 NodeLabels = Annotated[dict[str, str], AfterValidator(_labels)]
-"""Of Ray nodes (`ray start --labels`). Where several are named, a node needs them all."""
+"""Of Ray nodes (`ray start --labels`). Where several are named, a node needs them all. `!value`: any other value, or none."""
 Jumps = Annotated[JumpForward, BeforeValidator(lambda value: JUMPS.get(value, value))]
 """As YAML and the environment write them; `true` is what there was before there were several."""
 ApiKey = Annotated[SecretStr, long_enough(SHORTEST_API_KEY)]

@@ -173,10 +173,10 @@ def test_a_shared_cache_without_a_secret_is_refused() -> None:
 
 
 def test_replicas_stand_where_the_settings_say() -> None:
-    model, grammar, http = {"num_replicas": 2, "nodes": {"role": "model"}}, {"nodes": {"role": "cpu"}}, {"nodes": {"zone": "b"}}
+    model, grammar, http = {"num_replicas": 2, "nodes": {"role": "model"}}, {"nodes": {"role": "cpu"}}, {"nodes": {"zone": "!b"}}
     built = build(parse_settings({"model": model, "grammar": grammar, "http": http}))
     compilers, models = cast(tuple[serve.Application, ...], built._bound_deployment.init_args)[-2:]
-    for deployed, labels in ((built, {"zone": "b"}), (compilers, {"role": "cpu"})):
+    for deployed, labels in ((built, {"zone": "!b"}), (compilers, {"role": "cpu"})):
         assert (deployed._bound_deployment.ray_actor_options or {})["label_selector"] == labels
     assert models._bound_deployment._replica_config.placement_group_bundle_label_selector == [{"role": "model"}]
 
