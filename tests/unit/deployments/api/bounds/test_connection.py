@@ -31,9 +31,7 @@ async def body(request: Request) -> Response:
 
 
 @asynccontextmanager
-async def connected(
-    read_s: float = READ_S, max_age_s: float = 60.0
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def connected(read_s: float = READ_S, max_age_s: float = 60.0) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """To a server that waits for so long, and keeps connections for so long."""
     port = free_port(HOST)
     bounds = ConnectionBounds(read_s, max_header_bytes=4096, max_age_s=max_age_s)
