@@ -96,6 +96,9 @@ class RunningEngine:
         self, requests: Sequence[tuple[str, GrammarSpec | None, dict[str, Any]]], finished: Callable[[int], None] = lambda _: None
     ) -> list[Answer]:
         """The first choice of each answer; all requests at once. `finished` is told how many have been answered, after each."""
+        for _, spec, _ in requests:
+            if spec is not None:
+                self._compiled(spec)  # not in the event loop, where engine cores fetch what others need, and do not wait for long
         counting = count(1)
 
         async def one(request: tuple[str, GrammarSpec | None, dict[str, Any]]) -> Answer:
@@ -166,11 +169,15 @@ class RunningEngine:
             return "".join([piece async for piece in pieces])
 
     def _offered(self, spec: GrammarSpec, held: ExitStack) -> ReadyGrammar:
+        grammar = self._compiled(spec)
+        held.enter_context(self._server.offered(grammar.key, lambda: self._payloads[grammar.key]))
+        return grammar
+
+    def _compiled(self, spec: GrammarSpec) -> ReadyGrammar:
         grammar = resolve(spec, LIMITS, self._tokenizer.fingerprint).ready()
         if grammar.key not in self._payloads:
             data = backend_named(grammar.backend).compile(spec, self._tokenizer).data
             self._payloads[grammar.key] = Payload(grammar.backend, data)
-        held.enter_context(self._server.offered(grammar.key, lambda: self._payloads[grammar.key]))
         return grammar
 
     def _run(self, work: Any) -> Any:
