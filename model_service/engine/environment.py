@@ -12,6 +12,9 @@ from model_service.settings import EngineSettings
 BIND, UNBOUND = "VLLM_CPU_OMP_THREADS_BIND", "nobind"
 """Which CPUs each worker has of its own, and that none has any."""
 _MODEL_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
+_PRIMITIVES = 128
+"""That oneDNN keeps, one for each layer's shape and number of tokens in a step. With its own 1,024 a core of the embedded model grows from
+850 to 1,120 MiB in 5,000 requests and does not stop at that; with 128 it has 866 from 3,000 on, in the same processor time (89 s, 91)."""
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +47,7 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
         # Ray's workers ask for a whole GPU otherwise, and wait for it in a bundle that has a part of one.
         wanted["VLLM_RAY_PER_WORKER_GPUS"] = f"{settings.gpus_per_worker:g}"
     else:
+        wanted["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] = str(_PRIMITIVES)
         if settings.eager:
             # A few helpers are compiled all the same, at the first request that needs them: half a minute for nothing.
             wanted["TORCHDYNAMO_DISABLE"] = "1"

@@ -29,6 +29,12 @@ def test_threads_are_bound_on_a_cpu_only() -> None:
     assert "VLLM_CPU_OMP_THREADS_BIND" not in environment
 
 
+def test_on_a_cpu_what_is_kept_for_each_number_of_tokens_in_a_step_is_bounded() -> None:
+    environment: dict[str, str] = {}
+    prepare_environment(EngineSettings("m", "m"), environment)
+    assert int(environment["ONEDNN_PRIMITIVE_CACHE_CAPACITY"]) < 1024
+
+
 def test_one_worker_is_bound_to_no_cpu_and_leaves_one_free() -> None:
     environment: dict[str, str] = {}
     prepare_environment(EngineSettings("m", "m", is_alone=True), environment)
