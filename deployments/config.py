@@ -31,7 +31,9 @@ class GrammarSettings(Section):
     max_waiting_compiles: int = Field(64, ge=1, description="grammars that wait in one replica; beyond it the longest queue gets a 503")
     max_ongoing_compiles: int = Field(1024, ge=1, description="requests that one compile replica takes at a time")
     max_queued_compiles: int = Field(1024, ge=1, description="requests that wait per caller for the pool; beyond it: 503")
-    compile_deadline_s: float = Field(5.0, gt=0, description="wall clock of one compile; over it: 400")
+    compile_deadline_s: float = Field(
+        5.0, gt=0, description="processor time of one compile; over it: 400; four times as much by the clock, and it is a 503"
+    )
     compile_memory_mib: int = Field(4096, ge=512, description="address space of one compile beyond the idle child's")
     max_artifact_mib: int = Field(64, ge=1, description="a compiled grammar as it is stored; over it: 400")
     max_constraint_bytes: int = Field(512 * 1024, ge=1)
@@ -46,7 +48,7 @@ class GrammarSettings(Section):
         "refuse", description="what no backend enforces of a schema; 'check': it is left out, and the finished answer is checked"
     )
     check_retries: int = Field(3, ge=0, description="further answers that are asked for in place of one that fails its check")
-    check_deadline_s: float = Field(2.0, gt=0, description="wall clock of one check; over it the answer has failed")
+    check_deadline_s: float = Field(2.0, gt=0, description="processor time of one check; over it the answer has failed")
     disable_additional_properties: bool = Field(True, description="for schemas that say nothing of them; false: as JSON Schema means")
     unknown_keywords: Literal["warn", "refuse"] = Field("warn", description="assert nothing, and the answer says so; or: 400")
     format: Format = Field("enforce", description="for schemas whose request does not choose; annotate: `format` asserts nothing")

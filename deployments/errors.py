@@ -106,7 +106,8 @@ ADVICE = {
 
 def refused(error: GrammarError, param: str) -> ApiError:
     """The 400 for a constraint that came in the field `param`."""
-    message = " ".join(filter(None, [error.message.rstrip(), ADVICE.get(error.code)]))
+    advice, message = ADVICE.get(error.code), error.message.rstrip()
+    message = f"{message.removesuffix('.')}. {advice}" if advice else message
     return bad_request(message, f"{param}#{error.pointer}" if error.pointer is not None else param, error.code)
 
 

@@ -6,13 +6,18 @@ import asyncio
 import logging
 import time
 
-from grammar_service.errors import CompileFailed, CompileTimeout
+from grammar_service.errors import CompileFailed, CompileTimeout, PoolBusy
 from grammar_service.sandbox.child import ChildDied, CompileChild
 from grammar_service.sandbox.nursery import Nursery
 from grammar_service.sandbox.wire import Job, Refused, Result, Task
 
 _LOG = logging.getLogger(__name__)
 _TRIES = 2
+_LOOKED_AT_S = 0.01
+"""The least time between two looks at a child's clock."""
+_PATIENCE = 4
+"""Times its deadline that a job may take by the clock. Beside a busy service a child of low priority had a fiftieth of a processor, and a
+deadline by the clock blamed grammars that compile in a tenth of a second."""
 
 
 class Slot:
@@ -37,13 +42,14 @@ class Slot:
         await self._ready()
 
     async def run(self, job: Task, deadline_s: float, tenant: str = "") -> Result:
-        """The child's answer; the deadline counts from when a child takes the job, and is not extended for a second one.
+        """The child's answer; the deadline is of processor time from when a child takes the job, and is not extended for a second one.
 
         A job whose child died is tried once more: a child that was killed from outside may have been dying when it got the job, and the
         end of its connection comes last. A compiler that crashes on a grammar does so again.
 
         Raises:
             CompileTimeout, CompileFailed: and the child is replaced.
+            PoolBusy: it had no processor for so long, and is replaced as well: it may hang.
             PoolUnavailable: no child could be had.
         """
         left_s = deadline_s
@@ -54,7 +60,7 @@ class Slot:
             try:
                 return await self._attempt(child, job, left_s)
             except TimeoutError:
-                raise CompileTimeout(f"the grammar did not compile within {deadline_s:g} s") from None
+                raise CompileTimeout(f"the grammar did not compile within {deadline_s:g} s of processor time") from None
             except ChildDied:
                 left_s -= time.monotonic() - started
                 _LOG.warning("the compile child died: %s", child.last_words()[-2000:])
@@ -67,11 +73,10 @@ class Slot:
             await _put_down(self._child)
 
     async def _attempt(self, child: CompileChild, job: Task, deadline_s: float) -> Result:
-        """Raises TimeoutError, ChildDied. The child is replaced where it may not be asked again."""
+        """Raises TimeoutError, PoolBusy, ChildDied. The child is replaced where it may not be asked again."""
         misbehaved = True
         try:
-            async with asyncio.timeout(deadline_s):
-                result = await child.run(job)
+            result = await _in_time(child, job, deadline_s)
             misbehaved = isinstance(result, Refused) and result.refusal.code == CompileFailed.code
             return result
         finally:
@@ -106,6 +111,22 @@ class Slot:
         if old is not None:
             await _put_down(old)
         return await self._nursery.fork(self._background)
+
+
+async def _in_time(child: CompileChild, job: Task, deadline_s: float) -> Result:
+    """Looks at its clock when that can have come to the deadline at the earliest. Raises TimeoutError, PoolBusy, ChildDied."""
+    ends_s, until = child.processor_s() + deadline_s, time.monotonic() + _PATIENCE * deadline_s
+    running = asyncio.create_task(child.run(job))
+    try:
+        while (left_s := ends_s - child.processor_s()) > 0 and time.monotonic() < until:
+            await asyncio.wait((running,), timeout=max(left_s, _LOOKED_AT_S))
+            if running.done():
+                return running.result()
+    finally:
+        running.cancel()
+    if left_s > 0:
+        raise PoolBusy("the compile pool has no processor for the grammar")
+    raise TimeoutError
 
 
 def _is_lost(child: asyncio.Task[CompileChild]) -> bool:

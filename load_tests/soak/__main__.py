@@ -89,6 +89,8 @@ def _soak(requests: int, schemas: int, minutes: float) -> tuple[list[Sample], di
         period_s = max(LEAST_S, 60 * minutes / SAMPLES)
         with Sampling(looker.look, driving.ended.total, period_s) as samples:
             asyncio.run(driving.drive(traffic(requests, schemas), requests / (60 * minutes)))
+        for example in driving.examples:
+            bar.console.print(example, markup=False, highlight=False, soft_wrap=True)
     return list(samples), dict(driving.ended)
 
 

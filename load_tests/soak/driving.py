@@ -17,6 +17,7 @@ CLIENTS = 12
 PATIENCE_S = 120.0
 BAD_REQUEST = 400
 ANSWERED, FAILED, LEFT, REFUSED, LOST = "answered", "failed", "left", "refused", "lost"
+EXAMPLES, EXAMPLE_BYTES = 20, 400
 
 
 class Begun(Connection):
@@ -32,10 +33,12 @@ class Begun(Connection):
 
 
 class Driving:
-    """`ended` are the requests that have come to an end, by how; whoever looks on meanwhile may read it."""
+    """`ended` are the requests that have come to an end, by how; whoever looks on meanwhile may read it. `examples`: what the first ones of
+    those got that were lost, or failed."""
 
     def __init__(self, host: str, port: int, told: Callable[[], object] = lambda: None) -> None:
         self.ended: Counter[str] = Counter()
+        self.examples: list[str] = []
         self._address = host, port
         self._told = told
 
@@ -65,7 +68,11 @@ class Driving:
         with suppress(OSError):  # nobody is there, or takes too long
             async with asyncio.timeout(PATIENCE_S):
                 await connection.ask(content, reply)
-        return outcome(asked.kind, reply)
+        how = outcome(asked.kind, reply)
+        if how in (LOST, FAILED) and len(self.examples) < EXAMPLES:
+            body = b"".join(part.content for part in reply.parts)[-EXAMPLE_BYTES:]
+            self.examples.append(f"{how}, {asked.kind}, status {reply.status}: {body.decode(errors='replace')}")
+        return how
 
 
 async def _leave(connection: Begun, content: bytes, reply: Reply) -> str:
