@@ -32,9 +32,10 @@ def parallel(draft_folder: Path) -> Iterator[RunningEngine]:
 
 
 def test_what_workers_share_has_no_name_that_could_outlive_them(parallel: RunningEngine) -> None:
-    families = (child for child in psutil.Process().children(recursive=True) if "VLLM::Worker" in " ".join(child.cmdline()))
-    mapped = [line for worker in families for line in Path(f"/proc/{worker.pid}/maps").read_text().splitlines() if "cpushm" in line]
-    assert mapped
+    """Only where vLLM shares any: its kernels for it take AVX-512."""
+    workers = (child for child in psutil.Process().children(recursive=True) if "VLLM::Worker" in " ".join(child.cmdline()))
+    mapped = [line for worker in workers for line in Path(f"/proc/{worker.pid}/maps").read_text().splitlines() if "cpushm" in line]
+    assert mapped or "avx512f" not in Path("/proc/cpuinfo").read_text()
     assert all(line.endswith("(deleted)") for line in mapped)
 
 
