@@ -56,13 +56,13 @@ class Slot:
         needs_tables = isinstance(job, Job) and job.spec.canonical
         for _ in range(_TRIES):
             child = await self._ready_for(tenant, needs_tables)
-            started = time.monotonic()
+            had_s = child.processor_s()
             try:
                 return await self._attempt(child, job, left_s)
             except TimeoutError:
                 raise CompileTimeout(f"the grammar did not compile within {deadline_s:g} s of processor time") from None
             except ChildDied:
-                left_s -= time.monotonic() - started
+                left_s -= max(0.0, child.processor_s() - had_s)  # known until it is reaped
                 _LOG.warning("the compile child died: %s", child.last_words()[-2000:])
         raise CompileFailed("the compiler crashed on the grammar")
 
