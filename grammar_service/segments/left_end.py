@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grammar_service.segments.memo import Memo
+from grammar_service.segments.memo import PairMemo
 from grammar_service.vocabulary.inner_encoder import InnerEncoder
 
 MOST_TAIL = 32
 """Tokens looked back at where the tokenizer never starts anew: what a pre-tokenizer decides depends on nothing that far back."""
-_MOST_PAIRS = 1 << 15
+_PAIRS = 1 << 16
 _MOST_SHORTENED = 16
 """Characters of a forced text that are tried after a tail that it would merge with."""
 _PROBES = ("", "a", "A", "1", " ", "\n", ".", "'s", "東", "\u0301")
@@ -33,7 +33,7 @@ class LeftEnd:
     def __init__(self, encoder: InnerEncoder, vocabulary: Sequence[bytes]) -> None:
         self._encoder = encoder
         self._vocabulary = vocabulary
-        self._pairs: Memo[tuple[int, int], bool] = Memo(_MOST_PAIRS)
+        self._pairs = PairMemo(_PAIRS)
 
     def tail(self, emitted: Sequence[int]) -> tuple[int, ...]:
         """The last tokens, as many as can have a say in how the text after them is encoded."""
@@ -67,7 +67,7 @@ class LeftEnd:
         return Encoded(tail, before, text, ids[len(tail) :]) if ids and ids[: len(tail)] == tail else None
 
     def _is_boundary(self, left: int, right: int) -> bool:
-        return self._pairs.get((left, right), lambda: self._starts_anew(self._vocabulary[left], self._vocabulary[right]))
+        return self._pairs.get(left, right, lambda: self._starts_anew(self._vocabulary[left], self._vocabulary[right]))
 
     def _starts_anew(self, left: bytes, right: bytes) -> bool:
         """Whether the tokenizer starts anew between two tokens, whatever comes after them."""

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from grammar_service.segments.memo import Memo
+from itertools import product
+
+from grammar_service.segments.memo import Memo, PairMemo
 
 
 def test_what_was_found_is_not_looked_for_again() -> None:
@@ -22,3 +24,18 @@ def test_the_least_recently_used_result_is_dropped() -> None:
     assert len(memo) == 2
     assert memo.get("a", lambda: 2) == 1
     assert memo.get("b", lambda: 2) == 2
+
+
+def test_what_was_found_of_a_pair_is_not_looked_for_again() -> None:
+    memo = PairMemo(4)
+    found = {(left, right): memo.get(left, right, lambda: True) for left in (0, 7) for right in (0, 1)}
+    assert all(found.values())
+    assert memo.get(7, 1, lambda: False)
+
+
+def test_a_pair_is_not_taken_for_another_one_in_its_place() -> None:
+    memo, ids = PairMemo(1), (0, 1, 2**31 - 1)
+    for left, right in product(ids, ids):
+        assert memo.get(left, right, lambda: left > right) == (left > right)  # noqa: B023  # called at once
+        for other in product(ids, ids):
+            assert memo.get(*other, lambda: other[0] > other[1]) == (other[0] > other[1])  # noqa: B023  # called at once
