@@ -20,10 +20,10 @@ from rich.console import Console
 from deployments.local.redis_server import RedisServer
 from deployments.reporting.report import BenchReport, Row, Target
 from load_tests.errors import BenchFailed
-from load_tests.faults.clients import FAILED, LOST, REFUSED, STRUCK, WHOLE, Clients
+from load_tests.faults.clients import FAILED, LOST, REFUSED, STRUCK, WHOLE, Clients, fitting_letters
 from load_tests.faults.deployed import Deployed
 from load_tests.faults.single import SINGLE, struck_alone
-from load_tests.faults.stages import LETTERS, Stage, stages
+from load_tests.faults.stages import Stage, stages
 from load_tests.faults.strikes import STRIKES, Strike
 from load_tests.faults.waiting import wait_for
 from load_tests.reporting.running_service import PACKAGES
@@ -79,8 +79,10 @@ def _staged(stage: Stage, console: Console) -> list[Row]:
     if stage.strikes:
         with stage.begun() as (deployed, redis):
             try:
+                deployed.wait_until_settled(SETTLE_S)
+                letters = fitting_letters(deployed, *(sum(clients) for clients in zip(NEAR, FAR, strict=True)))
                 for strike in stage.strikes:
-                    rows.append(_struck(strike, deployed, redis, stage.letters))
+                    rows.append(_struck(strike, deployed, redis, letters))
                     console.print(rows[-1], highlight=False)
             except BenchFailed as error:
                 console.print(error, style="red")
@@ -120,10 +122,11 @@ def skipped(strike: Strike, why: str) -> Row:
     return {"strike": strike.name, "skipped": why}
 
 
-def row(name: str, ends: Mapping[str, int], back_s: float | None, settled_s: float) -> Row:
-    """What became of the requests, when all clients were answered again, and when the cluster was whole again."""
+def row(name: str, ends: Mapping[str, int], back_s: float | None, settled_s: float, letters: int) -> Row:
+    """What became of the requests, when all clients were answered again, when the cluster was whole again, and how long answers were."""
     return {
         "strike": name,
+        "letters": letters,
         "accepted": sum(ends.values()) - ends.get(REFUSED, 0),
         "answered": ends.get(WHOLE, 0),
         "failed": ends.get(FAILED, 0),
@@ -136,8 +139,8 @@ def row(name: str, ends: Mapping[str, int], back_s: float | None, settled_s: flo
 
 
 def _alone() -> Row:
-    found = struck_alone(LETTERS, GIVE_UP_S)
-    return {**row(SINGLE, found.ends, found.back_s, found.settled_s), "restart_s": found.restart_s}
+    found = struck_alone(GIVE_UP_S)
+    return {**row(SINGLE, found.ends, found.back_s, found.settled_s, found.letters), "restart_s": found.restart_s}
 
 
 def _struck(strike: Strike, deployed: Deployed, redis: RedisServer, letters: int) -> Row:
@@ -159,7 +162,7 @@ def _struck(strike: Strike, deployed: Deployed, redis: RedisServer, letters: int
             Console(stderr=True).print(each, highlight=False)
     backs = near.back_s(begun), far.back_s(begun)
     back_s = None if None in backs else max(each for each in backs if each is not None)
-    return row(strike.name, Counter(near.ends) + Counter(far.ends), back_s, settled_s)
+    return row(strike.name, Counter(near.ends) + Counter(far.ends), back_s, settled_s, letters)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
 import time
@@ -10,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from itertools import count
+from statistics import median
 from typing import Any, Protocol
 
 import psutil
@@ -23,6 +25,8 @@ WHOLE, FAILED, CUT, UNANSWERED, HUNG, STRUCK, REFUSED = "whole", "failed", "cut"
 that held it; nobody took the connection."""
 LOST = (CUT, UNANSWERED, HUNG)
 PATIENCE_S = 90.0
+MOST_LETTERS, ANSWER_S = 300, 4.0
+"""Of an answer: letters, at least, and how long it takes where nothing is struck."""
 SPAN = 200
 GRAMMARS = 101
 TAKEN_S, TICK_S, AGAIN_S = 2.0, 0.02, 0.5
@@ -147,9 +151,25 @@ class Clients:
     def _body(self, stream: bool) -> dict[str, Any]:
         number = next(self._numbers)
         least = self._letters + number % 4 * (self._letters // 4)  # so that clients do not end together
-        most = least + SPAN + number % GRAMMARS  # so that compilers have work all the time
+        most = least + min(SPAN, self._letters // 2) + number % GRAMMARS  # so that compilers have work all the time
         constraint = {"guided_regex": f"[a-z]{{{least},{most}}}", "max_tokens": most + 8, "seed": number}
         return {"messages": [{"role": "user", "content": "Go on."}], "stream": stream, **constraint}
+
+
+def fitting_letters(served: Served, streaming: int, plain: int) -> int:
+    """Of an answer that takes `ANSWER_S` where as many clients ask and nothing is struck, `MOST_LETTERS` at most: after a strike a client
+    waits for the answer that is under way and for a whole one, and how long that is shall say what the strike did, not how fast the machine
+    is.
+
+    Raises:
+        BenchFailed: not all are answered.
+    """
+    with Clients(served, streaming, plain, MOST_LETTERS) as clients:
+        pass  # at its end all are answered once
+    if set(clients.ends) != {WHOLE}:
+        raise BenchFailed(f"nothing was struck, and not all were answered: {dict(clients.ends)}")
+    took_s = median(each.ended_at - each.sent_at for each in clients.ended)
+    return min(MOST_LETTERS, math.ceil(MOST_LETTERS * ANSWER_S / took_s))
 
 
 def outcome(status: int, text: str, stream: bool) -> str:

@@ -12,7 +12,7 @@ import psutil
 
 from deployments.names import APPLICATION, MODEL
 from load_tests.errors import BenchFailed
-from load_tests.faults.clients import Clients
+from load_tests.faults.clients import Clients, fitting_letters
 from load_tests.faults.waiting import wait_for
 from load_tests.reporting.running_service import running_service
 from model_service.messages import ReplicaStatus
@@ -24,11 +24,13 @@ CORE = "VLLM::EngineCore"
 
 @dataclass(frozen=True)
 class Alone:
-    """How requests ended, when all clients were answered again, when another engine was there, and where its seconds went."""
+    """How requests ended, when all clients were answered again, when another engine was there, how many letters answers had, and where the
+    seconds of the engine's start went."""
 
     ends: Mapping[str, int]
     back_s: float | None
     settled_s: float
+    letters: int
     restart_s: Mapping[str, float]
 
 
@@ -38,9 +40,11 @@ class _Here:
     headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
 
 
-def struck_alone(letters: int, give_up_s: float) -> Alone:
+def struck_alone(give_up_s: float) -> Alone:
     with running_service({}) as url:
-        with Clients(_Here(httpx.URL(url).port or 80), STREAMING, PLAIN, letters) as clients:
+        here = _Here(httpx.URL(url).port or 80)
+        letters = fitting_letters(here, STREAMING, PLAIN)
+        with Clients(here, STREAMING, PLAIN, letters) as clients:
             begun = time.monotonic()
             core().kill()
             with suppress(BenchFailed):  # then there is no time after which all were answered
@@ -48,7 +52,7 @@ def struck_alone(letters: int, give_up_s: float) -> Alone:
             wait_for(lambda: bool(_status().restarts), give_up_s, "another engine")
             settled_s = time.monotonic() - begun
         restart_s = {part: round(seconds, 2) for part, seconds in _status().restart_s.items()}
-    return Alone(clients.ends, clients.back_s(begun), settled_s, restart_s)
+    return Alone(clients.ends, clients.back_s(begun), settled_s, letters, restart_s)
 
 
 def core() -> psutil.Process:

@@ -22,21 +22,17 @@ from load_tests.reporting.running_service import ONE_THREAD
 OVERLAY = Path(__file__).parents[2] / "k8s" / "overlays" / "cpu-dev" / "serve.yaml"
 LABELS, CPUS = {"maskcast-role": "front"}, 2.0
 """Of its pods."""
-LETTERS, FEW_LETTERS = 300, 100
-"""Of an answer, at least. Where four workers share two processors, one of 300 takes them half of the time that all clients are to be
-answered in."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Strikes, and the cluster for them: its `model` settings, whether logs have `log_disks` and nodes `own_clocks`. Answers have as many
-    `letters`. `why_not` it cannot be had here, if it cannot."""
+    """Strikes, and the cluster for them: its `model` settings, whether logs have `log_disks` and nodes `own_clocks`. `why_not` it cannot
+    be had here, if it cannot."""
 
     strikes: Sequence[Strike]
     model: Mapping[str, Any] = field(default_factory=dict)
     log_disks: bool = False
     own_clocks: bool = False
-    letters: int = LETTERS
     why_not: str = ""
 
     def of(self, only: str) -> Stage:
@@ -64,5 +60,5 @@ def stages() -> list[Stage]:
         Stage(USUAL),
         Stage([FULL_DISK], log_disks=True, why_not=log_disk.why_not()),
         Stage(CLOCKS, own_clocks=True, why_not=clocks.why_not()),
-        Stage(TWO_WORKERS, {"tensor_parallel_size": 2, "cpus_per_worker": 0.75}, letters=FEW_LETTERS),
+        Stage(TWO_WORKERS, {"tensor_parallel_size": 2, "cpus_per_worker": 0.75}),
     ]

@@ -33,7 +33,7 @@ _COUNTS = (
     "invalid_accepted",
     "correct",
 )
-_COUNTED = ("accepted", "answered", "failed", "connections_struck", "lost", "refused_connections")
+_COUNTED = ("letters", "accepted", "answered", "failed", "connections_struck", "lost", "refused_connections")
 _AGAIN = ("back_s", "settled_s")
 NOTE = "<!-- Written by `python -m load_tests.reporting.tables` from load_tests/results and load_tests/reporting/about. -->"
 RESULTS = "../../load_tests/results"

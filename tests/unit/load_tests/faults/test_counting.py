@@ -17,7 +17,7 @@ import pytest
 from deployments.reporting.report import BenchReport
 from load_tests.errors import BenchFailed
 from load_tests.faults.__main__ import COMMAND, kept, merged, row, targets
-from load_tests.faults.clients import CUT, FAILED, HUNG, REFUSED, STRUCK, UNANSWERED, WHOLE, Clients, outcome
+from load_tests.faults.clients import CUT, FAILED, HUNG, MOST_LETTERS, REFUSED, STRUCK, UNANSWERED, WHOLE, Clients, fitting_letters, outcome
 from load_tests.faults.strikes import STRIKES
 from load_tests.faults.waiting import wait_for
 from load_tests.reporting.running_service import PACKAGES
@@ -100,27 +100,37 @@ def test_a_connection_that_ends_and_leaves_its_ingress_is_lost(says: str, how: s
     assert clients.ended[0].how == how
 
 
+@pytest.mark.parametrize(("status", "text"), [(200, plain("abc", "stop")), (503, ERROR)])
+def test_answers_are_fitted_to_a_service_that_answers(status: int, text: str) -> None:
+    with door(f"HTTP/1.1 {status} .\r\nContent-Length: {len(text)}\r\n\r\n{text}") as (served, _, _):
+        if status == 200:
+            assert fitting_letters(served, 0, 1) == MOST_LETTERS
+        else:
+            with pytest.raises(BenchFailed, match="not all were answered"):
+                fitting_letters(served, 0, 1)
+
+
 def test_only_connections_to_what_was_struck_are_not_called_lost() -> None:
-    counted = row(SPARED.name, {WHOLE: 10, FAILED: 1, CUT: 1, UNANSWERED: 2, HUNG: 4, STRUCK: 8, REFUSED: 16}, 1.0, 2.0)
+    counted = row(SPARED.name, {WHOLE: 10, FAILED: 1, CUT: 1, UNANSWERED: 2, HUNG: 4, STRUCK: 8, REFUSED: 16}, 1.0, 2.0, 300)
     numbers = [counted[name] for name in ("accepted", "answered", "failed", "connections_struck", "lost", "refused_connections")]
     assert numbers == [26, 10, 1, 8, 7, 16]
     assert not targets([counted], 1)[0].holds
 
 
 def test_a_strike_after_which_not_all_are_answered_holds_no_promise() -> None:
-    lost, ended, back = targets([row(SPARED.name, {WHOLE: 1}, None, 2.0)], 2)
+    lost, ended, back = targets([row(SPARED.name, {WHOLE: 1}, None, 2.0, 300)], 2)
     assert (lost.holds, ended.holds, back.holds) == (True, False, False)
 
 
 def test_a_strike_that_was_repeated_has_its_last_row_and_the_others_keep_theirs() -> None:
     first, second = STRIKES[:2]
-    earlier = [row(second.name, {WHOLE: 1}, 1.0, 2.0), row(first.name, {WHOLE: 1}, 1.0, 2.0)]
-    again = row(first.name, {WHOLE: 2}, 1.0, 2.0)
+    earlier = [row(second.name, {WHOLE: 1}, 1.0, 2.0, 300), row(first.name, {WHOLE: 1}, 1.0, 2.0, 300)]
+    again = row(first.name, {WHOLE: 2}, 1.0, 2.0, 300)
     assert merged(earlier, [again]) == [again, earlier[0]]
 
 
 def test_rows_of_another_machine_or_other_versions_are_never_passed_off_as_of_this_one(tmp_path: Path) -> None:
-    path, here = tmp_path / "faults.json", BenchReport.here(COMMAND, PACKAGES, [], [row(SPARED.name, {WHOLE: 1}, 1.0, 2.0)])
+    path, here = tmp_path / "faults.json", BenchReport.here(COMMAND, PACKAGES, [], [row(SPARED.name, {WHOLE: 1}, 1.0, 2.0, 300)])
     assert kept(path, "zygote") == []
     here.write(path)
     assert kept(path, "zygote") == here.rows
