@@ -8,6 +8,7 @@ import re
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from itertools import count
@@ -166,10 +167,14 @@ def fitting_letters(served: Served, streaming: int, plain: int) -> int:
     """
     with Clients(served, streaming, plain, MOST_LETTERS) as clients:
         pass  # at its end all are answered once
-    if set(clients.ends) != {WHOLE}:
-        raise BenchFailed(f"nothing was struck, and not all were answered: {dict(clients.ends)}")
-    took_s = median(each.ended_at - each.sent_at for each in clients.ended)
-    return min(MOST_LETTERS, math.ceil(MOST_LETTERS * ANSWER_S / took_s))
+    return fitted_letters(clients.ended)
+
+
+def fitted_letters(ended: Sequence[Ended]) -> int:
+    """From how long answers of `MOST_LETTERS` took. Raises BenchFailed: one of them has not ended as it should."""
+    if others := [each for each in ended if each.how != WHOLE]:
+        raise BenchFailed(f"nothing was struck, and not all were answered: {others[0]}")
+    return min(MOST_LETTERS, math.ceil(MOST_LETTERS * ANSWER_S / median(each.ended_at - each.sent_at for each in ended)))
 
 
 def outcome(status: int, text: str, stream: bool) -> str:

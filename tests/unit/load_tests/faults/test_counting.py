@@ -17,7 +17,7 @@ import pytest
 from deployments.reporting.report import BenchReport
 from load_tests.errors import BenchFailed
 from load_tests.faults.__main__ import COMMAND, kept, merged, row, targets
-from load_tests.faults.clients import CUT, FAILED, HUNG, MOST_LETTERS, REFUSED, STRUCK, UNANSWERED, WHOLE, Clients, fitting_letters, outcome
+from load_tests.faults.clients import CUT, FAILED, HUNG, REFUSED, STRUCK, UNANSWERED, WHOLE, Clients, Ended, fitted_letters, outcome
 from load_tests.faults.strikes import STRIKES
 from load_tests.faults.waiting import wait_for
 from load_tests.reporting.running_service import PACKAGES
@@ -100,14 +100,14 @@ def test_a_connection_that_ends_and_leaves_its_ingress_is_lost(says: str, how: s
     assert clients.ended[0].how == how
 
 
-@pytest.mark.parametrize(("status", "text"), [(200, plain("abc", "stop")), (503, ERROR)])
-def test_answers_are_fitted_to_a_service_that_answers(status: int, text: str) -> None:
-    with door(f"HTTP/1.1 {status} .\r\nContent-Length: {len(text)}\r\n\r\n{text}") as (served, _, _):
-        if status == 200:
-            assert fitting_letters(served, 0, 1) == MOST_LETTERS
-        else:
-            with pytest.raises(BenchFailed, match="not all were answered"):
-                fitting_letters(served, 0, 1)
+@pytest.mark.parametrize(("seconds", "letters"), [((8.0, 8.0, 8.0), 150), ((1.0, 2.0, 3.0), 300), ((4.0, 5.0, 60.0), 240)])
+def test_answers_are_as_long_as_the_machine_is_fast(seconds: tuple[float, ...], letters: int) -> None:
+    assert fitted_letters([Ended(0, 1.0, 1.0 + each, WHOLE) for each in seconds]) == letters
+
+
+def test_answers_are_fitted_to_nothing_that_fails() -> None:
+    with pytest.raises(BenchFailed, match="not all were answered"):
+        fitted_letters([Ended(0, 1.0, 2.0, WHOLE), Ended(1, 1.0, 2.0, FAILED)])
 
 
 def test_only_connections_to_what_was_struck_are_not_called_lost() -> None:
