@@ -11,6 +11,7 @@ from grammar_service.vocabulary.inner_encoder import InnerEncoder
 MOST_TAIL = 32
 """Tokens looked back at where the tokenizer never starts anew: what a pre-tokenizer decides depends on nothing that far back."""
 _PAIRS = 1 << 16
+"""Places for what is known of pairs of tokens, which takes 110 us to find out: 512 KiB."""
 _MOST_SHORTENED = 16
 """Characters of a forced text that are tried after a tail that it would merge with."""
 _PROBES = ("", "a", "A", "1", " ", "\n", ".", "'s", "東", "\u0301")

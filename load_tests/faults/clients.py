@@ -27,7 +27,7 @@ that held it; nobody took the connection."""
 LOST = (CUT, UNANSWERED, HUNG)
 PATIENCE_S = 90.0
 MOST_LETTERS, ANSWER_S = 300, 4.0
-"""Of an answer: letters, at least, and how long it takes where nothing is struck."""
+"""Of an answer: letters, at least, and how long it takes where nothing is struck: 300 take about as long where processors have AVX-512."""
 SPAN = 200
 GRAMMARS = 101
 TAKEN_S, TICK_S, AGAIN_S = 2.0, 0.02, 0.5

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
+from operator import gt
 
 from grammar_service.segments.memo import Memo, PairMemo
 
@@ -36,6 +38,6 @@ def test_what_was_found_of_a_pair_is_not_looked_for_again() -> None:
 def test_a_pair_is_not_taken_for_another_one_in_its_place() -> None:
     memo, ids = PairMemo(1), (0, 1, 2**31 - 1)
     for left, right in product(ids, ids):
-        assert memo.get(left, right, lambda: left > right) == (left > right)  # noqa: B023  # called at once
+        assert memo.get(left, right, partial(gt, left, right)) == (left > right)
         for other in product(ids, ids):
-            assert memo.get(*other, lambda: other[0] > other[1]) == (other[0] > other[1])  # noqa: B023  # called at once
+            assert memo.get(*other, partial(gt, *other)) == gt(*other)
