@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from deployments.config_models import DraftModelSettings, LookaheadDefaults, RewardName, RewardSettings, Section
-from deployments.config_values import Jumps, NodeLabels
+from deployments.config_values import ExtraArgument, Jumps, NodeLabels, TemplateArgument
 from model_service.settings import adapter_names, by_name, worker_count
 
 EMBEDDED = "embedded"
@@ -57,7 +57,13 @@ class ModelSettings(Section):
     nodes: NodeLabels = Field(default_factory=dict, description="labels of the Ray nodes that its replicas stand on; empty: any")
     max_ongoing_requests: int = Field(256, ge=1, description="requests that one replica works on at a time")
     max_queued_requests: int = Field(2048, ge=1, description="requests that wait per ingress, for a seat too; beyond it: 503")
-    vllm_xargs: tuple[str, ...] = Field((), description="names that requests may have in `vllm_xargs`, which reach into the engine")
+    chat_template_kwargs: tuple[TemplateArgument, ...] = Field(
+        ("enable_thinking", "thinking"),
+        description="names that requests may have in `chat_template_kwargs`, for the model's template",
+    )
+    vllm_xargs: tuple[ExtraArgument, ...] = Field(
+        (), description="names that requests may have in `vllm_xargs`, which reach into the engine"
+    )
     engine_args: dict[str, Any] = Field(default_factory=dict, description="further vLLM engine arguments, as vLLM names them")
 
     @property
@@ -74,6 +80,11 @@ class ModelSettings(Section):
     def has_priorities(self) -> bool:
         """Whether its engines schedule requests by priority."""
         return by_name(self.engine_args).get("scheduling_policy") == "priority"
+
+    @property
+    def takes_embeddings(self) -> bool:
+        """Whether its engines take prompts as embeddings."""
+        return bool(by_name(self.engine_args).get("enable_prompt_embeds"))
 
     @property
     def served_names(self) -> tuple[str, ...]:

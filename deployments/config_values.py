@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
+from model_service.messages import OUR_ARGUMENTS
 from model_service.settings import JumpForward
 
 SHORTEST_API_KEY = 16
@@ -38,6 +39,30 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
     return labels
 
 
+TOKENIZER_ARGUMENTS = frozenset(
+    "add_generation_prompt chat_template continue_final_message conversation documents max_length padding processor_kwargs "
+    "return_assistant_tokens_mask return_dict return_tensors tokenize tokenizer_kwargs tools truncation".split()
+)
+"""Parameters of a tokenizer's `apply_chat_template` (transformers 5): `padding` and `max_length` allocate gigabytes."""
+
+
+TRANSFER_ARGUMENTS = frozenset({"kv_transfer_params", "ec_transfer_params"})
+
+
+def _for_templates(name: str) -> str:
+    if name in TOKENIZER_ARGUMENTS:
+        raise ValueError(f"{name} is an argument of the tokenizer and not of its template")
+    return name
+
+
+def _for_extensions(name: str) -> str:
+    if name in TRANSFER_ARGUMENTS or name.startswith(OUR_ARGUMENTS):
+        raise ValueError(f"{name} is not for clients: it names tensors, grammars or calls of others")
+    return name
+
+
+ExtraArgument = Annotated[str, AfterValidator(_for_extensions)]
+TemplateArgument = Annotated[str, AfterValidator(_for_templates)]
 NodeLabels = Annotated[dict[str, str], AfterValidator(_labels)]
 """Of Ray nodes (`ray start --labels`). Where several are named, a node needs them all. `!value`: any other value, or none."""
 Jumps = Annotated[JumpForward, BeforeValidator(lambda value: JUMPS.get(value, value))]

@@ -10,8 +10,11 @@ from typing import Any
 
 from deployments.access.window import Standing, Verdict
 from deployments.errors import ApiError, bad_request
+from model_service.messages import Endpoint
 from router.turns.shares import FORCED, PROMPT, SAMPLED
 
+MOST = 2**31
+"""No request has as many tokens or answers."""
 COMPLETION_TOKENS = 16
 """What a completion has where the request does not say (OpenAI's API, and vLLM's)."""
 # Only as keys of the answer's own: inside a JSON string the quotes would be escaped.
@@ -25,15 +28,21 @@ _TOLD = {
 }
 
 
-def asked_tokens(body: Mapping[str, Any], prompt_tokens: int, longest: int, most: int) -> int:
+def asked_tokens(endpoint: Endpoint, body: Mapping[str, Any], prompt_tokens: int, longest: int, most: int) -> int:
     """The most that the answers to `body` may have, and the prompts' own: what is not used is given back at the end. A body that is at
     fault costs little: it is refused. `longest` is the model's context; one answer has at most `most`, also where nothing is asked."""
-    prompt = body.get("prompt")
-    several = isinstance(prompt, list) and prompt and not isinstance(prompt[0], int)
-    sequences = _number(body.get("n"), 1) * (len(prompt) if several and isinstance(prompt, list) else 1)
-    usual = COMPLETION_TOKENS if "messages" not in body else max(0, longest - prompt_tokens)
-    answer = _number(body.get("max_completion_tokens"), _number(body.get("max_tokens"), usual))
-    return prompt_tokens + sequences * min(answer, longest, most)
+    if endpoint is Endpoint.CHAT:
+        prompts, usual = 1, max(0, longest - prompt_tokens)
+        asked = _number(body.get("max_completion_tokens"), _number(body.get("max_tokens"), usual))
+    else:
+        prompts = max(1, prompts_of(body))
+        asked = _number(body.get("max_tokens"), COMPLETION_TOKENS)
+    return prompt_tokens + _number(body.get("n"), 1) * prompts * min(asked, longest, most)
+
+
+def prompts_of(body: Mapping[str, Any]) -> int:
+    """How many prompts a completion has: texts, lists of tokens, or embeddings; a list of tokens alone is one."""
+    return sum(_prompts(body.get(field)) for field in ("prompt", "prompt_embeds"))
 
 
 class TokenMeter:
@@ -140,10 +149,13 @@ def headers(standing: Standing) -> dict[str, str]:
     return found
 
 
-def _number(value: object, otherwise: int) -> int:
-    """As the engine reads one: "16" and 16.0 are, too."""
-    try:
-        number = 0 if isinstance(value, bool) or not isinstance(value, int | float | str) else int(value)
-    except (ValueError, OverflowError):
-        number = 0
-    return number if number > 0 else otherwise
+def _prompts(value: Any) -> int:
+    if isinstance(value, list):
+        return 1 if value and isinstance(value[0], int) else len(value)
+    return 0 if value is None else 1
+
+
+def _number(value: Any, otherwise: int) -> int:
+    """A whole number over 0; requests with others are refused."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 < value < MOST else otherwise

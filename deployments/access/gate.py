@@ -11,6 +11,7 @@ from deployments.access.charges import TokenMeter, asked_tokens, check_possible,
 from deployments.access.ledger import Admission, Ledger
 from deployments.access.usage_event import asking_for_usage, without_usage
 from deployments.access.window import Verdict
+from model_service.messages import Endpoint
 
 
 class Visit:
@@ -53,12 +54,12 @@ class Gate:
         self._longest = longest
         self._most = longest if most is None else most
 
-    async def enter(self, caller: Caller, body: Mapping[str, Any]) -> Visit:
+    async def enter(self, caller: Caller, endpoint: Endpoint, body: Mapping[str, Any]) -> Visit:
         """Raises ApiError: 429 where a limit of the caller's is reached, 400 where the request is over one alone."""
         most = caller.limits.tokens_per_minute
         prompt = self._prompt_tokens(body) if most is not None else 0
         longest_answer = min(self._most, caller.bounds.max_tokens or self._most)
-        cost = asked_tokens(body, prompt, self._longest, longest_answer) if most is not None else 0
+        cost = asked_tokens(endpoint, body, prompt, self._longest, longest_answer) if most is not None else 0
         check_possible(most, cost)
         admission = await self._admitted(caller, cost)
         if admission is None:

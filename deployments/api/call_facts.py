@@ -11,7 +11,7 @@ from itertools import chain, islice, takewhile
 from typing import Any
 
 from deployments.access.charges import asked_tokens
-from model_service.messages import MOST_ARGUMENT
+from model_service.messages import MOST_ARGUMENT, Endpoint
 
 REMEMBERED = 10_000
 """Grammars whose forced tokens are remembered."""
@@ -64,12 +64,12 @@ class CallFacts:
         longest = LONGEST if instructions and body.get("prompt") is None else FIRST
         return PromptFacts(characters // CHARACTERS_PER_TOKEN, _name(beginning, longest))
 
-    def answers(self, body: Mapping[str, Any], prompt_tokens: int) -> int:
+    def answers(self, endpoint: Endpoint, body: Mapping[str, Any], prompt_tokens: int) -> int:
         """The tokens that all answers may have at most."""
         extra = body.get("vllm_xargs")
         bounded = extra.get(MOST_ARGUMENT) if isinstance(extra, dict) else None
         most = min(self._most, bounded) if isinstance(bounded, int) else self._most
-        return asked_tokens(body, prompt_tokens, self._longest, most) - prompt_tokens
+        return asked_tokens(endpoint, body, prompt_tokens, self._longest, most) - prompt_tokens
 
     def forced(self, key: str) -> int:
         return min(self._longest, round(self._forced.get(key, 0.0)))

@@ -34,6 +34,7 @@ from deployments.api.http.server import HttpServer
 from deployments.api.http.traced import TracedHttp
 from deployments.api.logged import LoggedConstraints
 from deployments.api.protocol import RequestReader
+from deployments.api.request_fields.kinds import FieldRules
 from deployments.api.traced import TracedCalls, TracedConstraints, TracedEngines
 from deployments.builders import COUNTING_MS, engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
@@ -189,16 +190,10 @@ def request_reader(settings: Settings) -> RequestReader:
         bounds = bounds.model_copy(update={"max_sequences": min(bounds.max_sequences, seats_for_one(engine_seats(settings)))})
     defaults, (served, *adapters) = ConstraintDefaults.of(settings.grammar), model.served_names
     thresholds = model.lookahead_defaults.model_dump()
-    return RequestReader(
-        served,
-        model.tool_call_parser,
-        defaults,
-        bounds,
-        tuple(adapters),
-        thresholds,
-        frozenset(model.vllm_xargs),
-        model.has_priorities,
+    rules = FieldRules(
+        bounds, frozenset(model.chat_template_kwargs), frozenset(model.vllm_xargs), model.has_priorities, model.takes_embeddings
     )
+    return RequestReader(served, model.tool_call_parser, defaults, rules, tuple(adapters), thresholds)
 
 
 def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:

@@ -133,7 +133,7 @@ class Gateway:
             sequences=request.sequences,
             tenant=tenant,
             weight=weight,
-            answer_tokens=self._facts.answers(request.body, prompt.tokens),
+            answer_tokens=self._facts.answers(request.endpoint, request.body, prompt.tokens),
             lookahead=request.lookahead,
             wished=tuple(wished),
         )

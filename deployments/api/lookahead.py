@@ -30,7 +30,6 @@ _NOT_WITH = (
     "logprob_token_ids",
     "return_token_offsets",
     "ignore_eos",
-    "use_beam_search",
     "thinking_token_budget",
     "repetition_detection",
     "watermarking",

@@ -53,6 +53,8 @@ REFUSED = {
     "functions": "Use 'tools'.",
     "function_call": "Use 'tool_choice'.",
 }
+FIELDS_OF_CONSTRAINTS = ("response_format", "structured_outputs", *PLAIN, *GUIDED_HINTS, *REFUSED)
+"""Fields of a request that are taken out of it here, beside its tools."""
 
 
 @dataclass(frozen=True)
@@ -312,6 +314,6 @@ def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_pa
         )
     try:
         schema = json.loads(requested.spec.text) if requested.spec.kind is GrammarKind.JSON_SCHEMA else {"type": "object"}
-    except ValueError as error:
-        raise bad_request(f"'{requested.field}' is not JSON: {error}", requested.field) from None
+    except (ValueError, RecursionError):
+        raise bad_request(f"'{requested.field}' is not JSON, or nested too deep.", requested.field) from None
     return Requested(auto_tag(tools, schema, tool_parser, single), requested.field, of_tools=True)

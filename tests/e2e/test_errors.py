@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.service import MODEL, Service
 
 MESSAGES = [{"role": "user", "content": "Say something."}]
+TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 JSON = {"Content-Type": "application/json"}
 
 
@@ -58,9 +59,18 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"presence_penalty": 9}, "presence_penalty"),
     ({"logprobs": True, "top_logprobs": 300}, "top_logprobs"),
     ({"messages": [{"role": "user", "content": "word " * 5000}]}, "messages"),
+    ({"structured_outputs": {"json": "[" * 100_000}, "tools": [TOOL]}, "structured_outputs.json"),
     ({"messages": [{"role": "user", "content": [{"type": "nothing"}]}]}, "messages"),
     ({"messages": [{"role": "narrator", "content": "hello"}]}, "messages[0].role"),
     ({"messages": []}, "messages"),
+    ({"chat_template_kwargs": {"tokenize": True, "padding": "max_length", "max_length": 3_000_000}}, "chat_template_kwargs"),
+    ({"repetition_detection": {"max_pattern_size": 30_000, "min_count": 2}}, "repetition_detection.max_pattern_size"),
+    ({"use_beam_search": True, "n": 32}, "use_beam_search"),
+    ({"prompt_logprobs": 1}, "prompt_logprobs"),
+    ({"logprobs": True, "top_logprobs": 20, "n": 128, "max_tokens": 2000}, "max_tokens"),
+    ({"n": 10**4299}, "n"),
+    ({"top_k": 10**30}, "top_k"),
+    ({"repetition_penalty": 1e-300}, "repetition_penalty"),
 ]
 
 

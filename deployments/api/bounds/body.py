@@ -60,8 +60,8 @@ def parse_body(raw: bytes, limits: LimitSettings) -> dict[str, Any]:
         body = _DECODER.decode(raw)
     except RecursionError:
         raise _too_deep() from None
-    except msgspec.ValidationError:
-        raise _no_object() from None
+    except msgspec.ValidationError as error:
+        raise _out_of_range() if "out of range" in str(error) else _no_object() from None
     except ValueError as error:
         raise bad_request(_fault(raw, error), None, "invalid_json") from None
     if not isinstance(body, dict):
@@ -116,6 +116,10 @@ def shape_of(raw: bytes) -> Shape:
 
 def _too_deep() -> ApiError:
     return bad_request(f"The request is nested more than {MAX_BODY_NESTING} levels deep.", None, "grammar_too_large")
+
+
+def _out_of_range() -> ApiError:
+    return bad_request("A number in the request is too large for any field.", None, "invalid_json")
 
 
 def _no_object() -> ApiError:

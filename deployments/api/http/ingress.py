@@ -90,7 +90,7 @@ class HttpIngress:
             body = await self._parsed(raw, limits, caller.name)
             until = asyncio.get_running_loop().time() + limits.request_timeout_s
             async with before(until), while_connected(request):
-                call.visit = await self._gate.enter(caller, body)
+                call.visit = await self._gate.enter(caller, endpoint, body)
                 items = self._gateway.answer(endpoint, call.visit.metered(body), caller, len(raw), call.visit.meter)
                 response = await self._answered(items, call, until)
         except (ClientLeft, ClientDisconnect):

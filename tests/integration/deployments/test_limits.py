@@ -23,6 +23,7 @@ from deployments.api.door import open_ledger
 from deployments.config import KeyLimits, parse_settings
 from deployments.errors import ApiError
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
+from model_service.messages import Endpoint
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process
 
 pytestmark = pytest.mark.asyncio
@@ -253,22 +254,22 @@ async def test_the_gate_answers_as_openai_does(ingresses: list[Ledger]) -> None:
     gate = Gate(ingresses[0], lambda _: 10, 2048)
     mine = caller(requests_per_minute=2, tokens_per_minute=200)
     body = {"messages": [], "max_tokens": 90}
-    visit = await gate.enter(mine, body)
+    visit = await gate.enter(mine, Endpoint.CHAT, body)
     assert visit.headers["x-ratelimit-remaining-tokens"] == "100"
     visit.leave()
     visit.leave()
-    again = await gate.enter(mine, body)
+    again = await gate.enter(mine, Endpoint.CHAT, body)
     assert again.headers["x-ratelimit-remaining-tokens"] == "100"
     again.meter.asked()
     again.leave()
     with pytest.raises(ApiError) as caught:
-        await gate.enter(mine, body)
+        await gate.enter(mine, Endpoint.CHAT, body)
     assert (caught.value.status, caught.value.kind) == (429, "requests")
     assert int(caught.value.headers()["Retry-After"]) in range(60, 66)
     with pytest.raises(ApiError) as caught:
-        await gate.enter(mine, {"messages": [], "n": 3, "max_tokens": 90})
+        await gate.enter(mine, Endpoint.CHAT, {"messages": [], "n": 3, "max_tokens": 90})
     assert (caught.value.status, caught.value.param) == (400, "max_tokens")
-    free = await gate.enter(caller(), {})
+    free = await gate.enter(caller(), Endpoint.CHAT, {})
     assert free.headers == {}
     free.leave()
 

@@ -28,6 +28,8 @@ def shown(value: Any) -> str:
         return "none"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
+    if isinstance(value, tuple):
+        return ", ".join(map(shown, value))
     return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 
 

@@ -12,6 +12,7 @@ from deployments.access.charges import CallCost, TokenMeter, asked_tokens, check
 from deployments.access.window import Used, Verdict, standing
 from deployments.config import KeyLimits
 from deployments.errors import ApiError
+from model_service.messages import Endpoint
 from router.turns.shares import FORCED, PROMPT, SAMPLED
 
 
@@ -27,19 +28,23 @@ from router.turns.shares import FORCED, PROMPT, SAMPLED
         ({"prompt": ["a", "b", "c"], "max_tokens": 2, "n": 2}, 22),
         ({"prompt": [1, 2, 3], "max_tokens": 2}, 12),
         ({"prompt": [[1], [2]], "max_tokens": 2}, 14),
+        ({"prompt_embeds": ["a", "b"], "max_tokens": 2}, 14),
+        ({"prompt": "a", "max_completion_tokens": 1, "max_tokens": 20, "n": 3}, 70),
+        ({"prompt": "a", "messages": []}, 26),
         ({"prompt": [], "n": "many", "max_tokens": -1}, 26),
         ({"prompt": "a", "n": True, "max_tokens": 2}, 12),
-        ({"prompt": "a", "n": 3.0, "max_tokens": "20"}, 70),
-        ({"prompt": "a", "n": float("inf"), "max_tokens": "9" * 5000}, 26),
+        ({"prompt": "a", "n": 3.0, "max_tokens": 20}, 70),
+        ({"prompt": "a", "n": float("inf"), "max_tokens": 10**4400}, 26),
     ],
 )
 def test_a_request_is_charged_what_it_may_take(body: dict[str, Any], tokens: int) -> None:
-    assert asked_tokens(body, prompt_tokens=10, longest=100, most=100) == tokens
+    endpoint = Endpoint.CHAT if "prompt" not in body and "prompt_embeds" not in body else Endpoint.COMPLETION
+    assert asked_tokens(endpoint, body, prompt_tokens=10, longest=100, most=100) == tokens
 
 
 def test_an_answer_whose_length_is_bounded_is_charged_no_more() -> None:
     """Else a chat that says nothing of its length would fit into no minute."""
-    assert asked_tokens({"messages": []}, prompt_tokens=10, longest=100_000, most=50) == 60
+    assert asked_tokens(Endpoint.CHAT, {"messages": []}, prompt_tokens=10, longest=100_000, most=50) == 60
 
 
 def usage(prompt: int, total: int) -> str:

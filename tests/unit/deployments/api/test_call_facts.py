@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deployments.api.bounds.request_limits import prompts_of
+from deployments.access.charges import prompts_of
 from deployments.api.call_facts import FIRST, REMEMBERED, CallFacts
-from model_service.messages import MOST_ARGUMENT
+from model_service.messages import MOST_ARGUMENT, Endpoint
 
 LONG = "You are careful and brief. " * 10
 NAMES = st.text(max_size=5) | st.sampled_from(["role", "content"])
@@ -69,7 +69,8 @@ def test_a_body_that_is_deep_or_endless_is_measured_in_part() -> None:
     ],
 )
 def test_answers_have_so_many_tokens_at_most(body: dict[str, Any], tokens: int) -> None:
-    assert CallFacts(2048, 40).answers(body, 10) == tokens
+    endpoint = Endpoint.CHAT if "messages" in body else Endpoint.COMPLETION
+    assert CallFacts(2048, 40).answers(endpoint, body, 10) == tokens
 
 
 def test_a_grammar_forces_what_its_latest_answers_say() -> None:

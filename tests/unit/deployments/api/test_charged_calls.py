@@ -31,7 +31,7 @@ from router.turns.progress import Progress
 from tests.integration.router.light_door import door_of
 
 ME = new_key()
-STATUS = {"answer": 200, "no such thing": 400, "reward": 502}
+STATUS = {"answer": 200, "counted answer": 200, "no such thing": 400, "reward": 502}
 
 
 class Unconstrained:
@@ -40,12 +40,13 @@ class Unconstrained:
 
 
 class Answers:
-    """With the status that the prompt names, and the usage that the request names, if any."""
+    """With the status that the prompt names, and its usage where the prompt says so."""
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
         status = STATUS[call.body["prompt"]]
         yield Head(status, stream=False)
-        yield json.dumps({"usage": call.body.get("metadata")} if status == 200 else {"error": {"message": "no", "code": status}})
+        usage = {"prompt_tokens": 10, "total_tokens": 50} if "counted" in call.body["prompt"] else None
+        yield json.dumps({"usage": usage} if status == 200 else {"error": {"message": "no", "code": status}})
 
 
 class NeverAnswers:
@@ -88,7 +89,7 @@ def sent_by(key: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("asked", "charged"),
     [
-        ({"prompt": "answer", "metadata": {"prompt_tokens": 10, "total_tokens": 50}}, 50),
+        ({"prompt": "counted answer"}, 50),
         ({"prompt": "answer"}, 300),
         ({"prompt": "reward"}, 300),
         ({"prompt": "no such thing"}, 0),

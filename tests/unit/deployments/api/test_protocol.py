@@ -10,10 +10,11 @@ import pytest
 from deployments.access.caller import ANYBODY, Caller, Scope
 from deployments.access.request_bounds import RequestBounds
 from deployments.api.protocol import RequestReader
+from deployments.api.request_fields.kinds import FieldRules
 from deployments.config import KeyLimits
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.errors import ApiError
-from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, MOST_ARGUMENT, Endpoint
+from model_service.messages import MOST_ARGUMENT, Endpoint
 
 READER = RequestReader("tiny", "hermes", ConstraintDefaults())
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -41,12 +42,12 @@ def test_the_clients_body_is_not_changed() -> None:
     assert body == {"messages": MESSAGES, "guided_regex": "a"}
 
 
-@pytest.mark.parametrize("field", ["use_beam_search", "min_tokens", "allowed_token_ids", "bad_words"])
-def test_what_would_loosen_a_constraint_is_refused_with_one(field: str) -> None:
+@pytest.mark.parametrize(("field", "value"), [("min_tokens", 5), ("allowed_token_ids", [5]), ("bad_words", ["a"])])
+def test_what_would_loosen_a_constraint_is_refused_with_one(field: str, value: Any) -> None:
     with pytest.raises(ApiError) as caught:
-        READER.read(Endpoint.CHAT, {"messages": MESSAGES, "guided_regex": "a", field: 5})
+        READER.read(Endpoint.CHAT, {"messages": MESSAGES, "guided_regex": "a", field: value})
     assert caught.value.param == field
-    READER.read(Endpoint.CHAT, {"messages": MESSAGES, field: 5})
+    READER.read(Endpoint.CHAT, {"messages": MESSAGES, field: value})
 
 
 def test_ignore_eos_is_dropped_with_a_warning_where_a_constraint_ends_the_answer() -> None:
@@ -59,37 +60,18 @@ def test_ignore_eos_is_dropped_with_a_warning_where_a_constraint_ends_the_answer
     assert not free.warnings
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "field"),
-    [(Endpoint.CHAT, "chat_template"), (Endpoint.COMPLETION, "suffix"), (Endpoint.COMPLETION, "tools")]
-    + [(endpoint, field) for endpoint in Endpoint for field in ("mm_processor_kwargs", "media_io_kwargs", "kv_transfer_params")],
-)
-def test_fields_that_reach_into_the_engine_are_refused(endpoint: Endpoint, field: str) -> None:
-    with pytest.raises(ApiError) as caught:
-        READER.read(endpoint, {"messages": MESSAGES, field: "x"})
-    assert (caught.value.param, caught.value.code) == (field, "unsupported_parameter")
-
-
-@pytest.mark.parametrize("name", [KEY_ARGUMENT, CALL_ARGUMENT, "maskcast_drafts", "kv_transfer_params"])
-def test_a_client_cannot_name_a_grammar_key_or_a_call_itself_or_reach_into_the_engine_by_another_way(name: str) -> None:
-    reader = replace(READER, extra=frozenset({name}))
-    with pytest.raises(ApiError) as caught:
-        reader.read(Endpoint.CHAT, {"messages": MESSAGES, "vllm_xargs": {name: "0" * 64}})
-    assert caught.value.param == "vllm_xargs"
-
-
 def test_only_listed_arguments_reach_into_the_engine() -> None:
     body = {"messages": MESSAGES, "vllm_xargs": {"kv_cache_report_mode": "full"}}
     with pytest.raises(ApiError) as caught:
         READER.read(Endpoint.CHAT, body)
     assert (caught.value.status, caught.value.param) == (400, "vllm_xargs")
-    reader = replace(READER, extra=frozenset({"kv_cache_report_mode"}))
+    reader = replace(READER, rules=FieldRules(extra=frozenset({"kv_cache_report_mode"})))
     assert reader.read(Endpoint.CHAT, body).body["vllm_xargs"] == body["vllm_xargs"]
     assert READER.read(Endpoint.CHAT, {**body, "vllm_xargs": {}}).body
 
 
 def test_priority_is_for_engines_that_go_by_it_and_keys_with_its_scope() -> None:
-    body, by_priority = {"messages": MESSAGES, "priority": -1}, replace(READER, has_priorities=True)
+    body, by_priority = {"messages": MESSAGES, "priority": -1}, replace(READER, rules=FieldRules(has_priorities=True))
     caller = Caller("one", frozenset({Scope.GENERATE}), KeyLimits())
     for reader, status in ((READER, 400), (by_priority, 403)):
         with pytest.raises(ApiError) as caught:
@@ -98,6 +80,17 @@ def test_priority_is_for_engines_that_go_by_it_and_keys_with_its_scope() -> None
     for scope in (Scope.PRIORITY, Scope.ADMIN):
         assert by_priority.read(Endpoint.CHAT, body, replace(caller, scopes=frozenset({scope}))).body["priority"] == -1
     assert READER.read(Endpoint.CHAT, {**body, "priority": 0}, caller)
+
+
+def test_only_a_setting_lets_prompts_be_embeddings_or_arguments_reach_the_template() -> None:
+    embedded, thinking = {"prompt_embeds": "QQ=="}, {"messages": MESSAGES, "chat_template_kwargs": {"enable_thinking": True}}
+    for endpoint, body, param in ((Endpoint.COMPLETION, embedded, "prompt_embeds"), (Endpoint.CHAT, thinking, "chat_template_kwargs")):
+        with pytest.raises(ApiError) as caught:
+            READER.read(endpoint, body)
+        assert caught.value.param == param
+    reader = replace(READER, rules=FieldRules(template_arguments=frozenset({"enable_thinking"}), takes_embeddings=True))
+    assert reader.read(Endpoint.COMPLETION, embedded).body["prompt_embeds"] == ["QQ=="]
+    assert reader.read(Endpoint.CHAT, thinking).body["chat_template_kwargs"] == {"enable_thinking": True}
 
 
 def test_a_key_bounds_answers_whose_requests_do_not() -> None:

@@ -183,3 +183,9 @@ def test_nesting_is_counted_exactly() -> None:
         assert parse_body(deepest, LIMITS)["y"][-1] == 0
         with pytest.raises(ApiError, match="nested"):
             parse_body(b'{"deeper":' + deepest + b"}", LIMITS)
+
+
+@pytest.mark.parametrize("number", [b"1" * 5000, b"1e400"])
+def test_a_number_that_nothing_can_hold_is_refused_as_one(number: bytes) -> None:
+    with pytest.raises(ApiError, match="too large for any field"):
+        parse_body(b'{"n": ' + number + b"}", LimitSettings())
