@@ -22,6 +22,7 @@ from http import HTTPStatus
 from typing import Any
 
 from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, MaskcastError, PoolBusy, PoolUnavailable
+from grammar_service.warning import shortened
 
 
 class SettingsError(MaskcastError):
@@ -108,7 +109,7 @@ def refused(error: GrammarError, param: str) -> ApiError:
     """The 400 for a constraint that came in the field `param`."""
     advice, message = ADVICE.get(error.code), error.message.rstrip()
     message = f"{message.removesuffix('.')}. {advice}" if advice else message
-    return bad_request(message, f"{param}#{error.pointer}" if error.pointer is not None else param, error.code)
+    return bad_request(message, f"{param}#{shortened(error.pointer)}" if error.pointer is not None else param, error.code)
 
 
 def translated(error: MaskcastError, param: str | None = None) -> ApiError:

@@ -19,14 +19,15 @@ from grammar_service.schema.dialects.remarks import UNKNOWN_KEYWORD
 from grammar_service.schema.json_schema import parse_schema
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.tags.structural_tag import embedded_schemas
-from grammar_service.warning import ConstraintWarning, first
+from grammar_service.warning import MOST, ConstraintWarning, first, shortened
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
     """A spec within the limits, the backend that enforces all of it, and its key there; `stopgap` enforces all of it too, and is ready
     sooner. `library_source` is what the backend's library will be given, where that can be said (`Backend.library_source`). `warnings`
-    are for the answer. `left_out` are JSON pointers of what the user's schema has besides, so that the answer is still to be checked."""
+    are for the answer. `left_out` are JSON pointers, the first ones, of what the user's schema has besides, so that the answer is still to
+    be checked."""
 
     spec: GrammarSpec
     key: str
@@ -97,4 +98,8 @@ def resolve_relaxed(spec: GrammarSpec, limits: Limits, fingerprint: str, compile
     refuse_unknown(spec)
     less = relaxed(spec, compiles)
     resolution = resolve(less.spec, limits, fingerprint)
-    return replace(resolution, warnings=first(chain(less.warnings(), warnings_of(spec))), left_out=less.left_out)
+    return replace(resolution, warnings=first(chain(less.warnings(), warnings_of(spec))), left_out=_told(less.left_out))
+
+
+def _told(pointers: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(shortened, pointers[:MOST]))

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import Context
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Protocol
 
+from grammar_service.bounded_cache import BoundedCache
 from grammar_service.errors import GrammarTooLarge, PoolBusy, PoolUnavailable, UnsupportedGrammar
 from grammar_service.limits import Limits, check_size
 from grammar_service.messages import CompileRequest, Prepared, ReadyGrammar
 from grammar_service.relaxation import Relax
+from grammar_service.resolution_effort import resolves_quickly
 from grammar_service.resolve import Resolution, resolve, rules_of
 from grammar_service.spec import GrammarSpec
-from grammar_service.warning import ConstraintWarning
+from grammar_service.warning import ConstraintWarning, characters
 
 REMEMBERED = 10_000
 FRESH_S = 60.0
 STALE_S = 600.0
 """What nobody has asked for that long may have left the pool's memory; who waits for the pool then gets a stopgap, and no compile."""
 STOPGAP_FRESH_S = 0.5
-LONG_TEXT = 16_384  # characters; longer specs are resolved in the sandbox, since a hostile one can take a second
+MOST_BYTES = 64 << 20
+"""Of all that is remembered: relaxed schemas are as long as those of their requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,11 @@ class _Known:
     def stale_s(self) -> float:
         """How long it may still be used, while the pool is asked again."""
         return STALE_S if self.key == self.routing_key else 0.0
+
+    @property
+    def size(self) -> int:
+        relaxed = len(self.relaxed.text) if self.relaxed else 0
+        return relaxed + characters(self.warnings) + sum(map(len, self.left_out))
 
     def ready(self, spec: GrammarSpec, pinned: bool) -> ReadyGrammar:
         """`spec` is the request's."""
@@ -70,7 +77,7 @@ class PreparedGrammars:
         self._limits = limits
         self._fingerprint = fingerprint
         self._clock = clock
-        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._known: BoundedCache[bytes, _Known] = BoundedCache(REMEMBERED, MOST_BYTES, lambda known: known.size)
         self._refreshing: dict[bytes, asyncio.Task[None]] = {}
         self.rules = rules_of(limits, fingerprint)
         """What `resolved` goes by, for those who keep what it says."""
@@ -88,7 +95,6 @@ class PreparedGrammars:
         digest = _digest(spec, relax)  # and not the spec itself: ten thousand long ones would fill the memory
         known = self._known.get(digest)
         if known is not None and (age_s := self._clock() - known.until) < known.stale_s:
-            self._known.move_to_end(digest)
             if age_s >= 0 and digest not in self._refreshing:
                 request = CompileRequest(known.relaxed or spec, known.key, known.backend, pinned=pinned, tenant=tenant)
                 self._refresh(digest, known, request)
@@ -116,7 +122,7 @@ class PreparedGrammars:
 
     async def resolved(self, spec: GrammarSpec, tenant: str = "", relax: bool = False) -> Resolution:
         """The grammar's backend and key; nothing is compiled. Raises as `ready`."""
-        if len(spec.text) < LONG_TEXT:
+        if resolves_quickly(spec):
             try:
                 return resolve(spec, self._limits, self._fingerprint)
             except UnsupportedGrammar:
@@ -146,20 +152,16 @@ class PreparedGrammars:
         except Exception:  # noqa: BLE001  # the task's outermost frame
             # Whoever comes next is to wait, and to be told.
             if self._known.get(digest) is known:
-                del self._known[digest]
+                self._known.discard(digest)
             return
         if self._known.get(digest) is known:
-            self._known[digest] = replace(known, until=self._clock() + FRESH_S)
+            self._known.put(digest, replace(known, until=self._clock() + FRESH_S))
 
     def _remember(self, digest: bytes, prepared: Prepared, resolution: Resolution) -> None:
         fresh_s = FRESH_S if prepared.key == resolution.key else STOPGAP_FRESH_S
         until, relaxed = self._clock() + fresh_s, resolution.spec if resolution.left_out else None
-        self._known[digest] = _Known(
-            prepared.key, prepared.backend, resolution.key, resolution.warnings, until, relaxed, resolution.left_out
-        )
-        self._known.move_to_end(digest)
-        if len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+        known = _Known(prepared.key, prepared.backend, resolution.key, resolution.warnings, until, relaxed, resolution.left_out)
+        self._known.put(digest, known)
 
 
 def _digest(spec: GrammarSpec, relax: bool) -> bytes:

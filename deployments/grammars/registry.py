@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass
@@ -17,18 +16,20 @@ from deployments.constraints.forms import NamedGrammar, Requested
 from deployments.errors import ApiError, translated
 from deployments.grammars.registration import Registration, read_registration
 from deployments.grammars.registry_errors import damaged, fixed, no_room, no_store, not_found, silent, taken, unknown_name
+from grammar_service.bounded_cache import BoundedCache
 from grammar_service.errors import CacheUnavailable, EntryError, GrammarError, MaskcastError, PoolBusy, PoolUnavailable
 from grammar_service.messages import CompileRequest, Prepared
 from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, ResolvedAs, Room, Stored
 from grammar_service.registry.entry import OVERHEAD_BYTES
 from grammar_service.resolve import Resolution
 from grammar_service.spec import GrammarSpec
+from grammar_service.warning import characters
 
 logger = logging.getLogger(__name__)
 
 PAGE = 100
 """Grammars that one list has at most."""
-REMEMBERED = 2000
+REMEMBERED, MOST_BYTES = 2000, 16 << 20
 NOBODY = ""  # the tenant for what no request waits for
 
 
@@ -73,7 +74,7 @@ class GrammarRegistry:
         self._pool = pool
         self._resolve = resolve
         self._rules = rules
-        self._resolved_once: OrderedDict[str, ResolvedAs] = OrderedDict()
+        self._resolved_once: BoundedCache[str, ResolvedAs] = BoundedCache(REMEMBERED, MOST_BYTES, lambda told: characters(told.warnings))
         self._room = room
         self._defaults = defaults
         self._report = report
@@ -229,9 +230,7 @@ class GrammarRegistry:
         return known
 
     def _remember(self, spec: GrammarSpec, resolved: ResolvedAs) -> None:
-        self._resolved_once[_digest(spec)] = resolved
-        if len(self._resolved_once) > REMEMBERED:
-            self._resolved_once.popitem(last=False)
+        self._resolved_once.put(_digest(spec), resolved)
 
     def _resolved_as(self, grammar: Resolution) -> ResolvedAs:
         return ResolvedAs(self._rules, grammar.key, grammar.backend, grammar.warnings)

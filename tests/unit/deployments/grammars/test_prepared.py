@@ -9,8 +9,9 @@ from grammar_service.errors import CompileTimeout, MaskcastError, PoolUnavailabl
 from grammar_service.limits import Limits
 from grammar_service.messages import CompileRequest, Prepared
 from grammar_service.relaxation import Relax
-from grammar_service.resolve import Resolution
+from grammar_service.resolve import Resolution, resolve
 from grammar_service.spec import GrammarSpec
+from grammar_service.warning import LONGEST
 from tests.driving import schema_spec
 
 SPEC = schema_spec({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]})
@@ -23,6 +24,7 @@ class HeldPool:
         self.asked: list[CompileRequest] = []
         self.answers = asyncio.Event()
         self.answers.set()
+        self.resolved: list[GrammarSpec] = []
         self.cold = False
         self.error: MaskcastError | None = None
 
@@ -36,7 +38,8 @@ class HeldPool:
         return Prepared(request.key, request.backend)
 
     async def resolve(self, spec: GrammarSpec, tenant: str, relax: Relax) -> Resolution:
-        raise NotImplementedError
+        self.resolved.append(spec)
+        return resolve(spec, Limits(), "f")
 
 
 class Timed:
@@ -125,3 +128,20 @@ async def _until_idle() -> None:
     """What was started has ended."""
     while others := asyncio.all_tasks() - {asyncio.current_task()}:
         await asyncio.gather(*others, return_exceptions=True)
+
+
+async def test_only_what_is_quick_is_resolved_on_the_event_loop(timed: Timed) -> None:
+    await timed.grammars.ready(SPEC)
+    assert timed.pool.resolved == []
+    combined = schema_spec({"oneOf": [{"type": "string"}, {"type": "null"}]})
+    for _ in range(3):
+        await timed.grammars.ready(combined)
+    assert timed.pool.resolved == [combined]
+
+
+async def test_what_is_remembered_is_bounded_by_what_it_takes(timed: Timed) -> None:
+    long = "x" * 10_000
+    for number in range(20):
+        ready = await timed.grammars.ready(schema_spec({"type": "object", "properties": {f"{long}{number}": {"unknown": 1}}}))
+    assert len(ready.warnings) == 1
+    assert max(len(warning.pointer) for warning in ready.warnings) <= LONGEST
