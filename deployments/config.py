@@ -139,6 +139,11 @@ class HttpSettings(Section):
         None, description="further keys, by their digests, with names, scopes and limits; read anew on change"
     )
     max_body_mib: float = Field(2.0, gt=0)
+    max_bodies_mib: float = Field(
+        512.0,
+        gt=0,
+        description="memory of one ingress for bodies that come, wait or are answered, and their values; beyond it: 503",
+    )
     max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time; beyond it: 503")
     num_replicas: int = Field(1, ge=1, description="ingresses; one alone is in the model replica, where there is one of that as well")
     nodes: NodeLabels = Field(default_factory=dict, description="labels of the Ray nodes that such ingresses stand on; empty: any")

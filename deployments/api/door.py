@@ -97,6 +97,7 @@ class Door:
             max_body_bytes=int(settings.http.max_body_mib * 2**20),
             limits=settings.limits,
             max_ongoing=settings.http.max_ongoing_requests,
+            max_held_bytes=int(settings.http.max_bodies_mib * 2**20),
         )
         settle_heap()
         rules = DoorRules.of(settings)

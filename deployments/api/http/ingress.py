@@ -22,7 +22,7 @@ from deployments.access.gate import Gate, Visit
 from deployments.api.bounds.aside import LARGE_BODY, Aside
 from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.places import Places
-from deployments.api.bounds.reading import BodyReader
+from deployments.api.bounds.reading import BodyReader, HeldBody
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.leaving import ClientLeft, before, while_connected
@@ -62,6 +62,7 @@ class HttpIngress:
         max_body_bytes: int,
         limits: LimitSettings,
         max_ongoing: int,
+        max_held_bytes: int,
     ) -> None:
         self._gateway = gateway
         self._registry = registry
@@ -71,7 +72,7 @@ class HttpIngress:
         self._served_names = served_names
         self._api_keys = api_keys
         self._gate = gate
-        self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s)
+        self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s, max_held_bytes)
         self._limits = limits
         self._places = Places(max_ongoing)
         self._aside = Aside()
@@ -85,13 +86,14 @@ class HttpIngress:
             call.tenant = caller.name
             self._take_place(caller.name)
             call.has_place = True
-            raw = await self._bodies.read(request, caller.name)
+            call.body = await self._bodies.read(request, caller.name)
             limits = caller.bounds.within(self._limits)
-            body = await self._parsed(raw, limits, caller.name)
+            body, size = await self._parsed(call.body, limits, caller.name), len(call.body.raw)
+            call.body.raw.clear()
             until = asyncio.get_running_loop().time() + limits.request_timeout_s
             async with before(until), while_connected(request):
                 call.visit = await self._gate.enter(caller, endpoint, body)
-                items = self._gateway.answer(endpoint, call.visit.metered(body), caller, len(raw), call.visit.meter)
+                items = self._gateway.answer(endpoint, call.visit.metered(body), caller, size, call.visit.meter)
                 response = await self._answered(items, call, until)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
@@ -129,6 +131,8 @@ class HttpIngress:
     def _leave_place(self, call: _Call) -> None:
         if call.has_place:
             self._places.give_back(call.tenant)
+        if call.body is not None:
+            call.body.release()
 
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
@@ -136,8 +140,12 @@ class HttpIngress:
         self._take_place(caller.name)
         try:
             async with self._gate.counted(caller) as headers:
-                body = await self._parsed(await self._bodies.read(request, caller.name), self._limits, caller.name)
-                grammar, is_new = await self._registry.register(body, caller.name)
+                held = await self._bodies.read(request, caller.name)
+                try:
+                    body = await self._parsed(held, self._limits, caller.name)
+                    grammar, is_new = await self._registry.register(body, caller.name)
+                finally:
+                    held.release()
         finally:
             self._places.give_back(caller.name)
         return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK, headers)
@@ -193,7 +201,8 @@ class HttpIngress:
             caller.require(scope)
         return caller
 
-    async def _parsed(self, raw: bytes, limits: LimitSettings, tenant: str) -> dict[str, Any]:
+    async def _parsed(self, body: HeldBody, limits: LimitSettings, tenant: str) -> dict[str, Any]:
+        raw = bytes(body.raw)
         if len(raw) <= LARGE_BODY:
             return parse_body(raw, limits)
         return await self._aside.run(tenant, parse_body, raw, limits)
@@ -206,6 +215,7 @@ class _Call:
     endpoint: Endpoint
     tenant: str = ""
     has_place: bool = False
+    body: HeldBody | None = None
     visit: Visit = field(default_factory=Visit)
     started: float = field(default_factory=time.monotonic)
 

@@ -17,6 +17,8 @@ from deployments.grammars.registry import GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
 
+MOST_HELD = 2 << 20
+
 
 def door_of(gateway: Gateway, registry: GrammarRegistry, settings: Settings, keys: ApiKeys) -> httpx.AsyncClient:
     limits = LimitSettings(read_timeout_s=0.2, request_timeout_s=2.0, max_body_values=1000)
@@ -32,6 +34,7 @@ def door_of(gateway: Gateway, registry: GrammarRegistry, settings: Settings, key
         max_body_bytes=100_000,
         limits=limits,
         max_ongoing=8,
+        max_held_bytes=MOST_HELD,
     )
     transport = httpx.ASGITransport(Doorway(http_application(http), DoorRules.of(settings)))
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers={"Content-Type": "application/json"}, timeout=30)

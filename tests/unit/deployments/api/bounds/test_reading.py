@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import tracemalloc
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
-from deployments.api.bounds.reading import BodyReader
+from deployments.api.bounds.body import parse_body
+from deployments.api.bounds.reading import BodyReader, built_bytes
+from deployments.config import LimitSettings
 from deployments.errors import ApiError
+
+MOST = 1 << 20
 
 
 def request(pieces: AsyncIterator[bytes | None], length: str = "") -> Request:
@@ -35,6 +42,13 @@ async def pieces(*some: bytes | None, taken: asyncio.Event | None = None, then: 
         await then.wait()
 
 
+async def read(reader: BodyReader, asked: Request, tenant: str = "") -> bytes:
+    """And ended: its memory is free again."""
+    body = await reader.read(asked, tenant)
+    body.release()
+    return bytes(body.raw)
+
+
 async def code_of(reader: BodyReader, asked: Request) -> str:
     with pytest.raises(ApiError) as caught:
         await reader.read(asked)
@@ -42,32 +56,32 @@ async def code_of(reader: BodyReader, asked: Request) -> str:
 
 
 async def test_a_body_in_pieces_is_whole() -> None:
-    reader = BodyReader(10, 60)
-    assert await reader.read(request(pieces(b"12345", b"67890"))) == b"1234567890"
-    assert await reader.read(request(pieces())) == b""
+    reader = BodyReader(10, 60, MOST)
+    assert await read(reader, request(pieces(b"12345", b"67890"))) == b"1234567890"
+    assert await read(reader, request(pieces())) == b""
     assert reader.held == 0
 
 
 @pytest.mark.parametrize("length", ["", "11", "99999999999999999999", "5"])
 async def test_a_large_body_is_refused_whatever_it_says_of_itself(length: str) -> None:
-    reader = BodyReader(10, 60)
+    reader = BodyReader(10, 60, MOST)
     assert await code_of(reader, request(pieces(b"12345", b"678901"), length)) == "body_too_large"
     assert reader.held == 0
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
-    reader = BodyReader(10, 0.01)
+    reader = BodyReader(10, 0.01, MOST)
     assert await code_of(reader, request(pieces(b"1", then=asyncio.Event()))) == "body_timeout"
     assert reader.held == 0
 
 
 async def test_bodies_that_come_slowly_leave_others_their_memory() -> None:
-    reader, rest = BodyReader(10, 60, most_held=25), asyncio.Event()
+    reader, rest = BodyReader(10, 60, most_held=32), asyncio.Event()
     begun = [asyncio.Event() for _ in range(3)]
-    slow = [asyncio.create_task(reader.read(request(pieces(b"12345678", taken=taken, then=rest)))) for taken in begun]
+    slow = [asyncio.create_task(read(reader, request(pieces(b"12345678", taken=taken, then=rest)))) for taken in begun]
     await asyncio.gather(*(taken.wait() for taken in begun))
-    assert await code_of(reader, request(pieces(b"12"))) == "ingress_busy"
-    assert await reader.read(request(pieces(b"1"))) == b"1"
+    assert await code_of(reader, request(pieces(b"123456789"))) == "ingress_busy"
+    assert await read(reader, request(pieces(b"1"))) == b"1"
     rest.set()
     assert await asyncio.gather(*slow) == [b"12345678"] * 3
     assert reader.held == 0
@@ -77,19 +91,53 @@ async def test_one_tenant_leaves_others_memory() -> None:
     """However many bodies it has begun."""
     reader, rest = BodyReader(10, 60, most_held=80), asyncio.Event()
     begun = [asyncio.Event() for _ in range(9)]
-    slow = [asyncio.create_task(reader.read(request(pieces(b"12345678", taken=taken, then=rest)), "flood")) for taken in begun]
+    slow = [asyncio.create_task(read(reader, request(pieces(b"12345678", taken=taken, then=rest)), "flood")) for taken in begun]
     await asyncio.gather(*(taken.wait() for taken in begun))
     with pytest.raises(ApiError) as caught:
         await reader.read(request(pieces(b"1")), "flood")
     assert caught.value.code == "ingress_busy"
-    assert await reader.read(request(pieces(b"12345678")), "neighbour") == b"12345678"
+    assert await read(reader, request(pieces(b"1234")), "neighbour") == b"1234"
     rest.set()
-    assert await asyncio.gather(*slow) == [b"12345678"] * 9
+    ended = await asyncio.gather(*slow, return_exceptions=True)
+    assert {getattr(one, "code", one) for one in ended} == {b"12345678", "ingress_busy"}, "those that find no room for their values"
     assert reader.held == 0
 
 
+async def test_a_body_that_has_come_takes_memory_until_its_request_ends() -> None:
+    reader = BodyReader(100, 60, most_held=250)
+    waiting = await reader.read(request(pieces(b"1" * 100)))
+    assert reader.held == 200
+    assert await code_of(reader, request(pieces(b"1" * 30))) == "ingress_busy"
+    waiting.release()
+    waiting.release()
+    assert reader.held == 0
+    assert await read(reader, request(pieces(b"1" * 100)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        list(range(1000, 40_000)),
+        [{"a": number} for number in range(1000, 20_000)],
+        [[] for _ in range(20_000)],
+        {f"w{number}": {"type": "string"} for number in range(10_000)},
+        "a" * 300_000 + "\U0001f600",
+    ],
+)
+@pytest.mark.parametrize("ensure_ascii", [True, False])
+def test_what_is_made_of_a_body_takes_no_more_than_is_set_aside(value: Any, ensure_ascii: bool) -> None:
+    raw = json.dumps({"metadata": value}, ensure_ascii=ensure_ascii, separators=(",", ":")).encode()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    body = parse_body(raw, LimitSettings())
+    taken = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert body
+    assert taken <= 1.2 * (built_bytes(raw) + len(raw))
+
+
 async def test_who_leaves_in_the_middle_leaves_nothing() -> None:
-    reader = BodyReader(10, 60)
+    reader = BodyReader(10, 60, MOST)
     with pytest.raises(ClientDisconnect):
         await reader.read(request(pieces(b"123", None)))
     assert reader.held == 0
