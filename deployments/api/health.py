@@ -5,26 +5,30 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ray import serve
 from ray.serve.schema import DeploymentStatusOverview
 
 from deployments.names import MODEL
-from deployments.telemetry.kept import Kept
+from deployments.telemetry.kept import Kept, Late
 
 KEPT_S = 1.0
 """Nobody needs a key to ask, and each time it is asked for Ray Serve's controller has to be."""
+PATIENCE_S = 2.0
+"""Whoever probes a service waits a few seconds."""
 
 
 @dataclass(frozen=True)
 class Health:
-    """`running` counts the replicas that answer, by deployment; `redis` is None when none is configured."""
+    """`running` counts the replicas that answer, by deployment; `redis` is None when none is configured. `late`: this is how it was when
+    Ray last told, which it does no more."""
 
     running: dict[str, int]
     wanted: dict[str, int]
     redis: bool | None
+    late: bool = False
 
     @property
     def ready(self) -> bool:
@@ -34,7 +38,7 @@ class Health:
     def degraded(self) -> list[str]:
         """What is missing though requests can be answered."""
         missing = [name for name, count in self.wanted.items() if self.running.get(name, 0) < count]
-        return [*missing, *(["redis"] if self.redis is False else [])]
+        return [*missing, *(["redis"] if self.redis is False else []), *(["ray"] if self.late else [])]
 
     def body(self) -> dict[str, Any]:
         status = "unavailable" if not self.ready else "degraded" if self.degraded else "ready"
@@ -52,15 +56,19 @@ class HealthReader:
         wanted: dict[str, int],
         ping: Callable[[], Awaitable[bool]] | None,
         clock: Callable[[], float] = time.monotonic,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._running = running
         self._wanted = wanted
         self._ping = ping
-        self._health = Kept(self._read, KEPT_S, clock)
+        self._health = Kept(self._read, KEPT_S, clock, patience_s)
 
     async def read(self) -> Health:
-        """As it was a moment ago at most."""
-        return await self._health.get()
+        """As it was a moment ago; where Ray's head does not answer, as it was before that. Replicas answer without a head."""
+        try:
+            return await self._health.get()
+        except Late:
+            return replace(self._health.last or Health({}, self._wanted, None), late=True)
 
     async def _read(self) -> Health:
         running, redis = await asyncio.gather(asyncio.to_thread(self._running), self._redis())

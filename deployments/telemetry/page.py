@@ -19,7 +19,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from deployments.telemetry.kept import Kept
+from deployments.errors import unavailable
+from deployments.telemetry.kept import Kept, Late
 
 OWN = ("ray_maskcast_",)
 ALL = (*OWN, "ray_vllm_", "ray_serve_")
@@ -38,10 +39,14 @@ class MetricsPage:
     def __init__(self, *, everything: bool = False, timeout_s: float = 2.0) -> None:
         self._everything = everything
         self._timeout_s = timeout_s
-        self._page = Kept(self._merged, KEPT_S)
+        self._page = Kept(self._merged, KEPT_S, patience_s=2 * timeout_s)
 
     async def read(self) -> bytes:
-        return await self._page.get()
+        """Raises ApiError (503): Ray's head does not tell of the nodes. An old page would be taken for a new one."""
+        try:
+            return await self._page.get()
+        except Late:
+            raise unavailable("Ray does not tell of its nodes; try again in a moment.", "metrics_unavailable") from None
 
     async def _merged(self) -> bytes:
         addresses = await asyncio.to_thread(_agents)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from deployments.api.health import KEPT_S, HealthReader
 from deployments.names import COMPILER, MODEL
 from tests.unit.router.clock import Clock
@@ -41,3 +43,32 @@ async def test_what_is_missing_is_told() -> None:
         "wanted": {MODEL: 2, COMPILER: 2},
         "redis": "down",
     }
+
+
+async def test_a_head_that_does_not_answer_is_told_with_what_was_known_before() -> None:
+    hangs, goes_on = threading.Event(), threading.Event()
+
+    def running() -> dict[str, int]:
+        if hangs.is_set():
+            goes_on.wait(60)
+        return {MODEL: 1}
+
+    clock = Clock()
+    reader = HealthReader(running, {MODEL: 1}, None, clock, patience_s=0.05)
+    try:
+        assert (await reader.read()).body()["status"] == "ready"
+        hangs.set()
+        clock.now += KEPT_S
+        health = await reader.read()
+        assert (health.ready, health.body()["status"], health.degraded) == (True, "degraded", ["ray"])
+    finally:
+        goes_on.set()
+
+
+async def test_a_head_that_has_never_answered_leaves_a_service_unavailable() -> None:
+    goes_on = threading.Event()
+    reader = HealthReader(lambda: {MODEL: 1} if goes_on.wait(60) else {}, {MODEL: 1}, None, patience_s=0.05)
+    try:
+        assert (await reader.read()).body()["status"] == "unavailable"
+    finally:
+        goes_on.set()

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from deployments.telemetry.kept import Kept
+from deployments.telemetry.kept import Kept, Late
 from tests.unit.router.clock import Clock
 
 
@@ -64,3 +64,14 @@ async def test_what_is_not_kept_is_still_read_once_at_a_time() -> None:
     source.open.set()
     assert await asyncio.gather(*asked) == [1] * 50
     assert await now.get() == 2
+
+
+async def test_nobody_waits_longer_than_the_patience_and_reading_goes_on() -> None:
+    source = Source()
+    kept = Kept(source.read, 5.0, Clock(), patience_s=0.01)
+    for _ in range(3):
+        with pytest.raises(Late):
+            await kept.get()
+    source.open.set()
+    assert await kept.get() == 1
+    assert (kept.last, source.reads) == (1, 1)
