@@ -177,6 +177,8 @@ def _ingress(settings: Settings, compilers: DeploymentHandle[Any], models: Deplo
         num_replicas=http.num_replicas,
         ray_actor_options={"num_cpus": 0, "runtime_env": {"env_vars": lean(settings)}, **_on(http.nodes)},
         max_ongoing_requests=http.max_ongoing_requests,
+        health_check_period_s=HEALTH_PERIOD_S,
+        health_check_timeout_s=HEALTH_TIMEOUT_S,
         graceful_shutdown_timeout_s=_end_s(settings),
         logging_config=_logging(settings),
     )

@@ -52,6 +52,7 @@ def engine_settings(settings: Settings, mask_socket: str | None = None) -> Engin
         mask_socket=mask_socket,
         mask_deadline_ms=model.mask_deadline_ms,
         restart_wait_s=model.restart_wait_s,
+        hang_s=model.hang_s,
         is_alone=model.num_replicas == 1,
         otlp_endpoint=settings.telemetry.otlp_endpoint,
         engine_args=_engine_args(settings),

@@ -50,6 +50,9 @@ class ModelSettings(Section):
     restart_wait_s: float = Field(
         30.0, ge=0, description="requests whose engine has ended, and that no other replica takes, wait so long for the next one; then: 503"
     )
+    hang_s: float = Field(
+        30.0, ge=15, description="an engine that has requests and does nothing for so long is killed, and another one is started"
+    )
     cpus_per_worker: float = Field(0.5, ge=0, description="CPUs that Ray reserves for one worker; 'ray': for the replica itself as well")
     gpus_per_worker: float = Field(
         0, ge=0, le=1, description="GPUs that Ray reserves for one worker; 0 on a CPU; a part of one where others share it"

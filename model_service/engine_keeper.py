@@ -1,5 +1,5 @@
-"""The engine of a replica, and the next one where its processes have ended. The replica keeps its place with Ray Serve, its connections and
-its grammars meanwhile: a new engine in an old replica is there in half the time that a new replica takes."""
+"""The engine of a replica, and the next one where its processes have ended or hang. The replica keeps its place with Ray Serve, its
+connections and its grammars meanwhile: a new engine in an old replica is there in half the time that a new replica takes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, Protocol, TypeVar
 
 from model_service.errors import EngineDead
+from model_service.hang_watch import PERIOD_S, HangWatch, Look
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +22,12 @@ class Mortal(Protocol):
         """Raises EngineDead."""
 
     def close(self) -> None: ...
+
+    def look(self) -> Look:
+        """What its processes do."""
+
+    def kill(self) -> None:
+        """End its processes, whatever they do; `check_health` then tells of it."""
 
 
 Kept = TypeVar("Kept", bound=Mortal)
@@ -45,10 +52,13 @@ class Laps:
 
 
 class EngineKeeper(Generic[Kept]):
-    """`make` starts an engine that can answer at once, and tells what took how long."""
+    """`make` starts an engine that can answer at once, and tells what took how long. One that hangs for `hang_s` is killed
+    (`hang_watch`)."""
 
-    def __init__(self, make: Callable[[Laps], Awaitable[Kept]]) -> None:
+    def __init__(self, make: Callable[[Laps], Awaitable[Kept]], hang_s: float) -> None:
         self._make = make
+        self._hang_s = hang_s
+        self._watching: asyncio.Task[None] | None = None
         self._engine: Kept | None = None
         self._next: asyncio.Task[None] | None = None
         self.restarts = 0
@@ -60,6 +70,7 @@ class EngineKeeper(Generic[Kept]):
         laps = Laps()
         self._engine = await self._make(laps)
         logger.info("the engine has started in %s", laps)
+        self._watching = asyncio.create_task(self._watch())
 
     @property
     def current(self) -> Kept | None:
@@ -92,9 +103,9 @@ class EngineKeeper(Generic[Kept]):
             raise EngineDead("the engine process has ended, and no other would start") from self._next.exception()
 
     async def close(self) -> None:
-        if self._next is not None:
-            self._next.cancel()
-            await asyncio.wait([self._next])
+        for task in filter(None, (self._watching, self._next)):
+            task.cancel()
+            await asyncio.wait([task])
         if self._engine is not None:
             self._engine.close()
 
@@ -106,3 +117,16 @@ class EngineKeeper(Generic[Kept]):
         self.restarts += 1
         self.restart_s = laps.seconds
         logger.warning("another engine has started in %s", laps)
+
+    async def _watch(self) -> None:
+        watched, watch = self._engine, HangWatch(self._hang_s)
+        while True:
+            await asyncio.sleep(PERIOD_S)
+            if (engine := self._engine) is None:
+                continue
+            if engine is not watched:
+                watched, watch = engine, HangWatch(self._hang_s)
+            if watch.hangs(engine.look(), time.monotonic()):
+                logger.error("the engine has requests and has computed nothing for long: its processes are killed")
+                engine.kill()
+                watch = HangWatch(self._hang_s)

@@ -53,7 +53,7 @@ class ModelReplica:
         self._name = name
         self._rewards = rewards
         self._artifacts = ArtifactServer(f"maskcast-{os.getpid()}-{name}")
-        self._keeper: EngineKeeper[Engine] = EngineKeeper(self._make_engine)
+        self._keeper: EngineKeeper[Engine] = EngineKeeper(self._make_engine, settings.hang_s)
 
     async def start(self) -> None:
         """Load the engine and warm it up; takes from half a minute to minutes."""

@@ -57,7 +57,8 @@ class EngineSettings:
     node's mask broadcaster listens at; None: masks are filled in the engine core. `mask_deadline_ms`: how long a step waits for them.
     `lookahead`: whether requests may look ahead, and `draft` with which model beside the engine's own; `reward_deadline_s`: how long the
     rewards of one step of theirs may take. `grammar_memory_mib`: of the grammars that the engine core keeps loaded.
-    `restart_wait_s`: how long a call that an engine has failed waits for the next one.
+    `restart_wait_s`: how long a call that an engine has failed waits for the next one; `hang_s`: how long an engine that has requests may
+    do nothing before it is killed.
     `gpus_per_worker`: 0 on a CPU. `is_alone`: no other engine computes on this machine's CPUs. `otlp_endpoint`: where vLLM
     sends its spans of calls that are traced, by OTLP over HTTP; None: it makes none."""
 
@@ -81,6 +82,7 @@ class EngineSettings:
     mask_socket: str | None = None
     mask_deadline_ms: float = 20.0
     restart_wait_s: float = 30.0
+    hang_s: float = 30.0
     is_alone: bool = True
     otlp_endpoint: str | None = None
     engine_args: dict[str, Any] = field(default_factory=dict)

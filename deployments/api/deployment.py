@@ -20,6 +20,7 @@ from deployments.builders import COUNTING_MS, open_link
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.traced import TracedPool
+from deployments.loop_watch import LoopWatch
 from deployments.names import INGRESS
 from deployments.node_listener import listen_on_node_only
 from deployments.telemetry.logs import log_json
@@ -69,6 +70,8 @@ class IngressDeployment(ByHandle):
         self, settings: Settings, application: str, compilers: DeploymentHandle[Any], models: DeploymentHandle[Any]
     ) -> None:
         listen_on_node_only()
+        self._loop_watch = LoopWatch()
+        self._loop_watch.start()
         if settings.telemetry.logs == "json":
             log_json(INGRESS)
         self._tracing = open_tracing(settings, INGRESS)
@@ -82,6 +85,7 @@ class IngressDeployment(ByHandle):
 
     async def __del__(self) -> None:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
+        self._loop_watch.stop()
         if hasattr(self, "_door"):
             await self._door.close()
             await self._answers.close()

@@ -14,6 +14,7 @@ from deployments.answers.sender import AnswerSender
 from deployments.builders import engine_settings, limits, open_cache, secret
 from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
+from deployments.loop_watch import LoopWatch
 from deployments.names import MODEL
 from deployments.node_listener import listen_on_node_only
 from deployments.own_ray_address import tell_children
@@ -42,6 +43,8 @@ class ModelDeployment:
         if settings.telemetry.logs == "json":
             log_json(MODEL)
         listen_on_node_only()
+        self._loop_watch = LoopWatch()
+        self._loop_watch.start()
         tell_children()
         pool = CompilePool(compilers)
 
@@ -112,6 +115,7 @@ class ModelDeployment:
 
     async def __del__(self) -> None:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
+        self._loop_watch.stop()
         if hasattr(self, "_replica"):
             await self._replica.close()
             await self._answers.close()

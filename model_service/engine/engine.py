@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from http import HTTPStatus
@@ -25,7 +27,7 @@ from model_service.engine.arguments import load_parsers, parse_arguments
 from model_service.engine.configuration import USAGE, check_logits, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.forking import fork_cores
-from model_service.engine.keyed import KeyedEngine
+from model_service.engine.keyed import KeyedEngine, core_processes
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
 from model_service.engine.output_watch import ForcedTotals
@@ -33,6 +35,7 @@ from model_service.engine.refused_fields import first_fault, refused_field, refu
 from model_service.engine.rendering import render_short_prompts_at_once
 from model_service.engine.workers.executors import executor_class
 from model_service.errors import EngineDead, EngineSettingsError, InvalidLookahead
+from model_service.hang_watch import Look, main_threads
 from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.forced_usage import ForcedUsage
 from model_service.lookahead import Method
@@ -118,6 +121,25 @@ class Engine:
                 await engine.check_health()
         except EngineDeadError as error:
             raise self._dead() from error
+
+    def look(self) -> Look:
+        """What its processes do; those of the engine that drafts for it compute for its requests alone."""
+        return Look(self.running > 0, self.core.steps, main_threads(self._processes()))
+
+    def kill(self) -> None:
+        """The processes of the engine, a core's workers before it: who is suspended does not notice that its parent has ended."""
+        for process in reversed(self._processes()):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+
+    def _processes(self) -> list[int]:
+        """Of this machine; each core before its workers."""
+        found = list[int]()
+        for engine in filter(None, (self._engine, self._drafts)):
+            for core in core_processes(engine):
+                with suppress(psutil.NoSuchProcess):
+                    found += [core, *(child.pid for child in psutil.Process(core).children(recursive=True))]
+        return found
 
     def close(self) -> None:
         for engine in filter(None, (self._engine, self._drafts)):

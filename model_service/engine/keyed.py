@@ -171,3 +171,9 @@ def constrain(params: SamplingParams) -> str | None:
     if key is not None:
         params.structured_outputs = key_constraint(key)
     return key
+
+
+def core_processes(engine: AsyncLLM) -> list[int]:
+    """Of this machine: the processes of the engine's cores. None, where it has not begun."""
+    manager = getattr(getattr(engine.engine_core, "resources", None), "engine_manager", None)
+    return [process.pid for process in getattr(manager, "processes", ()) if process.pid is not None]

@@ -8,6 +8,7 @@ import pytest
 
 from model_service.engine_keeper import EngineKeeper, Laps
 from model_service.errors import EngineDead, EngineSettingsError
+from model_service.hang_watch import Look, ThreadState
 
 
 class Lamp:
@@ -15,6 +16,8 @@ class Lamp:
 
     def __init__(self) -> None:
         self.is_dead = self.is_closed = False
+        self.killed = asyncio.Event()
+        self.looked_at = Look(False, 0, {})
 
     async def check_health(self) -> None:
         if self.is_dead:
@@ -22,6 +25,13 @@ class Lamp:
 
     def close(self) -> None:
         self.is_closed = True
+
+    def look(self) -> Look:
+        return self.looked_at
+
+    def kill(self) -> None:
+        self.is_dead = True
+        self.killed.set()
 
 
 class Forge:
@@ -41,10 +51,10 @@ class Forge:
         return self.made[-1]
 
 
-async def started() -> tuple[EngineKeeper[Lamp], Forge]:
+async def started(hang_s: float = 30.0) -> tuple[EngineKeeper[Lamp], Forge]:
     forge = Forge()
     forge.go.release()
-    keeper = EngineKeeper(forge.make)
+    keeper = EngineKeeper(forge.make, hang_s)
     await keeper.start()
     return keeper, forge
 
@@ -64,6 +74,17 @@ async def test_an_engine_that_has_ended_is_closed_and_followed_by_one_other() ->
     assert (keeper.restarts, len(forge.made), forge.made[0].is_closed) == (1, 2, True)
     assert list(keeper.restart_s) == ["ending", "forging"]
     await keeper.check_health()
+
+
+async def test_an_engine_that_hangs_is_killed_and_followed_by_another_one() -> None:
+    keeper, forge = await started(hang_s=0.05)
+    lamp = forge.made[0]
+    lamp.looked_at = Look(True, 0, {1: ThreadState("T", 0.0)})
+    await asyncio.wait_for(lamp.killed.wait(), 60)
+    await keeper.check_health()
+    forge.go.release()
+    assert await keeper.engine(60) is forge.made[1]
+    await keeper.close()
 
 
 async def test_whoever_waits_longer_than_his_patience_is_told() -> None:
