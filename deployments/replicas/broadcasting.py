@@ -9,7 +9,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import os
+import signal
 import threading
+import time
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from typing import Any
@@ -19,11 +23,13 @@ from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from deployments.telemetry.metrics import MaskMetrics
+from model_service.hang_watch import HangWatch, Look, main_threads
 from model_service.masks.broadcaster import MaskBroadcaster
 
 NAMESPACE = "maskcast"
 IDLE_S = 60.0
 WATCH_PERIOD_S = 2.0
+HANG_S = 15.0
 PATIENCE_S = 5.0
 """For an actor that is asked for; nobody is waiting for its masks yet."""
 _log = logging.getLogger(__name__)
@@ -39,8 +45,10 @@ class BroadcasterActor:
         self._metrics = MaskMetrics(application)
         threading.Thread(target=self._watch, name="watch", daemon=True).start()
 
-    def want(self) -> None:
+    def want(self) -> int:
+        """The number of its process, for those of its node."""
         self._broadcaster.want()
+        return os.getpid()
 
     def totals(self) -> dict[str, int]:
         """`MaskTotals`, and how many engines are connected."""
@@ -62,14 +70,19 @@ def _actor_class() -> Any:
 
 
 class NodeMasks:
-    """One replica's. The broadcaster is that of the application on this node; `grammar_bytes`: of the grammars that stay loaded in it."""
+    """One replica's. The broadcaster is that of the application on this node; `grammar_bytes`: of the grammars that stay loaded in it.
+    One that answers nothing for `hang_s` is killed (`hang_watch`), and Ray starts it anew: engines fill their masks themselves meanwhile."""
 
-    def __init__(self, application: str, grammar_bytes: int, idle_s: float = IDLE_S) -> None:
+    def __init__(self, application: str, grammar_bytes: int, idle_s: float = IDLE_S, hang_s: float = HANG_S) -> None:
         self._application = application
         self._grammar_bytes = grammar_bytes
         self._idle_s = idle_s
         self._node = ray.get_runtime_context().get_node_id()
         self._wanting: asyncio.Task[None] | None = None
+        self._hang_s = hang_s
+        self._watch = HangWatch(hang_s)
+        self._process: int | None = None
+        self._answers = 0
         self.name = f"masks-{application}-{self._node}"
 
     @property
@@ -78,7 +91,12 @@ class NodeMasks:
         return f"maskcast-masks-{hashlib.blake2b(self.name.encode(), digest_size=16).hexdigest()}"
 
     def keep(self) -> None:
-        """Say that it is wanted, on the event loop, and have it back where it has ended. Does not wait."""
+        """Say that it is wanted, on the event loop, and have it back where it has ended or hangs. Does not wait; is for every second or
+        two."""
+        if self._process is not None:
+            look = Look(True, self._answers, main_threads([self._process]))
+            if look.threads and self._watch.hangs(look, time.monotonic()):
+                self._kill(self._process)
         if self._wanting is None or self._wanting.done():
             self._wanting = asyncio.get_running_loop().create_task(self.want())
 
@@ -91,10 +109,18 @@ class NodeMasks:
 
     async def _wanted(self) -> None:
         try:
-            await self.actor().want.remote()
+            process = await self.actor().want.remote()
         except ray.exceptions.ActorDiedError:
             # It was just about to end.
-            await self.actor().want.remote()
+            process = await self.actor().want.remote()
+        self._process = process
+        self._answers += 1
+
+    def _kill(self, process: int) -> None:
+        _log.error("the mask broadcaster answers nothing: its process is killed, and another one starts")
+        self._process, self._watch = None, HangWatch(self._hang_s)
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
     def actor(self) -> Any:
         """The actor's handle; it is started where there is none."""
