@@ -59,7 +59,7 @@ soak: setup  ## half an hour of traffic over 2,000 schemas, and whether memory, 
 	@$(BIN)/python -m load_tests.soak --minutes $(or $(MINUTES),30) --requests $(or $(REQUESTS),20000) --json load_tests/results/soak.json
 	@$(BIN)/python -m load_tests.reporting.tables
 
-audit: setup  ## known vulnerabilities of the pinned packages, where their database can be reached, and all licences
+audit: setup  ## licences, bills of materials of both locks, and known vulnerabilities where their database can be reached
 	@$(BIN)/python scripts/audit
 
 setup:

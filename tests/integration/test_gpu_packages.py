@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.published.locks import requirements
 from tests.published.manifests import ROOT, program
 
 LOCK = ROOT / "requirements-gpu.lock"
@@ -30,5 +30,4 @@ def test_the_lock_is_a_resolution_of_what_the_project_asks_for() -> None:
 
 def pinned(lines: str) -> list[tuple[str, str]]:
     """Names and versions, of what this Python gets."""
-    pins = [Requirement(line) for line in lines.splitlines() if "==" in line]
-    return [(canonicalize_name(pin.name), str(pin.specifier)) for pin in pins if pin.marker is None or pin.marker.evaluate()]
+    return [(canonicalize_name(pin.name), str(pin.specifier)) for pin in requirements(lines) if pin.marker is None or pin.marker.evaluate()]

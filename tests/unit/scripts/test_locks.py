@@ -19,6 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.published.locks import requirements
 from tests.published.manifests import ROOT
 
 LOCKS = {"cpu": "requirements.lock", "gpu": "requirements-gpu.lock"}
@@ -35,8 +36,7 @@ PYTHONS = ("3.11.0", "3.11.2", "3.11.14", "3.12.0", "3.12.12")
 def pins(device: str, part: str = "", python: str = HERE) -> dict[str, str]:
     """The versions of a lock, or of its part, that such a Python gets."""
     runtime, development = (ROOT / LOCKS[device]).read_text(encoding="utf-8").split("# development\n")
-    lines = {"runtime": runtime, "development": development}.get(part, runtime + development).splitlines()
-    found = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    found = requirements({"runtime": runtime, "development": development}.get(part, runtime + development))
     meant = [each for each in found if each.marker is None or each.marker.evaluate(environment(python))]
     return {canonicalize_name(each.name): next(iter(each.specifier)).version for each in meant}
 
