@@ -71,7 +71,8 @@ def _actor_class() -> Any:
 
 class NodeMasks:
     """One replica's. The broadcaster is that of the application on this node; `grammar_bytes`: of the grammars that stay loaded in it.
-    One that answers nothing for `hang_s` is killed (`hang_watch`), and Ray starts it anew: engines fill their masks themselves meanwhile."""
+    One that answers nothing for `hang_s` is killed (`hang_watch`), and Ray starts another one: engines fill their masks themselves
+    meanwhile."""
 
     def __init__(self, application: str, grammar_bytes: int, idle_s: float = IDLE_S, hang_s: float = HANG_S) -> None:
         self._application = application
@@ -81,7 +82,8 @@ class NodeMasks:
         self._wanting: asyncio.Task[None] | None = None
         self._hang_s = hang_s
         self._watch = HangWatch(hang_s)
-        self._process: int | None = None
+        self.process: int | None = None
+        """Its number, where it has answered."""
         self._answers = 0
         self.name = f"masks-{application}-{self._node}"
 
@@ -93,10 +95,10 @@ class NodeMasks:
     def keep(self) -> None:
         """Say that it is wanted, on the event loop, and have it back where it has ended or hangs. Does not wait; is for every second or
         two."""
-        if self._process is not None:
-            look = Look(True, self._answers, main_threads([self._process]))
+        if self.process is not None:
+            look = Look(True, self._answers, main_threads([self.process]))
             if look.threads and self._watch.hangs(look, time.monotonic()):
-                self._kill(self._process)
+                self._kill(self.process)
         if self._wanting is None or self._wanting.done():
             self._wanting = asyncio.get_running_loop().create_task(self.want())
 
@@ -113,12 +115,12 @@ class NodeMasks:
         except ray.exceptions.ActorDiedError:
             # It was just about to end.
             process = await self.actor().want.remote()
-        self._process = process
+        self.process = process
         self._answers += 1
 
     def _kill(self, process: int) -> None:
         _log.error("the mask broadcaster answers nothing: its process is killed, and another one starts")
-        self._process, self._watch = None, HangWatch(self._hang_s)
+        self.process, self._watch = None, HangWatch(self._hang_s)
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
 

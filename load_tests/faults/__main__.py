@@ -20,7 +20,7 @@ from rich.console import Console
 from deployments.local.redis_server import RedisServer
 from deployments.reporting.report import BenchReport, Row, Target
 from load_tests.errors import BenchFailed
-from load_tests.faults.clients import FAILED, LOST, REFUSED, STRUCK, WHOLE, Clients, fitting_letters
+from load_tests.faults.clients import FAILED, LOST, PATIENCE_S, REFUSED, STRUCK, WHOLE, Clients, fitting_letters
 from load_tests.faults.deployed import Deployed
 from load_tests.faults.single import SINGLE, struck_alone
 from load_tests.faults.stages import Stage, stages
@@ -29,6 +29,7 @@ from load_tests.faults.waiting import wait_for
 from load_tests.reporting.running_service import PACKAGES
 
 COMMAND = "python -m load_tests.faults"
+REPLACED_S = {each.name: each.replaced_s for each in STRIKES}
 NAMES = (*(each.name for each in STRIKES), SINGLE)
 NEAR, FAR = (2, 1), (1, 1)
 """Streaming and plain clients of the node that stays, and of the other one."""
@@ -109,7 +110,7 @@ def targets(rows: Sequence[Row], strikes: int) -> list[Target]:
             Target.at_most(
                 f"{row['strike']}: all clients are answered again after",
                 row["back_s"],
-                ALONE_BACK_S if row["strike"] == SINGLE else BACK_S,
+                ALONE_BACK_S if row["strike"] == SINGLE else BACK_S + REPLACED_S[row["strike"]],
                 "s",
             )
             for row in struck
@@ -147,7 +148,7 @@ def _struck(strike: Strike, deployed: Deployed, redis: RedisServer, letters: int
     """Returns when all is there again."""
     deployed.wait_until_settled(SETTLE_S)
     near, far = (
-        Clients(deployed, *numbers, letters=letters, door=deployed.door(node))
+        Clients(deployed, *numbers, letters=letters, door=deployed.door(node), patience_s=PATIENCE_S + strike.replaced_s)
         for numbers, node in ((NEAR, deployed.lasting), (FAR, deployed.other))
     )
     with near, far:

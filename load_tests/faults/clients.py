@@ -62,13 +62,22 @@ class Clients:
     """From their first requests on until the end of the block; `streaming` ones and `plain` ones. An answer has as many `letters`, at
     least. With a `door`, all go through that ingress, for as long as it takes them; when its process has ended, through any."""
 
-    def __init__(self, served: Served, streaming: int, plain: int = 0, letters: int = 800, door: psutil.Process | None = None) -> None:
+    def __init__(
+        self,
+        served: Served,
+        streaming: int,
+        plain: int = 0,
+        letters: int = 800,
+        door: psutil.Process | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         self.ended: list[Ended] = []
         self.open: set[int] = set()
         """The clients' ports of the requests that are under way."""
         self._served = served
         self._letters = letters
         self._door = door
+        self._patience_s = patience_s
         self._over = threading.Event()
         self._numbers = count()
         self._threads = [threading.Thread(target=self._go_on, args=(number, number < streaming)) for number in range(streaming + plain)]
@@ -103,7 +112,7 @@ class Clients:
     def _go_on(self, client: int, stream: bool) -> None:
         while not self._over.is_set():
             sent_at, how, said = time.monotonic(), "", ""
-            connection, door = HTTPConnection(HERE, self._served.port, timeout=PATIENCE_S), self._door
+            connection, door = HTTPConnection(HERE, self._served.port, timeout=self._patience_s), self._door
             if door is not None and not is_up(door):
                 door = None
             try:

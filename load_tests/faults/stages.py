@@ -16,7 +16,7 @@ from deployments.local.redis_server import RedisServer
 from load_tests.faults import clocks, log_disk
 from load_tests.faults.deployed import Deployed
 from load_tests.faults.ray_nodes import RayNodes
-from load_tests.faults.strikes import CLOCKS, FULL_DISK, TWO_WORKERS, USUAL, Strike
+from load_tests.faults.strikes import CLOCKS, FULL_DISK, HANGING, TWO_WORKERS, USUAL, Strike
 from load_tests.reporting.running_service import ONE_THREAD
 
 OVERLAY = Path(__file__).parents[2] / "k8s" / "overlays" / "cpu-dev" / "serve.yaml"
@@ -57,7 +57,7 @@ class Stage:
 def stages() -> list[Stage]:
     """All of them."""
     return [
-        Stage(USUAL),
+        Stage((*USUAL, *HANGING)),
         Stage([FULL_DISK], log_disks=True, why_not=log_disk.why_not()),
         Stage(CLOCKS, own_clocks=True, why_not=clocks.why_not()),
         Stage(TWO_WORKERS, {"tensor_parallel_size": 2, "cpus_per_worker": 0.75}),

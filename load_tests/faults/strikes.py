@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from threading import Event
+from uuid import uuid4
 
+import httpx
 import psutil
 
 from deployments.local.redis_server import RedisServer
@@ -22,6 +26,10 @@ from load_tests.faults.waiting import wait_for
 AWAY_S, SUSPENDED_S = 30.0, 10.0
 HOUR_S = 3600
 ENDS_S = 60.0
+OWN_WATCH_S, RAY_CHECKS_S = 60.0, 120.0
+"""Of a watch of the service, twice what it waits for; of Ray Serve's health checks, three in a row of half a minute."""
+ASKED_EACH = 10
+"""Looks."""
 Act = Callable[[Deployed, RedisServer], None]
 
 
@@ -37,8 +45,12 @@ class Kind:
 
 @dataclass(frozen=True)
 class Strike:
+    """`replaced_s`: how long it may take the service to find out what was done; it tells a process that hangs from a slow one by what
+    happens in that time."""
+
     name: str
     act: Act
+    replaced_s: float = 0.0
 
 
 REPLICA = f"ServeReplica:{APPLICATION}"
@@ -76,6 +88,31 @@ def _kill(kind: Kind) -> Strike:
 
 def _suspend(kind: Kind) -> Strike:
     return Strike(f"{kind.name} hangs for {SUSPENDED_S:g} s", lambda deployed, _: _hang([victim(deployed, kind)]))
+
+
+def _suspend_for_good(kind: Kind, replaced_s: float, meanwhile: Callable[[Deployed], object] = lambda _: None) -> Strike:
+    """Until somebody ends it."""
+
+    def act(deployed: Deployed, _: RedisServer) -> None:
+        process = victim(deployed, kind)
+        process.send_signal(signal.SIGSTOP)
+        asked = count()
+
+        def has_ended() -> bool:
+            if next(asked) % ASKED_EACH == 0:
+                meanwhile(deployed)
+            return not is_up(process)
+
+        wait_for(has_ended, replaced_s, f"{kind.name} that hangs to be replaced")
+
+    return Strike(f"{kind.name} hangs until it is replaced", act, replaced_s)
+
+
+def _ask_new(deployed: Deployed) -> None:
+    """Compile children work for what nobody has asked for."""
+    schema = {"type": "object", "properties": {uuid4().hex: {"type": "boolean"}}, "maxProperties": 1}
+    with suppress(httpx.HTTPError):
+        deployed.ask(structured_outputs={"json": schema}, max_tokens=1)
 
 
 def _hang(processes: list[psutil.Process]) -> None:
@@ -155,10 +192,16 @@ USUAL = (
     Strike(f"Ray's own Redis hangs for {SUSPENDED_S:g} s", _ray_redis_hangs),
     Strike(f"Ray's own Redis is killed, and away for {AWAY_S:g} s", _ray_redis_away),
 )
+HANGING = (
+    _suspend_for_good(CORES, OWN_WATCH_S),
+    _suspend_for_good(BROADCASTERS, OWN_WATCH_S),
+    _suspend_for_good(CHILDREN, OWN_WATCH_S, _ask_new),
+    *(_suspend_for_good(kind, RAY_CHECKS_S) for kind in (INGRESSES, MODELS)),
+)
 FULL_DISK = Strike(f"the disk of a node's logs is full for {SUSPENDED_S:g} s", _fill_logs)
 CLOCKS = (
     Strike("a node's clock is set an hour ahead, and an hour behind", lambda deployed, _: _set_clock(deployed, deployed.other)),
     Strike("the head's clock is set an hour ahead, and an hour behind", lambda deployed, _: _set_clock(deployed, HEAD)),
 )
-TWO_WORKERS = (_kill(WORKERS), _suspend(WORKERS))
-STRIKES = (*USUAL, FULL_DISK, *CLOCKS, *TWO_WORKERS)
+TWO_WORKERS = (_kill(WORKERS), _suspend(WORKERS), _suspend_for_good(WORKERS, OWN_WATCH_S))
+STRIKES = (*USUAL, *HANGING, FULL_DISK, *CLOCKS, *TWO_WORKERS)

@@ -35,11 +35,13 @@ async def load(service: Service, requests: int, strike: asyncio.Event, after: in
     return statuses
 
 
-async def strike_under_load(service: Service, victims: list[psutil.Process], requests: int = 40) -> Counter[int]:
+async def strike_under_load(
+    service: Service, victims: list[psutil.Process], requests: int = 40, sent: signal.Signals = signal.SIGKILL
+) -> Counter[int]:
     strike = asyncio.Event()
     loading = asyncio.create_task(load(service, requests, strike, requests // 4))
     await strike.wait()
     for victim in victims:
         with contextlib.suppress(psutil.NoSuchProcess):
-            victim.send_signal(signal.SIGKILL)
+            victim.send_signal(sent)
     return await loading

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 
 import httpx
 import psutil
@@ -124,6 +125,16 @@ async def test_a_killed_engine_core_is_replaced_in_its_replica_and_no_request_fa
     after = await asyncio.to_thread(service.status)
     assert (after.replica, after.restarts) == (before.replica, before.restarts + 1)
     assert service.text("Say.", structured_outputs={"regex": "back[x-z]"})
+
+
+async def test_an_engine_core_that_hangs_is_replaced_and_no_request_fails(service: Service) -> None:
+    """By a watch: its process has not ended, and never would."""
+    cores = await asyncio.to_thread(wait_for, lambda: engine_cores(service), 60, "the engine's core")
+    before = await asyncio.to_thread(service.status)
+    assert await strike_under_load(service, cores, sent=signal.SIGSTOP) == {200: 40}
+    after = await asyncio.to_thread(service.status)
+    assert (after.replica, after.restarts) == (before.replica, before.restarts + 1)
+    assert not any(map(is_alive, cores))
 
 
 def test_a_restarted_replica_gets_its_grammars_without_a_compile(service: Service) -> None:

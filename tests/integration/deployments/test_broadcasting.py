@@ -18,6 +18,7 @@ from deployments.telemetry.page import MetricsPage
 from grammar_service.backends import backend_named
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from model_service.hang_watch import main_threads
 from model_service.masks.client import MaskClient
 from tests.offered_grammars import offered, payload_of
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
@@ -55,6 +56,20 @@ def test_a_killed_broadcaster_is_restarted_by_ray_and_taken_up_again(masks: Node
     engine.await_masks()
     assert engine.ring not in (None, ring)
     assert process_of(masks) != killed
+
+
+async def test_one_that_hangs_is_killed_and_another_one_takes_its_place(ray_serve: None) -> None:
+    masks = NodeMasks("hanging", GRAMMAR_BYTES, hang_s=2.0)
+    async with asyncio.timeout(60):
+        while masks.process is None:
+            await masks.want()
+    hanging = masks.process
+    os.kill(hanging, signal.SIGSTOP)
+    async with asyncio.timeout(120):
+        while masks.process in (hanging, None):
+            masks.keep()
+            await asyncio.sleep(0.5)  # replicas say so every two seconds
+    assert main_threads([hanging]) == {}
 
 
 def test_replicas_of_a_node_have_one_broadcaster_and_metrics_tell_of_it(masks: NodeMasks, engine: WalkingEngine) -> None:
