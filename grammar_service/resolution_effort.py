@@ -17,6 +17,8 @@ QUICK_KEYWORDS = frozenset(
     "minLength maxLength format nullable".split()
 )
 """Those whose work is in proportion to their text. The others combine schemas, or compare patterns."""
+_SLOW_VALUES = re.compile(r'"(?:enum|const)"\s*:\s*(?:\[[^]]*)?[\[{]|"additionalProperties"\s*:\s*\{')
+"""Objects and arrays among values are compared with the schemas around them, and so are other properties with those that have names."""
 _WORD = re.compile(r'"([$\w]{1,24})"', re.ASCII)
 
 
@@ -26,13 +28,17 @@ def resolves_quickly(spec: GrammarSpec) -> bool:
         case GrammarKind.JSON_OBJECT:
             return True
         case GrammarKind.JSON_SCHEMA:
-            return len(spec.text) <= QUICK_SCHEMA and "\\" not in spec.text and _SLOW_KEYWORDS.isdisjoint(_WORD.findall(spec.text))
+            return len(spec.text) <= QUICK_SCHEMA and "\\" not in spec.text and not _is_slow(spec.text)
         case GrammarKind.REGEX:
             return len(spec.text) <= QUICK_REGEX
         case GrammarKind.STRUCTURAL_TAG:  # there are schemas in it
             return False
         case _:
             return len(spec.text) <= QUICK_TEXT
+
+
+def _is_slow(text: str) -> bool:
+    return _SLOW_VALUES.search(text) is not None or not _SLOW_KEYWORDS.isdisjoint(_WORD.findall(text))
 
 
 _SLOW_KEYWORDS = UNNAMED.known - QUICK_KEYWORDS

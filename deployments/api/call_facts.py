@@ -19,8 +19,8 @@ CHARACTERS_PER_TOKEN = 4
 """Of English text in large vocabularies."""
 NEWEST = 0.2
 """What the latest answer counts in the mean of a grammar's forced tokens."""
-LOOKED_AT = 20_000
-"""Values of a body that are walked through; a body of 4 MiB may have a million."""
+LOOKED_AT = 4_000
+"""Values of a body that are walked through, which takes 2 us each; a body of 4 MiB may have a million."""
 INSTRUCTIONS = frozenset({"system", "developer"})
 SHORTEST, LONGEST = 128, 4096
 """Characters of a prompt's beginning; a shorter one is not worth to be looked for."""

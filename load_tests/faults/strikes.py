@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from threading import Event
+from threading import Event, Thread
 from uuid import uuid4
 
 import httpx
@@ -28,8 +28,8 @@ HOUR_S = 3600
 ENDS_S = 60.0
 OWN_WATCH_S, RAY_CHECKS_S = 60.0, 120.0
 """Of a watch of the service, twice what it waits for; of Ray Serve's health checks, three in a row of half a minute."""
-ASKED_EACH = 10
-"""Looks."""
+ASKED_EACH, ASKED_AT_ONCE = 10, 8
+"""Looks, and requests."""
 Act = Callable[[Deployed, RedisServer], None]
 
 
@@ -109,10 +109,15 @@ def _suspend_for_good(kind: Kind, replaced_s: float, meanwhile: Callable[[Deploy
 
 
 def _ask_new(deployed: Deployed) -> None:
-    """Compile children work for what nobody has asked for."""
-    schema = {"type": "object", "properties": {uuid4().hex: {"type": "boolean"}}, "maxProperties": 1}
-    with suppress(httpx.HTTPError):
-        deployed.ask(structured_outputs={"json": schema}, max_tokens=1)
+    """What nobody has asked for, of as many compile children as there may be at once."""
+
+    def ask() -> None:
+        schema = {"type": "object", "properties": {uuid4().hex: {"type": "boolean"}}, "maxProperties": 1}
+        with suppress(httpx.HTTPError):
+            deployed.ask(structured_outputs={"json": schema}, max_tokens=1)
+
+    for _ in range(ASKED_AT_ONCE):
+        Thread(target=ask, daemon=True).start()
 
 
 def _hang(processes: list[psutil.Process]) -> None:

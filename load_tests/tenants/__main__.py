@@ -95,6 +95,7 @@ def _light_bodies() -> list[bytes]:
 
 
 def _floods(light: Light, key: str, seconds: float, turns: int, names: Sequence[str]) -> Iterator[Row]:
+    before = memory_mib()
     for flood in floods(SEATS, seats_for_one(SEATS)):
         if names and flood.name not in names:
             continue
@@ -106,6 +107,7 @@ def _floods(light: Light, key: str, seconds: float, turns: int, names: Sequence[
             struck += found.struck
         yield taken.row(ALONE)
         yield {**taken.row(BESIDE), **_struck(flood, struck)}
+    yield _memory_row("all floods", before)
 
 
 def _struck(flood: Flood, struck: Sequence[Struck]) -> dict[str, Any]:
@@ -134,7 +136,11 @@ def _connections(light: Light, key: str, seconds: float, turns: int) -> Iterator
         yield taken.row(ALONE)
         yield {**taken.row(BESIDE), "connections": min(numbers), "wanted": wanted}
         yield taken.row(AFTER)
-    yield {"scenario": "memory", "phase": AFTER, "before_mib": round(before), "after_mib": round(_settled_memory_mib(before))}
+    yield _memory_row("all connections", before)
+
+
+def _memory_row(what: str, before: float) -> Row:
+    return {"scenario": "memory", "phase": AFTER, "of": what, "before_mib": round(before), "after_mib": round(_settled_memory_mib(before))}
 
 
 def _settled_memory_mib(before: float) -> float:

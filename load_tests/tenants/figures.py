@@ -71,6 +71,6 @@ def _ingresses(rows: Sequence[Row]) -> Iterator[Target]:
 def _memory(rows: Sequence[Row]) -> Iterator[Target]:
     for row in rows:
         if row["scenario"] == "memory":
-            yield Target.at_most("memory after all connections / before", ratio(row["after_mib"], row["before_mib"]), GROWN, "")
+            yield Target.at_most(f"memory after {row['of']} / before", ratio(row["after_mib"], row["before_mib"]), GROWN, "")
         if row.get("connections") is not None:
             yield Target.at_least(f"{row['scenario']}: open at a time", float(row["connections"]), row["wanted"], "")

@@ -12,8 +12,8 @@ from grammar_service.sandbox.turns import FairTurns
 
 MOST_WAITING = 1 << 16
 """Never reached: an ingress holds fewer requests open."""
-LARGE_BODY = 64 << 10
-"""Bytes: work on larger bodies belongs here. It takes tenths of a second of some."""
+LARGE_BODY = 16 << 10
+"""Bytes: work on larger bodies belongs here. It takes tenths of a second of some, and 10 ms of the worst that are as large."""
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from http import HTTPStatus
 
+import numpy as np
 from starlette.requests import Request
 
 from deployments.api.bounds.places import Places
@@ -14,6 +15,8 @@ WIDEST = 4
 """Bytes of a character in a text that has one beyond the Basic Multilingual Plane (PEP 393)."""
 VALUE_BYTES = 64
 """Of a value in Python, and of its place in its array or object; commas, colons and brackets tell how many there are, or more."""
+_IS_VALUE = np.zeros(256, np.uint8)
+_IS_VALUE[list(b",:[{")] = 1
 
 
 class HeldBody:
@@ -80,6 +83,6 @@ class BodyReader:
 
 def built_bytes(raw: bytes | bytearray) -> int:
     """What the values of a body take, about, and no less than most do."""
-    values = raw.count(b",") + raw.count(b":") + raw.count(b"[") + raw.count(b"{")
+    values = int(_IS_VALUE[np.frombuffer(raw, np.uint8)].sum(dtype=np.int64))
     is_narrow = raw.isascii() and b"\\u" not in raw
     return len(raw) * (1 if is_narrow else WIDEST) + VALUE_BYTES * values

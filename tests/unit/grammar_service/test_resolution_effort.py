@@ -29,7 +29,10 @@ def test_a_schema_of_everyday_is_quick() -> None:
     assert resolves_quickly(GrammarSpec(GrammarKind.JSON_OBJECT, ""))
 
 
-@pytest.mark.parametrize("value", [PAIRS, PATTERNS, {"not": {}}, {"allOf": []}, {"title": "x" * QUICK_SCHEMA}])
+SLOW = [{"not": {}}, {"allOf": []}, {"enum": [1, {"a": 1}]}, {"enum": [[1], 2]}, {"const": {}}, {"additionalProperties": {}}]
+
+
+@pytest.mark.parametrize("value", [PAIRS, PATTERNS, *SLOW, {"title": "x" * QUICK_SCHEMA}])
 def test_one_that_combines_schemas_or_is_long_is_not(value: Any) -> None:
     assert not resolves_quickly(schema(value))
 

@@ -1,0 +1,1 @@
+"""How long one request's bytes keep an ingress's event loop."""
