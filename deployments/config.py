@@ -14,10 +14,9 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 from deployments.config_model import ModelSettings
 from deployments.config_models import Section
 from deployments.config_values import SHORTEST_SECRET, ApiKey, Format, NodeLabels, Whitespace, long_enough
+from deployments.environment_settings import check_texts, from_environment
 from deployments.errors import SettingsError
 from deployments.secret_file import filled, plain, without, write
-
-ENVIRONMENT_PREFIX = "MASKCAST_"
 
 
 class GrammarSettings(Section):
@@ -68,6 +67,12 @@ class RedisSettings(Section):
     )
     ttl_s: int = Field(7 * 24 * 3600, ge=1)
     max_value_mib: int = Field(16, ge=1)
+
+    @model_validator(mode="after")
+    def _password_is_a_secret(self) -> Self:
+        if self.url is not None and "@" in self.url.partition("://")[2].partition("/")[0]:
+            raise ValueError("url has a user or a password in it, which is no secret there: set password")
+        return self
 
     @model_validator(mode="after")
     def _authorities_are_for_tls(self) -> Self:
@@ -226,9 +231,8 @@ def load_settings(path: Path | None = None, environment: Mapping[str, str] | Non
         SettingsError: the file cannot be read, or a key or value is wrong; the message names it.
     """
     tree = _read_yaml(path) if path else {}
-    for name, value in (os.environ if environment is None else environment).items():
-        if name.startswith(ENVIRONMENT_PREFIX):
-            _insert(tree, name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), yaml.safe_load(value))
+    for names, value in from_environment(Settings, os.environ if environment is None else environment):
+        _insert(tree, names, value)
     return parse_settings(tree)
 
 
@@ -236,6 +240,7 @@ def parse_settings(tree: Mapping[str, Any]) -> Settings:
     """Settings from a plain mapping, such as the `args` of a Serve configuration file. Raises SettingsError."""
     if file := tree.get("secrets_file"):
         tree = filled(tree, _read_yaml(Path(str(file))))
+    check_texts(Settings, tree)
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:

@@ -74,7 +74,7 @@ def entry_text(key: str, name: str, scopes: Sequence[str], weight: float) -> str
 
 
 def read_keys(path: Path) -> tuple[KeyEntry, ...]:
-    """The entries of a key file; an empty file has none.
+    """The entries of a key file; `[]` is a file without any.
 
     Raises:
         SettingsError: it cannot be read, or an entry is wrong. The message names the place, and repeats nothing of the file: a key may have
@@ -87,7 +87,9 @@ def read_keys(path: Path) -> tuple[KeyEntry, ...]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise SettingsError(f"http.api_keys_file: {path} is not YAML{f', line {mark.line + 1}' if mark else ''}") from None
-    return _entries(tree if tree is not None else [], str(path))
+    if tree is None:  # it was truncated, or is being written
+        raise SettingsError(f"http.api_keys_file: {path} is empty; a file without keys is []")
+    return _entries(tree, str(path))
 
 
 def _entries(tree: object, where: str) -> tuple[KeyEntry, ...]:

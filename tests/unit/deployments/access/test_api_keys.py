@@ -122,7 +122,7 @@ def test_an_admin_may_all(tmp_path: Path) -> None:
 
 def test_a_file_without_keys_lets_nobody_in(tmp_path: Path) -> None:
     file = tmp_path / "keys.yaml"
-    file.write_text("")
+    file.write_text("[]")
     assert refused(ApiKeys([], file), None).status == 401
     assert refused(ApiKeys([], file), "Bearer ").status == 401
 
