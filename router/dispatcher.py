@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from random import Random
 
@@ -37,7 +37,7 @@ class Dispatcher:
         self.shares = Shares()
         self._kept = 0
         self._now = 0.0
-        self._grouping = Grouping(self._places, self._seats, self._released, parameters, self._order)
+        self._grouping = Grouping(self._places, self._seats, self._released, parameters, self._order, self._none_left)
         self._waiting: dict[str, Dispatched] = {}
         self._under_way: dict[str, Dispatched] = {}
         self._answered_at: dict[str, float] = {}
@@ -132,6 +132,11 @@ class Dispatcher:
         if silent and len(ranks) > 1:
             return Places(ranks[1:], each, self._is_silent(ranks[1]))
         return Places(ranks if oldest.key is None else ranks[:needed], each, silent)
+
+    def _none_left(self, full: Set[str], has_waited_long: bool) -> bool:
+        """Replicas that are silent may be given what has waited for long, full or not."""
+        ids = self.fleet.ids
+        return len(full) >= len(ids) and full >= set(ids) and not (has_waited_long and any(map(self._is_silent, ids)))
 
     def _is_silent(self, replica: str) -> bool:
         return self._steady() - self._answered_at.get(replica, -math.inf) >= self._parameters.patience_s

@@ -26,6 +26,8 @@ from router.replica_load import LoadReport
 PACKAGES = ("maskcast", "numpy")
 BOUNDS_US = {64: 150.0, 2000: 1000.0}
 SCHEMAS, SEATS = 5000, 256
+WAITING, TENANTS, TICKS, TICK_US = 1_792, (1, 500), 20, 10_000.0
+"""As many requests as one tenant may have waiting at an ingress; ticks come four times a second, and an event loop waits for each."""
 UNDER_WAY = 30
 """Requests on a replica."""
 
@@ -35,10 +37,11 @@ def main(
     rounds: Annotated[int, typer.Option(min=1, help="turns of all fleets")] = 5,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
-    """Measure the time to choose a replica of 64 and of 2,000."""
+    """Measure the time to choose a replica of 64 and of 2,000, and of a tick where nothing can go."""
     rows = [row for number in range(rounds) for replicas in BOUNDS_US for row in _rows(replicas, requests, number)]
+    ticks = [_tick_row(tenants) for tenants in TENANTS]
     command = f"python -m load_tests.routing.overhead --requests {requests} --rounds {rounds}"
-    report = BenchReport.here(command, PACKAGES, _targets(rows), rows)
+    report = BenchReport.here(command, PACKAGES, [*_targets(rows), *map(_tick_target, ticks)], [*rows, *ticks])
     console = Console()
     for row in rows:
         console.print(
@@ -52,6 +55,29 @@ def _rows(replicas: int, requests: int, number: int) -> list[Row]:
     taken = _choose(replicas, requests, Random(number))
     p50, p99 = (round(quantile(taken, share) or 0.0, 1) for share in (0.5, 0.99))
     return [{"replicas": replicas, "round": number + 1, "choices": requests, "p50_us": p50, "p99_us": p99}]
+
+
+def _tick_row(tenants: int) -> Row:
+    """The fastest of some ticks, in processor time, of a flood that waits for two replicas whose seats are all taken."""
+    now = 0.0
+    policy = Dispatcher(Random(tenants), lambda: now, Parameters(seats=SEATS, prefill_budget=2048.0))
+    policy.adopt(Fleet(("first", "second")))
+    for number in range(WAITING + 2 * SEATS):
+        policy.arrived(Dispatched(f"request-{number}", f"grammar-{number}", 50, tenant=f"tenant-{number % tenants}"), now)
+    policy.tick(now)
+    taken = []
+    for _ in range(TICKS):
+        now += Parameters().retry_s
+        begun = time.process_time()
+        released = policy.tick(now)
+        taken.append(time.process_time() - begun)
+        assert not released, "all seats are taken"
+    return {"tenants": tenants, "waiting": WAITING, "tick_us": round(min(taken) * 1e6, 1)}
+
+
+def _tick_target(row: Row) -> Target:
+    name = f"a tick while {row['waiting']:,} requests of {row['tenants']} tenants wait for seats"
+    return Target.at_most(name, row["tick_us"], TICK_US, "µs")
 
 
 def _targets(rows: Sequence[Row]) -> list[Target]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -30,6 +30,10 @@ class Replicas:
     def grouping(self, parameters: Parameters = LIMITS) -> Grouping:
         return Grouping(self._places, self._seats, self._released, parameters)
 
+    def short_sighted(self) -> Grouping:
+        """It does not look beyond what makes all replicas full."""
+        return Grouping(self._places, self._seats, self._released, LIMITS, none_left=self.none_left)
+
     def _seats(self, replica: str, together: int, oldest: Dispatched) -> int:
         free = self.seats.get(replica, 1 << 30)
         return free if free >= min(together, self.kept_free.get(replica, 0)) else 0
@@ -42,6 +46,9 @@ class Replicas:
         self.told.append(release)
         if release.replica in self.seats:
             self.seats[release.replica] -= len(release.requests)
+
+    def none_left(self, full: Set[str], has_waited_long: bool) -> bool:
+        return full >= set(self.seats) and not has_waited_long
 
 
 def waiting(request: str, at: float = 5.0, key: str | None = "key", tokens: int = 100) -> Dispatched:
@@ -340,3 +347,41 @@ def test_whose_turn_it_is_is_older_than_all_who_could_go_there_and_still_wait(ar
             assert not [one for one in left if release.replica in RANKS[one.key] and one.arrived_at < turn_of]
         for request in names(releases):
             del waits[request]
+
+
+def test_a_tick_ranks_what_is_new_and_no_more_than_it_takes_to_find_all_replicas_full() -> None:
+    replicas = Replicas({str(number): A for number in range(1000)}, {"a": 3})
+    grouping = arrive(replicas.short_sighted(), *(waiting(f"request-{number}", key=str(number)) for number in range(1000)))
+    assert names(grouping.tick(5.0)) == ["request-0", "request-1", "request-2"]
+    assert (len(replicas.asked), grouping.waiting_for) == (1000, {})
+    replicas.asked.clear()
+    for tick in range(1, 20):
+        assert grouping.tick(5.0 + tick / 4) == []
+        assert grouping.waiting_for == {"a": 997}
+    assert len(replicas.asked) <= 20
+    replicas.seats["a"] = 2
+    grouping.room_freed("a")
+    assert names(grouping.tick(10.0)) == ["request-3", "request-4"]
+
+
+def test_what_has_waited_for_longest_is_looked_at_though_all_are_full() -> None:
+    replicas = Replicas(seats={"a": 0, "b": 0})
+    requests = [waiting(f"request-{number}", at=float(number), key=str(number)) for number in range(40)]
+    grouping = arrive(replicas.short_sighted(), *requests)
+    for now, gone in ((39.0, range(10)), (45.0, range(10, 16))):
+        replicas.asked.clear()
+        assert sorted(names(grouping.tick(now))) == sorted(f"request-{number}" for number in gone), "their replicas answer nothing"
+        assert len(replicas.asked) <= 40
+
+
+def test_a_group_that_goes_in_parts_keeps_its_place_and_what_leaves_makes_none() -> None:
+    replicas = Replicas({"x": A, "y": A}, {"a": 1})
+    first, second = (waiting("x1", 1.0, "x"), waiting("y1", 2.0, "y")), (waiting("x2", 3.0, "x"), waiting("y2", 4.0, "y"))
+    grouping = arrive(replicas.short_sighted(), *first, *second)
+    grouping.left("x1")
+    assert names(grouping.tick(5.0)) == ["y1"]
+    replicas.seats["a"] = 1
+    grouping.room_freed("a")
+    assert names(grouping.tick(6.0)) == ["x2"]
+    grouping.left("y2")
+    assert (len(grouping), grouping.next_tick()) == (0, None)
