@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
-from threading import Event, Thread
-from uuid import uuid4
+from threading import Event
 
-import httpx
 import psutil
 
 from deployments.local.redis_server import RedisServer
@@ -28,8 +24,6 @@ HOUR_S = 3600
 ENDS_S = 60.0
 OWN_WATCH_S, RAY_CHECKS_S = 60.0, 120.0
 """Of a watch of the service, twice what it waits for; of Ray Serve's health checks, three in a row of half a minute."""
-ASKED_EACH, ASKED_AT_ONCE = 10, 8
-"""Looks, and requests."""
 Act = Callable[[Deployed, RedisServer], None]
 
 
@@ -90,34 +84,15 @@ def _suspend(kind: Kind) -> Strike:
     return Strike(f"{kind.name} hangs for {SUSPENDED_S:g} s", lambda deployed, _: _hang([victim(deployed, kind)]))
 
 
-def _suspend_for_good(kind: Kind, replaced_s: float, meanwhile: Callable[[Deployed], object] = lambda _: None) -> Strike:
+def _suspend_for_good(kind: Kind, replaced_s: float) -> Strike:
     """Until somebody ends it."""
 
     def act(deployed: Deployed, _: RedisServer) -> None:
         process = victim(deployed, kind)
         process.send_signal(signal.SIGSTOP)
-        asked = count()
-
-        def has_ended() -> bool:
-            if next(asked) % ASKED_EACH == 0:
-                meanwhile(deployed)
-            return not is_up(process)
-
-        wait_for(has_ended, replaced_s, f"{kind.name} that hangs to be replaced")
+        wait_for(lambda: not is_up(process), replaced_s, f"{kind.name} that hangs to be replaced")
 
     return Strike(f"{kind.name} hangs until it is replaced", act, replaced_s)
-
-
-def _ask_new(deployed: Deployed) -> None:
-    """What nobody has asked for, of as many compile children as there may be at once."""
-
-    def ask() -> None:
-        schema = {"type": "object", "properties": {uuid4().hex: {"type": "boolean"}}, "maxProperties": 1}
-        with suppress(httpx.HTTPError):
-            deployed.ask(structured_outputs={"json": schema}, max_tokens=1)
-
-    for _ in range(ASKED_AT_ONCE):
-        Thread(target=ask, daemon=True).start()
 
 
 def _hang(processes: list[psutil.Process]) -> None:
@@ -200,7 +175,6 @@ USUAL = (
 HANGING = (
     _suspend_for_good(CORES, OWN_WATCH_S),
     _suspend_for_good(BROADCASTERS, OWN_WATCH_S),
-    _suspend_for_good(CHILDREN, OWN_WATCH_S, _ask_new),
     *(_suspend_for_good(kind, RAY_CHECKS_S) for kind in (INGRESSES, MODELS)),
 )
 FULL_DISK = Strike(f"the disk of a node's logs is full for {SUSPENDED_S:g} s", _fill_logs)
