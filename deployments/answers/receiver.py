@@ -9,7 +9,6 @@ import socket
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
 from typing import Any
 
 from deployments.answers.connection import Connection
@@ -21,6 +20,8 @@ from model_service.peer import is_same_user
 HELLO_BYTES = 1024
 HELLO_S = 5.0
 """How long a stranger may stay without saying who he is."""
+ANSWER_BITS = 62
+"""Of an answer's number, so that whoever knows the token cannot guess which answers are expected."""
 _ENDED = object()
 Item = replies.Head | replies.Failure | str
 
@@ -102,7 +103,6 @@ class AnswerReceiver:
     def __init__(self, node: str, host: str) -> None:
         self._node = node
         self._host = host
-        self._numbers = count(1)
         self._expected: dict[int, IncomingAnswer] = {}
         self._connections: set[Connection[Any]] = set()
         self._servers: list[asyncio.Server] = []
@@ -129,7 +129,7 @@ class AnswerReceiver:
     def expect(self) -> Iterator[IncomingAnswer]:
         """An answer that is asked for meanwhile; what comes of it later is dropped."""
         assert self._address is not None, "start() comes first"
-        number = next(self._numbers)
+        number = secrets.randbits(ANSWER_BITS)
         answer = self._expected[number] = IncomingAnswer(ReplyTo(self._address, number))
         try:
             yield answer

@@ -12,6 +12,7 @@ from deployments.answers.connection import Connection
 from deployments.answers.frames import READ, WINDOW, Address, Ended, Failed, Head, Hello, Piece, Read, ReplyTo
 from deployments.errors import AnswerLost
 from model_service import replies
+from model_service.peer import is_same_user
 
 CONNECT_S = 5.0
 Item = replies.Head | replies.Failure | str
@@ -65,11 +66,14 @@ class AnswerSender:
 
 
 async def _on_node(name: str) -> socket.socket:
-    """A socket that is connected to an abstract name, which uvloop does not take for a path. Raises OSError."""
+    """A socket that is connected to an abstract name, which uvloop does not take for a path. Raises OSError, also where a process of
+    another user listens there: whoever is first has such a name, and would be told the caller's token."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.setblocking(False)
         await asyncio.get_running_loop().sock_connect(connection, f"\0{name}")
+        if not is_same_user(connection):
+            raise PermissionError("another user listens at the caller's socket")
     except BaseException:
         connection.close()
         raise

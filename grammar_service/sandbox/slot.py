@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 
 from grammar_service.errors import CompileFailed, CompileTimeout, PoolBusy
@@ -13,6 +14,11 @@ from grammar_service.sandbox.wire import Job, Refused, Result, Task
 
 _LOG = logging.getLogger(__name__)
 _TRIES = 2
+_ERROR_NAME = re.compile(
+    r"^(?:terminate called after throwing an instance of ')?([a-z_.:]{0,40}(?:[A-Z]\w{0,40}(?:Error|Exception)|bad_alloc))\b", re.MULTILINE
+)
+    r"^(?:terminate called after throwing an instance of ')?([a-z_.:]{0,40}(?:[A-Z]\w{0,40}(?:Error|Exception)|bad_alloc))\b", re.M
+)
 _LOOKED_AT_S = 0.01
 """The least time between two looks at a child's clock."""
 _PATIENCE = 4
@@ -63,7 +69,7 @@ class Slot:
                 raise CompileTimeout(f"the grammar did not compile within {deadline_s:g} s of processor time") from None
             except ChildDied:
                 left_s -= max(0.0, child.processor_s() - had_s)  # known until it is reaped
-                _LOG.warning("the compile child died: %s", child.last_words()[-2000:])
+                _LOG.warning("the compile child died: %s", error_name(child.last_words()))
         raise CompileFailed("the compiler crashed on the grammar")
 
     async def close(self) -> None:
@@ -111,6 +117,12 @@ class Slot:
         if old is not None:
             await _put_down(old)
         return await self._nursery.fork(self._background)
+
+
+def error_name(words: str) -> str:
+    """What a process that died called its end. Nothing else of its last words: schemas may stand in them, and logs hold none."""
+    names = _ERROR_NAME.findall(words)
+    return names[-1] if names else "it named no error"
 
 
 async def _in_time(child: CompileChild, job: Task, deadline_s: float) -> Result:

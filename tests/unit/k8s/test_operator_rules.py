@@ -122,3 +122,13 @@ def test_traffic_goes_to_pods_with_an_ingress_alone(overlay: str) -> None:
         assert doors["door"] == port["port"]
         assert container(group)["readinessProbe"]["httpGet"]["port"] == "door"
     assert service(overlay)["excludeHeadPodFromServeSvc"]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_logs_leave_most_of_what_they_share_to_others(overlay: str) -> None:
+    """Ray keeps two logs of each process of its own, and as many of each worker; without an end of theirs, pods are evicted together."""
+    for group in groups(overlay):
+        told = {each["name"]: each.get("value") for each in container(group)["env"]}
+        of_a_log = int(told["RAY_ROTATION_MAX_BYTES"]) * (1 + int(told["RAY_ROTATION_BACKUP_COUNT"]))
+        volumes = {each["name"]: each for each in group["template"]["spec"]["volumes"]}
+        assert 64 * of_a_log <= amount(volumes["tmp"]["emptyDir"]["sizeLimit"]) / 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -83,6 +84,7 @@ def test_ray_pods_reach_each_other_on_ports_of_their_choice_and_names(overlay: s
         assert all(reaches(overlay, source, target, ANY) for target in ray.values())
         assert reaches(overlay, source, DNS, "dns")
         assert not reaches(overlay, source, STRANGER, ANY)
+        assert not reaches(overlay, source, replace(DNS, namespace={"kubernetes.io/metadata.name": "anybody"}), "dns")
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from uuid import uuid4
 
 import msgspec
 import pytest
@@ -18,6 +22,7 @@ from deployments.errors import AnswerLost
 from model_service.replies import Failure, Head
 from model_service.wire import packed
 
+NOBODY = 65534
 HERE, ELSEWHERE = "this node", "another node"
 
 
@@ -210,3 +215,32 @@ async def test_a_frame_that_is_none_ends_the_connection_of_who_is_known() -> Non
             with pytest.raises(AnswerLost):
                 await anext(answer)
             writer.close()
+
+
+async def test_numbers_of_answers_cannot_be_guessed() -> None:
+    async with both_ends() as (receiver, _):
+        with receiver.expect() as first, receiver.expect() as second:
+            assert abs(first.reply_to.answer - second.reply_to.answer) > 1 << 16
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may start a process of another user")
+async def test_nobody_is_told_a_token_who_is_of_another_user() -> None:
+    """Whoever comes first has an abstract name."""
+    program = """
+import socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(chr(0) + sys.argv[1])
+listener.listen()
+print(flush=True)
+print(listener.accept()[0].recv(9))
+"""
+    name = f"maskcast-answers-{uuid4().hex}"
+    with subprocess.Popen([sys.executable, "-c", program, name], stdout=subprocess.PIPE, user=NOBODY) as process:
+        assert process.stdout is not None
+        await asyncio.to_thread(process.stdout.readline)
+        async with both_ends() as (receiver, sender):
+            with receiver.expect() as answer:
+                reply_to = replace(answer.reply_to, address=replace(answer.reply_to.address, socket=name))
+                with pytest.raises(AnswerLost, match="another user"):
+                    await sender.send(reply_to, saying("secret"))
+        assert await asyncio.to_thread(process.stdout.read) == b"b''\n"
