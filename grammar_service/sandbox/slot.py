@@ -17,8 +17,6 @@ _TRIES = 2
 _ERROR_NAME = re.compile(
     r"^(?:terminate called after throwing an instance of ')?([a-z_.:]{0,40}(?:[A-Z]\w{0,40}(?:Error|Exception)|bad_alloc))\b", re.MULTILINE
 )
-    r"^(?:terminate called after throwing an instance of ')?([a-z_.:]{0,40}(?:[A-Z]\w{0,40}(?:Error|Exception)|bad_alloc))\b", re.M
-)
 _LOOKED_AT_S = 0.01
 """The least time between two looks at a child's clock."""
 _PATIENCE = 4

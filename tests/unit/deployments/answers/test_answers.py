@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from uuid import uuid4
@@ -223,9 +223,9 @@ async def test_numbers_of_answers_cannot_be_guessed() -> None:
             assert abs(first.reply_to.answer - second.reply_to.answer) > 1 << 16
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root may start a process of another user")
-async def test_nobody_is_told_a_token_who_is_of_another_user() -> None:
-    """Whoever comes first has an abstract name."""
+@pytest.fixture
+def listener_of_another_user() -> Iterator[str]:
+    """The abstract name that it listens at; it is told nothing."""
     program = """
 import socket, sys
 listener = socket.socket(socket.AF_UNIX)
@@ -237,10 +237,16 @@ print(listener.accept()[0].recv(9))
     name = f"maskcast-answers-{uuid4().hex}"
     with subprocess.Popen([sys.executable, "-c", program, name], stdout=subprocess.PIPE, user=NOBODY) as process:
         assert process.stdout is not None
-        await asyncio.to_thread(process.stdout.readline)
-        async with both_ends() as (receiver, sender):
-            with receiver.expect() as answer:
-                reply_to = replace(answer.reply_to, address=replace(answer.reply_to.address, socket=name))
-                with pytest.raises(AnswerLost, match="another user"):
-                    await sender.send(reply_to, saying("secret"))
-        assert await asyncio.to_thread(process.stdout.read) == b"b''\n"
+        process.stdout.readline()
+        yield name
+        assert process.stdout.read() == b"b''\n"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may start a process of another user")
+async def test_nobody_is_told_a_token_who_is_of_another_user(listener_of_another_user: str) -> None:
+    """Whoever comes first has an abstract name."""
+    async with both_ends() as (receiver, sender):
+        with receiver.expect() as answer:
+            reply_to = replace(answer.reply_to, address=replace(answer.reply_to.address, socket=listener_of_another_user))
+            with pytest.raises(AnswerLost, match="another user"):
+                await sender.send(reply_to, saying("secret"))
