@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -226,20 +224,17 @@ async def test_numbers_of_answers_cannot_be_guessed() -> None:
 @pytest.fixture
 def listener_of_another_user() -> Iterator[str]:
     """The abstract name that it listens at; it is told nothing."""
-    program = """
-import socket, sys
-listener = socket.socket(socket.AF_UNIX)
-listener.bind(chr(0) + sys.argv[1])
-listener.listen()
-print(flush=True)
-print(listener.accept()[0].recv(9))
-"""
     name = f"maskcast-answers-{uuid4().hex}"
-    with subprocess.Popen([sys.executable, "-c", program, name], stdout=subprocess.PIPE, user=NOBODY) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"\0{name}")
+        os.seteuid(NOBODY)  # whoever calls `listen` is told to those who connect
+        try:
+            listener.listen()
+        finally:
+            os.seteuid(0)
         yield name
-        assert process.stdout.read() == b"b''\n"
+        with listener.accept()[0] as connection:
+            assert connection.recv(100) == b""
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may start a process of another user")
