@@ -31,6 +31,8 @@ def defaults(settings: Settings, home: Path) -> dict[str, str]:
         "RAY_DEDUP_LOGS": "1",
         "RAY_worker_niceness": "0",  # they are the service: at 15, whatever else runs here goes first
         **SELDOM,
+        # Otherwise one that fails its health checks may go on for `http.drain_s`: one that hangs, with its port and its connections.
+        "RAY_SERVE_FORCE_STOP_UNHEALTHY_REPLICAS": "1",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # Ray's future default; without it every start warns about the change
         "TOKENIZERS_PARALLELISM": "false",
         # Otherwise gRPC (1.85), which handles use, begins threads anew in each fork. Now and then they end it before it has become
