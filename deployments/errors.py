@@ -11,6 +11,7 @@ MaskcastError (grammar_service.errors)
 ├── RewardHangs        a reward is computed for so long that its replica is to be replaced
 ├── AnswerLost         the connection that an answer comes by is lost
 ├── RoomFull           (api.bounds.room) too many wait already
+├── Late               (telemetry.kept) what is read takes longer than anybody waits
 ├── ClientLeft         (api.http.leaving) nobody waits for the answer any more
 └── _ReplicaLost       (api.gateway) a replica ended before the first byte: another one is asked
 """

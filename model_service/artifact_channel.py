@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from model_service.errors import ChannelError
-from model_service.peer import is_same_user
+from model_service.wire import is_same_user
 
 FOUND, MISSING = b"+", b"-"
 

@@ -1,7 +1,8 @@
-"""Messages as bytes on a stream."""
+"""Messages as bytes on a stream, and who is at its other end."""
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ MOST_BYTES = 64 << 20
 """Of one message."""
 _READ_BYTES = 1 << 18
 _LENGTH = struct.Struct("<I")
+_CREDENTIALS = struct.Struct("3i")
 Message = TypeVar("Message")
 
 
@@ -97,3 +99,10 @@ class Connection(Generic[Message]):
 
     def close(self) -> None:
         self._socket.close()
+
+
+def is_same_user(connection: socket.socket, user: int | None = None) -> bool:
+    """Whether the other end of a Unix socket is a process of this user, who could also attach a debugger; or of the `user` of that number.
+    Anybody may connect to an abstract name, or take it first (unix(7), SO_PEERCRED)."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(credentials)[1]) == (os.getuid() if user is None else user)

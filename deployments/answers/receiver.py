@@ -15,7 +15,7 @@ from deployments.answers.connection import Connection
 from deployments.answers.frames import HELLO, SAID, WINDOW, Address, Ended, Failed, Head, Hello, Piece, Read, ReplyTo, Said
 from deployments.errors import AnswerLost
 from model_service import replies
-from model_service.peer import is_same_user
+from model_service.wire import is_same_user
 
 HELLO_BYTES = 1024
 HELLO_S = 5.0

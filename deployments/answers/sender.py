@@ -12,7 +12,7 @@ from deployments.answers.connection import Connection
 from deployments.answers.frames import READ, WINDOW, Address, Ended, Failed, Head, Hello, Piece, Read, ReplyTo
 from deployments.errors import AnswerLost
 from model_service import replies
-from model_service.peer import is_same_user
+from model_service.wire import is_same_user
 
 CONNECT_S = 5.0
 Item = replies.Head | replies.Failure | str

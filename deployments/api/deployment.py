@@ -22,7 +22,7 @@ from deployments.grammars.pool import CompilePool
 from deployments.grammars.traced import TracedPool
 from deployments.loop_watch import LoopWatch
 from deployments.names import INGRESS
-from deployments.node_listener import listen_on_node_only
+from deployments.replica_process import listen_on_node_only
 from deployments.telemetry.logs import log_json
 from deployments.tracing.opening import close_tracing, open_tracing
 from grammar_service.artifacts.cache.link import LinkCounters

@@ -15,8 +15,7 @@ from grammar_service.errors import GrammarTooLarge, PoolBusy, PoolUnavailable, U
 from grammar_service.limits import Limits, check_size
 from grammar_service.messages import CompileRequest, Prepared, ReadyGrammar
 from grammar_service.relaxation import Relax
-from grammar_service.resolution_effort import resolves_quickly
-from grammar_service.resolve import Resolution, resolve, rules_of
+from grammar_service.resolve import Resolution, resolve, resolves_quickly, rules_of
 from grammar_service.spec import GrammarSpec
 from grammar_service.warning import ConstraintWarning, characters
 

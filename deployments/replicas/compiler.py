@@ -6,7 +6,7 @@ from deployments.builders import model_path, open_cache, sandbox_settings, secre
 from deployments.config import Settings
 from deployments.grammars.traced import Compiler, TracedCompiler
 from deployments.names import COMPILER
-from deployments.node_listener import listen_on_node_only
+from deployments.replica_process import listen_on_node_only
 from deployments.telemetry.logs import about_request, log_json, trace_id_of
 from deployments.telemetry.metrics import GrammarMetrics
 from deployments.tracing.opening import close_tracing, open_tracing

@@ -16,8 +16,7 @@ from deployments.config import Settings
 from deployments.grammars.pool import CompilePool
 from deployments.loop_watch import LoopWatch
 from deployments.names import MODEL
-from deployments.node_listener import listen_on_node_only
-from deployments.own_ray_address import tell_children
+from deployments.replica_process import listen_on_node_only, tell_children
 from deployments.replicas.broadcasting import NodeMasks
 from deployments.replicas.rewarding import named_rewards
 from deployments.replicas.traced import TracedReplica

@@ -14,7 +14,7 @@ from ray.serve.handle import DeploymentHandle
 
 from deployments.config_models import RewardSettings
 from deployments.errors import RewardHangs
-from deployments.node_listener import listen_on_node_only
+from deployments.replica_process import listen_on_node_only
 from model_service.lookahead.rewards import Gathered, Reward
 
 QUESTIONS = 64

@@ -27,8 +27,7 @@ from deployments.errors import ApiError
 from deployments.reporting.report import BenchReport, Row, Target
 from grammar_service.errors import GrammarError
 from grammar_service.limits import Limits
-from grammar_service.resolution_effort import resolves_quickly
-from grammar_service.resolve import resolve
+from grammar_service.resolve import resolve, resolves_quickly
 from grammar_service.spec import GrammarKind, GrammarSpec
 from load_tests.event_loop.worst import BODIES, CONSTRAINTS
 from model_service.messages import Endpoint

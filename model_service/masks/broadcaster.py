@@ -18,8 +18,7 @@ from model_service.masks.broadcaster_counters import BroadcasterCounters, MaskTo
 from model_service.masks.messages import FROM_ENGINE
 from model_service.masks.session import EngineSession
 from model_service.masks.vocabularies import Vocabularies
-from model_service.peer import is_same_user
-from model_service.wire import Connection
+from model_service.wire import Connection, is_same_user
 
 LEASE_S = 600.0
 SEND_S = 5.0

@@ -10,8 +10,7 @@ import msgspec
 from model_service.errors import InvalidMessage
 from model_service.masks.messages import FROM_BROADCASTER, FromBroadcaster, Welcome
 from model_service.masks.ring.ring import RingReader
-from model_service.peer import is_same_user
-from model_service.wire import Inbox, packed
+from model_service.wire import Inbox, is_same_user, packed
 
 MOST_UNSENT = 16 << 20
 """Bytes that may wait for a broadcaster to take them in: requests with long answers are told to one that has just begun."""

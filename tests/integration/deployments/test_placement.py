@@ -25,7 +25,7 @@ class Replica:
     """Stands where a model replica does."""
 
     def facts(self, core: str) -> dict[str, Any]:
-        from deployments.own_ray_address import tell_children
+        from deployments.replica_process import tell_children
 
         os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
         tell_children()

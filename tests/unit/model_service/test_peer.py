@@ -11,7 +11,7 @@ import pytest
 
 from model_service.artifact_channel import ArtifactServer, Payload, fetch
 from model_service.errors import ChannelError
-from model_service.peer import is_same_user
+from model_service.wire import is_same_user
 
 ANOTHER = os.getuid() + 1
 """Whom this process's user is not, so that no test has to become somebody else."""

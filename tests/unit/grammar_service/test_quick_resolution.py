@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from grammar_service.resolution_effort import QUICK_REGEX, QUICK_SCHEMA, QUICK_TEXT, resolves_quickly
+from grammar_service.resolve import QUICK_REGEX, QUICK_SCHEMA, QUICK_TEXT, resolves_quickly
 from grammar_service.spec import GrammarKind, GrammarSpec
 
 PERSON = {
