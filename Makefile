@@ -24,6 +24,7 @@ bench: setup  ## every benchmark there is; refreshes the tables in docs/benchmar
 	@$(BIN)/python -m load_tests.grammar.hits --json load_tests/results/grammar_hits.json
 	@$(BIN)/python -m load_tests.redis_trouble --json load_tests/results/redis_trouble.json
 	@$(BIN)/python -m load_tests.abuse --json load_tests/results/abuse.json
+	@$(BIN)/python -m load_tests.event_loop --json load_tests/results/event_loop.json
 	@$(BIN)/python -m load_tests.tenants --json load_tests/results/tenants.json
 	@$(BIN)/python -m load_tests.front_door --json load_tests/results/front_door.json
 	@$(BIN)/python -m load_tests.front_door.handle --json load_tests/results/front_door_handle.json

@@ -149,6 +149,7 @@ class HttpSettings(Section):
         gt=0,
         description="memory of one ingress for bodies that come, wait or are answered, and their values; beyond it: 503",
     )
+    max_connections: int = Field(16_384, ge=1, description="connections that one ingress holds open; beyond it a new one is a 503")
     max_ongoing_requests: int = Field(2048, ge=1, description="requests that one ingress holds open at a time; beyond it: 503")
     num_replicas: int = Field(1, ge=1, description="ingresses; one alone is in the model replica, where there is one of that as well")
     nodes: NodeLabels = Field(default_factory=dict, description="labels of the Ray nodes that such ingresses stand on; empty: any")

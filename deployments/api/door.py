@@ -101,7 +101,12 @@ class Door:
         )
         settle_heap()
         rules = DoorRules.of(settings)
-        bounds = ConnectionBounds(settings.limits.read_timeout_s, settings.limits.write_timeout_s, rules.max_header_bytes)
+        bounds = ConnectionBounds(
+            settings.limits.read_timeout_s,
+            settings.limits.write_timeout_s,
+            rules.max_header_bytes,
+            max_connections=settings.http.max_connections,
+        )
         answering: ASGIApp = Doorway(http_application(http, lambda: self._server.is_leaving), rules)
         if tracing is not None:
             answering = TracedHttp(answering, tracing)

@@ -11,6 +11,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 GRACE_S = 1.0
 """Seconds in which an application that has waited as long may still say so."""
+TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n"
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
@@ -19,12 +20,14 @@ class ConnectionBounds:
     """`read_timeout_s` for a request from its first byte to its last one, and for the first one to come. `write_timeout_s` for the client
     to take what waits for it, once that is as much as a connection may hold (64 KiB: asyncio's high-water mark). A connection that is older
     than `max_age_s` ends with its next answer: a balancer, as Kubernetes has it, chooses for new ones alone, and pools of clients would
-    stay with a cluster that is being replaced, and away from an ingress that has come."""
+    stay with a cluster that is being replaced, and away from an ingress that has come. Beyond `max_connections` that are open, a new one is
+    closed with a 503."""
 
     read_timeout_s: float = 30.0
     write_timeout_s: float = 60.0
     max_header_bytes: int = 32 << 10
     max_age_s: float = 60.0
+    max_connections: int = 16_384
 
 
 class BoundedConnection(HttpToolsProtocol):
@@ -44,6 +47,10 @@ class BoundedConnection(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._since = self.loop.time()
+        if len(self.connections) > self._bounds.max_connections:
+            transport.write(TOO_MANY)
+            transport.close()
+            return
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:

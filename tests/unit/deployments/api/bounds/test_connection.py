@@ -182,3 +182,19 @@ async def test_hundreds_of_half_open_requests_harm_nobody_and_end() -> None:
         assert await asyncio.wait_for(asyncio.gather(*(one.read() for one, _ in half_open)), 60) == [b""] * 300
         for _, slow in half_open:
             slow.close()
+
+
+async def test_a_connection_too_many_is_told_so_and_closed() -> None:
+    port = free_port(HOST)
+    server = HttpServer(Starlette(routes=[Route("/", body, methods=["POST"])]), HOST, port, ConnectionBounds(max_connections=2))
+    server.start()
+    opened = [await asyncio.open_connection(HOST, port) for _ in range(2)]
+    for reader, writer in opened:
+        writer.write(WHOLE)
+        assert (await answered(reader)).endswith(b"200 OK body")
+    reader, writer = await asyncio.open_connection(HOST, port)
+    assert (await reader.read()).startswith(b"HTTP/1.1 503 ")
+    for _, each in (*opened, (reader, writer)):
+        each.close()
+        await each.wait_closed()
+    await server.close()
