@@ -78,7 +78,7 @@ class LightModel:
         told = {"replica": self._name, "key": key, "prompt": call.prompt_tokens, "forced": call.forced_tokens, "sequences": call.sequences}
         told |= {"salt": call.body.get("cache_salt"), "prefix": call.prefix, "tenant": call.tenant, "progress": call.progress}
         told["usage asked for"] = bool(call.body.get("stream_options"))
-        usage = {"completion_tokens_details": {"forced_tokens": 40}, **(call.body.get("metadata") or {})}
+        usage = {"completion_tokens_details": {"forced_tokens": 40}, **json.loads(call.body.get("session_id") or "{}")}
         yield json.dumps({**told, "usage": usage}, separators=(",", ":"))
         if fate == ENDS_LATER:
             await self._fates.fulfilled.remote()

@@ -156,7 +156,7 @@ async def test_the_router_hears_what_a_tenants_calls_cost(gateway: Gateway, mode
     shares = router_of(models).dispatcher.shares
     await answer(gateway, tenant="payer")  # who is new begins where the others are
     before = shares.used("payer")
-    told = await answer(gateway, tenant="payer", metadata={"prompt_tokens": 50, "total_tokens": 120})
+    told = await answer(gateway, tenant="payer", session_id=json.dumps({"prompt_tokens": 50, "total_tokens": 120}))
     assert (told["tenant"], told["progress"]) == ("payer", None)
     assert shares.used("payer") - before == pytest.approx(50 * PROMPT + 30 * SAMPLED + 40 * FORCED)
 
