@@ -58,15 +58,16 @@ class BodyReader:
         declared = request.headers.get("content-length", "")
         if declared.isdigit() and int(declared) > self._max_bytes:
             raise self._too_large()
-        body = HeldBody(self._memory, tenant)
+        body, wide = HeldBody(self._memory, tenant), False
         try:
             async with asyncio.timeout(self._timeout_s):
                 async for chunk in request.stream():
                     if len(body.raw) + len(chunk) > self._max_bytes:
                         raise self._too_large()
-                    body.take(len(chunk))
+                    body.take(len(chunk) + built_bytes(chunk))
                     body.raw += chunk
-            body.take(built_bytes(body.raw))
+                    wide = wide or is_wide(chunk)
+            body.take(len(body.raw) * (WIDEST - 1) if wide else 0)
         except TimeoutError:
             body.release()
             message = f"The request body did not come within {self._timeout_s:g} s."
@@ -81,8 +82,11 @@ class BodyReader:
         return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request body is over the limit of {limit}.", code="body_too_large")
 
 
-def built_bytes(raw: bytes | bytearray) -> int:
-    """What the values of a body take, about, and no less than most do."""
-    values = int(_IS_VALUE[np.frombuffer(raw, np.uint8)].sum(dtype=np.int64))
-    is_narrow = raw.isascii() and b"\\u" not in raw
-    return len(raw) * (1 if is_narrow else WIDEST) + VALUE_BYTES * values
+def built_bytes(chunk: bytes) -> int:
+    """What the values in a part of a body take, about, and no less than most do, where no character is wide."""
+    return len(chunk) + VALUE_BYTES * int(_IS_VALUE[np.frombuffer(chunk, np.uint8)].sum(dtype=np.int64))
+
+
+def is_wide(chunk: bytes) -> bool:
+    """Whether a character may take `WIDEST` bytes; then all characters of its text do."""
+    return not chunk.isascii() or b"\\u" in chunk

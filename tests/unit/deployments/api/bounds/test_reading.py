@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
 from deployments.api.bounds.body import parse_body
-from deployments.api.bounds.reading import BodyReader, built_bytes
+from deployments.api.bounds.reading import WIDEST, BodyReader, built_bytes, is_wide
 from deployments.config import LimitSettings
 from deployments.errors import ApiError
 
@@ -76,11 +76,11 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
 
 
 async def test_bodies_that_come_slowly_leave_others_their_memory() -> None:
-    reader, rest = BodyReader(10, 60, most_held=32), asyncio.Event()
+    reader, rest = BodyReader(10, 60, most_held=56), asyncio.Event()
     begun = [asyncio.Event() for _ in range(3)]
     slow = [asyncio.create_task(read(reader, request(pieces(b"12345678", taken=taken, then=rest)))) for taken in begun]
     await asyncio.gather(*(taken.wait() for taken in begun))
-    assert await code_of(reader, request(pieces(b"123456789"))) == "ingress_busy"
+    assert await code_of(reader, request(pieces(b"12345"))) == "ingress_busy"
     assert await read(reader, request(pieces(b"1"))) == b"1"
     rest.set()
     assert await asyncio.gather(*slow) == [b"12345678"] * 3
@@ -89,7 +89,7 @@ async def test_bodies_that_come_slowly_leave_others_their_memory() -> None:
 
 async def test_one_tenant_leaves_others_memory() -> None:
     """However many bodies it has begun."""
-    reader, rest = BodyReader(10, 60, most_held=80), asyncio.Event()
+    reader, rest = BodyReader(10, 60, most_held=160), asyncio.Event()
     begun = [asyncio.Event() for _ in range(9)]
     slow = [asyncio.create_task(read(reader, request(pieces(b"12345678", taken=taken, then=rest)), "flood")) for taken in begun]
     await asyncio.gather(*(taken.wait() for taken in begun))
@@ -98,8 +98,7 @@ async def test_one_tenant_leaves_others_memory() -> None:
     assert caught.value.code == "ingress_busy"
     assert await read(reader, request(pieces(b"1234")), "neighbour") == b"1234"
     rest.set()
-    ended = await asyncio.gather(*slow, return_exceptions=True)
-    assert {getattr(one, "code", one) for one in ended} == {b"12345678", "ingress_busy"}, "those that find no room for their values"
+    assert await asyncio.gather(*slow) == [b"12345678"] * 9
     assert reader.held == 0
 
 
@@ -133,7 +132,7 @@ def test_what_is_made_of_a_body_takes_no_more_than_is_set_aside(value: Any, ensu
     taken = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert body
-    assert taken <= 1.2 * (built_bytes(raw) + len(raw))
+    assert taken <= 1.2 * (built_bytes(raw) + len(raw) * (WIDEST if is_wide(raw) else 1))
 
 
 async def test_who_leaves_in_the_middle_leaves_nothing() -> None:
