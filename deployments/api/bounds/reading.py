@@ -13,10 +13,18 @@ from deployments.errors import ApiError, unavailable
 
 WIDEST = 4
 """Bytes of a character in a text that has one beyond the Basic Multilingual Plane (PEP 393)."""
+DIGITS = 18
+"""Of a length that is one."""
 VALUE_BYTES = 64
 """Of a value in Python, and of its place in its array or object; commas, colons and brackets tell how many there are, or more."""
 _IS_VALUE = np.zeros(256, np.uint8)
 _IS_VALUE[list(b",:[{")] = 1
+
+
+def check_room(memory: Places, tenant: str, number: int) -> None:
+    """Raises ApiError (503): other bodies take all the memory that the tenant may have."""
+    if number and not memory.has_room_for(tenant, number):
+        raise unavailable("The service is full; try again in a moment.", "ingress_busy")
 
 
 class HeldBody:
@@ -29,9 +37,8 @@ class HeldBody:
         self._taken = 0
 
     def take(self, number: int) -> None:
-        """So many bytes more. Raises ApiError (503): other bodies take all the memory that the tenant may have."""
-        if number and not self._memory.has_room_for(self._tenant, number):
-            raise unavailable("The service is full; try again in a moment.", "ingress_busy")
+        """So many bytes more. Raises ApiError as `check_room`."""
+        check_room(self._memory, self._tenant, number)
         self._memory.take(self._tenant, number)
         self._taken += number
 
@@ -56,8 +63,11 @@ class BodyReader:
     async def read(self, request: Request, tenant: str = "") -> HeldBody:
         """Raises ApiError: 413, 408, or 503 where other bodies take all the memory that the tenant may have; ClientDisconnect."""
         declared = request.headers.get("content-length", "")
-        if declared.isdigit() and int(declared) > self._max_bytes:
-            raise self._too_large()
+        if declared.isdigit():
+            if len(declared) > DIGITS or int(declared) > self._max_bytes:
+                raise self._too_large()
+            # Before any of it is read: what finds no room has cost nothing. It is taken as it comes, or who sends nothing would hold it.
+            check_room(self._memory, tenant, 2 * int(declared))
         body, wide = HeldBody(self._memory, tenant), False
         try:
             async with asyncio.timeout(self._timeout_s):

@@ -41,6 +41,8 @@ JSON = "application/json"
 LAST_WORD_S = 1.0
 TENANT = "tenant"
 """What an admin's query says whose grammar he means by."""
+UNREAD = frozenset({"body_timeout", "body_too_large", "ingress_busy"})
+"""Errors of requests whose bodies are still on their way: the connection is closed, or all of them would have to be read."""
 CLIENT_CLOSED_REQUEST = 499
 """Nobody sees it but the metrics."""
 
@@ -272,5 +274,5 @@ def _tenant(caller: Caller, request: Request) -> str:
 
 
 def error_response(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
-    closing = {"Connection": "close"} if error.status == HTTPStatus.REQUEST_TIMEOUT else {}
+    closing = {"Connection": "close"} if error.code in UNREAD else {}
     return JSONResponse(error.body(), error.status, headers={**error.headers(), **closing, **(headers or {})})

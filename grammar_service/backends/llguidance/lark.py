@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from grammar_service.backends.llguidance.load_cost import MAX_TEXT
 from grammar_service.limits import MAX_COUNT
 from grammar_service.schema.fault import Fault
 
@@ -19,6 +20,8 @@ def lark_faults(text: str) -> list[Fault]:
     if "%json" in text:
         return [Fault(None, "`%json` is not supported in Lark, where its schema is not enforced exactly: use kind json_schema")]
     for match in _QUOTED_OR_COUNT.finditer(text):
+        if len(match.group().encode("utf-8", "surrogatepass")) > MAX_TEXT:
+            return [Fault(None, f"a text of more than {MAX_TEXT} bytes is too long for its masks")]
         for digits in filter(None, match.groups()):
             if len(digits.lstrip("0")) > _MAX_DIGITS or int(digits) > MAX_COUNT:
                 return [Fault(None, f"repetition counts above {MAX_COUNT} are not supported: {match.group()[:40]}")]

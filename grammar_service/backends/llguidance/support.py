@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grammar_service.backends.llguidance.load_cost import MAX_TEXT
 from grammar_service.backends.llguidance.sequences import sequence_faults
 from grammar_service.backends.patterns import plain_text_patterns
 from grammar_service.errors import GrammarError
@@ -89,10 +90,29 @@ def _faults(schema: Schema, pointer: str, rewritten: bool) -> Iterator[Fault]:
         yield Fault(join(pointer, "maxProperties"), "`maxProperties` is not counted where listed properties may be left out")
     if schema.get("additionalProperties", True) is not False and _longest_name(schema) > MAX_EXCLUDED_LENGTH:
         yield Fault(join(pointer, "properties"), "so long a name is not kept apart from additional properties")
+    if _longest_name(schema) > MAX_TEXT:
+        yield Fault(join(pointer, "properties"), f"a name of more than {MAX_TEXT} bytes is too long for its masks")
+    for keyword in ("enum", "const"):
+        if keyword in schema and longest_text(schema[keyword]) > MAX_TEXT:
+            yield Fault(join(pointer, keyword), f"a text of more than {MAX_TEXT} bytes is too long for its masks")
     if "multipleOf" in schema and not any(_is_positive(schema.get(bound)) for bound in ("minimum", "exclusiveMinimum")):
         yield Fault(join(pointer, "multipleOf"), "negative multiples cannot be written: add `minimum: 0`")
     for keyword in _inexact_numbers(schema):
         yield Fault(join(pointer, keyword), f"`{keyword}` with so large or so small a number is not enforced")
+
+
+def longest_text(value: Json) -> int:
+    """Bytes of the longest text in a value, names too, without recursion."""
+    longest, left = 0, [value]
+    while left:
+        match left.pop():
+            case str(text):
+                longest = max(longest, len(text.encode("utf-8", "surrogatepass")))
+            case list(items):
+                left += items
+            case dict(members):
+                left += [*members, *members.values()]
+    return longest
 
 
 def _may_leave_out(schema: Schema) -> bool:
