@@ -62,7 +62,8 @@ def floods(seats: int, widest: int) -> list[Flood]:
         Flood("warnings with long names", [_schema(_long_names(number)) for number in range(4)], MANY_GRAMMARS),
         Flood("log probabilities", [chat(20, 90, n=widest, logprobs=True, top_logprobs=20)], 4),
         Flood("penalties", [chat(20, 400, **_PENALTIES)], 2 * seats),
-        Flood("bodies that wait", [chat(200_000, 8)], WAITING),
+        Flood("bodies that wait", [chat(400, 8)], WAITING),
+        Flood("large bodies", [chat(200_000, 8)], WAITING),
         Flood("padding", [chat(20, 8, chat_template_kwargs=_PADDING)], 4, hostile=True),
         Flood("beams", [chat(20, 400, use_beam_search=True, n=32)], 4, hostile=True),
         Flood("repetition detection", [chat(20, 400, repetition_detection=_REPETITION)], 4, hostile=True),
@@ -92,4 +93,4 @@ def _patterns(number: int) -> dict[str, Any]:
 
 def _long_names(number: int) -> dict[str, Any]:
     unknown = {f"unknown{each}": 1 for each in range(20)}
-    return {"type": "object", "properties": {f"{number}{'n' * 200_000}": {"type": "boolean", **unknown}}}
+    return {"type": "object", "properties": {f"{number}-{each}{'n' * 8_000}": {"type": "boolean", **unknown} for each in range(25)}}

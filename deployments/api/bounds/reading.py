@@ -14,38 +14,38 @@ from deployments.errors import ApiError, unavailable
 WIDEST = 4
 """Bytes of a character in a text that has one beyond the Basic Multilingual Plane (PEP 393)."""
 DIGITS = 18
-"""Of a length that is one."""
+"""Of a length: more are not read."""
 VALUE_BYTES = 64
 """Of a value in Python, and of its place in its array or object; commas, colons and brackets tell how many there are, or more."""
-_IS_VALUE = np.zeros(256, np.uint8)
-_IS_VALUE[list(b",:[{")] = 1
-
-
-def check_room(memory: Places, tenant: str, number: int) -> None:
-    """Raises ApiError (503): other bodies take all the memory that the tenant may have."""
-    if number and not memory.has_room_for(tenant, number):
-        raise unavailable("The service is full; try again in a moment.", "ingress_busy")
 
 
 class HeldBody:
-    """A body that has come. The memory for it and for what is made of it is set aside until `release`, which must be called."""
+    """A body that comes. The memory for it and for what is made of it is set aside until `release`, which must be called."""
 
     def __init__(self, memory: Places, tenant: str) -> None:
         self.raw = bytearray()
         self._memory = memory
         self._tenant = tenant
-        self._taken = 0
+        self._needed = self._taken = 0
+
+    def set_aside(self, number: int) -> None:
+        """So many bytes at least. Raises ApiError (503): other bodies take all the memory that the tenant may have."""
+        if (more := number - self._taken) <= 0:
+            return
+        if not self._memory.has_room_for(self._tenant, more):
+            raise unavailable("The service is full; try again in a moment.", "ingress_busy")
+        self._memory.take(self._tenant, more)
+        self._taken = number
 
     def take(self, number: int) -> None:
-        """So many bytes more. Raises ApiError as `check_room`."""
-        check_room(self._memory, self._tenant, number)
-        self._memory.take(self._tenant, number)
-        self._taken += number
+        """So many bytes more, of those that were set aside and beyond. Raises ApiError, as `set_aside`."""
+        self._needed += number
+        self.set_aside(self._needed)
 
     def release(self) -> None:
         """Once is enough."""
         self._memory.give_back(self._tenant, self._taken)
-        self._taken = 0
+        self._needed = self._taken = 0
 
 
 class BodyReader:
@@ -62,14 +62,13 @@ class BodyReader:
 
     async def read(self, request: Request, tenant: str = "") -> HeldBody:
         """Raises ApiError: 413, 408, or 503 where other bodies take all the memory that the tenant may have; ClientDisconnect."""
-        declared = request.headers.get("content-length", "")
-        if declared.isdigit():
-            if len(declared) > DIGITS or int(declared) > self._max_bytes:
-                raise self._too_large()
-            # Before any of it is read: what finds no room has cost nothing. It is taken as it comes, or who sends nothing would hold it.
-            check_room(self._memory, tenant, 2 * int(declared))
+        declared = _number(request.headers.get("content-length", ""))
+        if declared > self._max_bytes:
+            raise self._too_large()
         body, wide = HeldBody(self._memory, tenant), False
         try:
+            # All of it before any is read: many that find room for their beginnings and not for their ends would all be read in vain.
+            body.set_aside(2 * declared)
             async with asyncio.timeout(self._timeout_s):
                 async for chunk in request.stream():
                     if len(body.raw) + len(chunk) > self._max_bytes:
@@ -92,11 +91,17 @@ class BodyReader:
         return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request body is over the limit of {limit}.", code="body_too_large")
 
 
+def _number(text: str) -> int:
+    """0 where it is none; one that has no end is no less than one of so many digits."""
+    return int(text[:DIGITS]) if text.isdecimal() else 0
+
+
 def built_bytes(chunk: bytes) -> int:
     """What the values in a part of a body take, about, and no less than most do, where no character is wide."""
-    return len(chunk) + VALUE_BYTES * int(_IS_VALUE[np.frombuffer(chunk, np.uint8)].sum(dtype=np.int64))
+    characters = np.frombuffer(chunk, np.uint8)
+    return len(chunk) + VALUE_BYTES * sum(int(np.count_nonzero(characters == one)) for one in b",:[{")
 
 
 def is_wide(chunk: bytes) -> bool:
     """Whether a character may take `WIDEST` bytes; then all characters of its text do."""
-    return not chunk.isascii() or b"\\u" in chunk
+    return not chunk.isascii() or (b"\\" in chunk and b"\\u" in chunk)

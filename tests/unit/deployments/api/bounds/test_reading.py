@@ -113,6 +113,23 @@ async def test_a_body_that_has_come_takes_memory_until_its_request_ends() -> Non
     assert await read(reader, request(pieces(b"1" * 100)))
 
 
+async def test_bodies_that_come_side_by_side_are_not_all_read_in_vain() -> None:
+    """Which none of them would be that finds room for its first half, and none for its second."""
+    reader, rest = BodyReader(100, 60, most_held=250), asyncio.Event()
+    first = asyncio.create_task(read(reader, request(halves(rest), "100")))
+    await asyncio.sleep(0)
+    assert await code_of(reader, request(halves(rest), "100")) == "ingress_busy"
+    rest.set()
+    assert await first == b"1" * 100
+    assert reader.held == 0
+
+
+async def halves(then: asyncio.Event) -> AsyncIterator[bytes]:
+    yield b"1" * 50
+    await then.wait()
+    yield b"1" * 50
+
+
 @pytest.mark.parametrize(
     "value",
     [

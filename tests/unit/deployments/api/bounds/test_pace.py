@@ -1,0 +1,62 @@
+"""Requests begin, and errors are told, no faster than an event loop can do beside others."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from deployments.api.bounds.pace import REFUSAL_S, Refusals, Starts
+
+
+async def test_a_request_begins_before_another_tenants_that_came_in_thousands() -> None:
+    starts, begun = Starts(), list[str]()
+
+    async def begin(tenant: str) -> None:
+        await starts.turn(tenant)
+        begun.append(tenant)
+
+    flood = [asyncio.create_task(begin("flood")) for _ in range(1000)]
+    await asyncio.sleep(0)
+    await begin("light")
+    assert begun.index("light") <= 3
+    await asyncio.gather(*flood)
+    assert len(begun) == 1001
+    await begin("again")
+
+
+async def test_few_begin_in_a_round_of_the_event_loop() -> None:
+    starts, begun = Starts(), list[int]()
+
+    async def begin(number: int) -> None:
+        await starts.turn("")
+        begun.append(number)
+
+    tasks = [asyncio.create_task(begin(number)) for number in range(50)]
+    for round_ in range(10):
+        await asyncio.sleep(0)
+        assert len(begun) <= round_ + 1
+    await asyncio.gather(*tasks)
+    assert begun == [*range(50)]
+
+
+async def test_who_leaves_while_waiting_takes_no_turn() -> None:
+    starts = Starts()
+    first, leaving, staying = (asyncio.create_task(starts.turn("")) for _ in range(3))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.gather(first, staying)
+    assert leaving.cancelled()
+
+
+def test_one_error_is_told_at_once_and_many_of_a_tenant_one_after_another() -> None:
+    refusals = Refusals()
+    assert [refusals.wait_s("flood", 5.0) for _ in range(3)] == pytest.approx([0, REFUSAL_S, 2 * REFUSAL_S])
+    assert refusals.wait_s("another", 5.0) == 0
+    assert refusals.wait_s("flood", 5.1) == 0
+
+
+def test_turns_that_nobody_had_are_not_kept() -> None:
+    refusals = Refusals()
+    refusals.wait_s("flood", 5.0)
+    assert [refusals.wait_s("flood", 60.0) for _ in range(2)] == pytest.approx([0, REFUSAL_S])
