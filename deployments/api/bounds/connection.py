@@ -57,6 +57,8 @@ class BoundedConnection(HttpToolsProtocol):
         self._wait_no_more()
         self._is_read()
         super().connection_lost(exc)
+        if self.cycle is not None:
+            self.cycle.body = bytearray()  # it may be long until all this is collected
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -21,9 +21,9 @@ from deployments.access.caller import Caller, Scope
 from deployments.access.gate import Gate, Visit
 from deployments.api.bounds.aside import LARGE_BODY, Aside
 from deployments.api.bounds.body import parse_body
-from deployments.api.bounds.pace import Refusals, Starts
 from deployments.api.bounds.places import Places
 from deployments.api.bounds.reading import BodyReader, HeldBody
+from deployments.api.bounds.starts import Starts
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.leaving import ClientLeft, before, while_connected
@@ -80,7 +80,6 @@ class HttpIngress:
         self._places = Places(max_ongoing)
         self._aside = Aside()
         self._starts = Starts()
-        self._refusals = Refusals()
         self._started = int(time.time())
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
@@ -111,8 +110,6 @@ class HttpIngress:
             raise
         if not isinstance(response, _EventStream):
             self._finish(call, response.status_code)
-            if response.status_code >= HTTPStatus.BAD_REQUEST:
-                await self._refusal_turn(call.tenant)
         return response
 
     async def _answered(self, items: AsyncGenerator[Head | str, None], call: _Call, until: float) -> Response:
@@ -141,15 +138,6 @@ class HttpIngress:
             self._places.give_back(call.tenant)
         if call.body is not None:
             call.body.release()
-
-    async def refused(self, error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
-        """An answer to a request of whoever it was."""
-        await self._refusal_turn("")
-        return error_response(error, headers)
-
-    async def _refusal_turn(self, tenant: str) -> None:
-        if wait_s := self._refusals.wait_s(tenant, asyncio.get_running_loop().time()):
-            await asyncio.sleep(wait_s)
 
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from deployments.api.http.ingress import HttpIngress
+from deployments.api.http.ingress import HttpIngress, error_response
 from deployments.errors import ApiError
 from model_service.messages import Endpoint
 
@@ -35,16 +35,6 @@ def http_application(http: HttpIngress, is_leaving: Callable[[], bool] = lambda:
     async def able(request: Request) -> Response:
         return await (alive(request) if is_leaving() else http.ready(request))
 
-    async def erroneous(_: Request, error: Exception) -> Response:
-        assert isinstance(error, ApiError)
-        return await http.refused(error)
-
-    async def unknown(request: Request, error: Exception) -> Response:
-        """No such path, or not with this method."""
-        assert isinstance(error, HTTPException)
-        message = f"There is no {request.method} {request.url.path} here."
-        return await http.refused(ApiError(error.status_code, message, code="not_found"), error.headers)
-
     return Starlette(
         routes=[
             Route("/v1/chat/completions", post_chat, methods=["POST"]),
@@ -59,7 +49,7 @@ def http_application(http: HttpIngress, is_leaving: Callable[[], bool] = lambda:
             Route("/readyz", http.ready),
             Route("/metrics", http.metrics),
         ],
-        exception_handlers={ApiError: erroneous, HTTPException: unknown},
+        exception_handlers={ApiError: _error, HTTPException: _unknown},
     )
 
 
@@ -70,3 +60,15 @@ def _resource(path: str, **answers: Answer) -> Route:
         return await answers["GET" if request.method == "HEAD" else request.method](request)
 
     return Route(path, answer, methods=[*answers])
+
+
+async def _error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)
+    return error_response(error)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    """No such path, or not with this method."""
+    assert isinstance(error, HTTPException)
+    message = f"There is no {request.method} {request.url.path} here."
+    return error_response(ApiError(error.status_code, message, code="not_found"), error.headers)

@@ -1,11 +1,9 @@
-"""How soon requests begin and errors are told, so that thousands that come at once leave an event loop to others between them."""
+"""How soon requests begin: thousands that come at once leave an event loop to others between them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-
-REFUSAL_S = 0.005
 
 
 class Starts:
@@ -38,17 +36,3 @@ class Starts:
             if not turn.done():
                 turn.set_result(None)
             loop.call_soon(self._next_round, loop)
-
-
-class Refusals:
-    """A tenant's answers that are errors, one in `REFUSAL_S` where there are many: they cost a tenant nothing else, and clients that ask
-    again at once would keep the event loop busy."""
-
-    def __init__(self) -> None:
-        self._next: dict[str, float] = {}
-
-    def wait_s(self, tenant: str, now: float) -> float:
-        """Until the next one's turn, which is taken."""
-        turn = max(now, self._next.get(tenant, now))
-        self._next[tenant] = turn + REFUSAL_S
-        return turn - now

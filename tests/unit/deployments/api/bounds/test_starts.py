@@ -1,12 +1,10 @@
-"""Requests begin, and errors are told, no faster than an event loop can do beside others."""
+"""Requests that come at once begin one after another, tenants in turn."""
 
 from __future__ import annotations
 
 import asyncio
 
-import pytest
-
-from deployments.api.bounds.pace import REFUSAL_S, Refusals, Starts
+from deployments.api.bounds.starts import Starts
 
 
 async def test_a_request_begins_before_another_tenants_that_came_in_thousands() -> None:
@@ -47,16 +45,3 @@ async def test_who_leaves_while_waiting_takes_no_turn() -> None:
     leaving.cancel()
     await asyncio.gather(first, staying)
     assert leaving.cancelled()
-
-
-def test_one_error_is_told_at_once_and_many_of_a_tenant_one_after_another() -> None:
-    refusals = Refusals()
-    assert [refusals.wait_s("flood", 5.0) for _ in range(3)] == pytest.approx([0, REFUSAL_S, 2 * REFUSAL_S])
-    assert refusals.wait_s("another", 5.0) == 0
-    assert refusals.wait_s("flood", 5.1) == 0
-
-
-def test_turns_that_nobody_had_are_not_kept() -> None:
-    refusals = Refusals()
-    refusals.wait_s("flood", 5.0)
-    assert [refusals.wait_s("flood", 60.0) for _ in range(2)] == pytest.approx([0, REFUSAL_S])
