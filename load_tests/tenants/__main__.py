@@ -49,7 +49,7 @@ SETTLE_S = 30.0
 def main(
     seconds: Annotated[float, typer.Option(min=0.5, help="of light clients alone, and beside each flood, in each turn")] = 8.0,
     turns: Annotated[int, typer.Option(min=1, help="of both, for each flood")] = 3,
-    weights_s: Annotated[float, typer.Option(min=1, help="of the floods with weights")] = 30.0,
+    weights_s: Annotated[float, typer.Option(min=1, help="of the floods with weights")] = 120.0,
     only: Annotated[
         str, typer.Option(help="floods | weights | connections | ingresses, with commas between")
     ] = "floods,weights,connections,ingresses",
