@@ -91,6 +91,8 @@ def _read(variable: str, file: Path) -> str:
 
 
 def _yaml(variable: str, text: str) -> Any:
+    if not text:  # a variable that somebody has forgotten to fill: it would be null, and turn off what a file sets, such as keys
+        raise SettingsError(f"settings: {variable} is empty: unset it, or write null")
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):

@@ -28,6 +28,9 @@ FIRST = 512
 """Characters that are looked at where a prompt has no instructions: what follows them is mostly the request's own."""
 NAMED_BY = 2000
 """Texts that the name of a beginning is made of."""
+TOKEN_BITS = 64
+TOO_LONG = "no token"
+"""In place of a larger number: to write one takes the square of its digits."""
 _NO_TEXT = frozenset({"image_url", "input_audio"})
 # Only as a key of the answer's own: inside a JSON string the quotes would be escaped.
 _FORCED = re.compile(r'"forced_tokens":\s*(\d{1,9})')
@@ -93,7 +96,13 @@ def _instructs(message: object) -> bool:
 
 
 def _name(beginning: list[str | int], longest: int) -> str:
-    text = "\n".join(map(str, islice(beginning, NAMED_BY)))[:longest]
+    parts, length = list[str](), 0
+    for one in islice(beginning, NAMED_BY):
+        parts.append(one if isinstance(one, str) else str(one) if one.bit_length() <= TOKEN_BITS else TOO_LONG)
+        length += len(parts[-1]) + 1
+        if length > longest:
+            break
+    text = "\n".join(parts)[:longest]
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest() if len(text) >= SHORTEST else ""
 
 

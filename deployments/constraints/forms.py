@@ -314,6 +314,6 @@ def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_pa
         )
     try:
         schema = json.loads(requested.spec.text) if requested.spec.kind is GrammarKind.JSON_SCHEMA else {"type": "object"}
+        return Requested(auto_tag(tools, schema, tool_parser, single), requested.field, of_tools=True)
     except (ValueError, RecursionError):
         raise bad_request(f"'{requested.field}' is not JSON, or nested too deep.", requested.field) from None
-    return Requested(auto_tag(tools, schema, tool_parser, single), requested.field, of_tools=True)

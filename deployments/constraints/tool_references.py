@@ -32,8 +32,15 @@ def _rebased(schema: dict[str, Any], base: str, dialect: Dialect) -> dict[str, A
         elif not _recurs(keyword, value, dialect):
             copied[keyword] = value if keyword in _DATA else _inside(value, keyword in _MAPS, base, dialect)
     if any(_recurs(keyword, value, dialect) for keyword, value in schema.items()):
-        copied = {**copied, "allOf": [*copied.get("allOf", ()), {"$ref": base}]} if "$ref" in copied else {**copied, "$ref": base}
+        return _with_reference(copied, base)
     return copied
+
+
+def _with_reference(schema: dict[str, Any], base: str) -> dict[str, Any]:
+    if "$ref" not in schema:
+        return {**schema, "$ref": base}
+    others = schema.get("allOf", [])
+    return {**schema, "allOf": [*others, {"$ref": base}]} if isinstance(others, list) else schema  # which will be refused
 
 
 def _recurs(keyword: str, value: Any, dialect: Dialect) -> bool:

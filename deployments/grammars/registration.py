@@ -33,7 +33,7 @@ class Registration:
 
 def read_registration(body: Mapping[str, Any], defaults: ConstraintDefaults) -> Registration:
     """Raises ApiError, which says which field to mend."""
-    if unknown := next((name for name in body if name not in FIELDS), None):
+    if (unknown := next((name for name in body if name not in FIELDS), None)) is not None:
         raise bad_request(f"'{unknown}' is not supported here; the fields are: {', '.join(FIELDS)}.", unknown, "unsupported_parameter")
     name, replace = body.get("id"), body.get("replace", False)
     if not isinstance(name, str) or not is_valid_id(name):

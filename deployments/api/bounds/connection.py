@@ -11,6 +11,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 GRACE_S = 1.0
 """Seconds in which an application that has waited as long may still say so."""
+MOST_PIPELINED = 8
+"""Requests that wait behind the one that is answered: hardly a client sends any."""
 TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n"
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
@@ -42,7 +44,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._stalled: TimerHandle | None = None
         self._is_whole = False
         self._in_headers = True
-        self._header_bytes = 0
+        self._beside_bodies = 0
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -61,16 +63,17 @@ class BoundedConnection(HttpToolsProtocol):
             self.cycle.body = bytearray()  # it may be long until all this is collected
 
     def data_received(self, data: bytes) -> None:
+        self._beside_bodies += len(data)
         super().data_received(data)
         if self._is_whole:
+            self._beside_bodies = 0
             self._wait_no_more()
             return
         self._wait()
-        if self._in_headers:
-            self._header_bytes += len(data)  # the parser keeps what has no end yet
-            if self._header_bytes > self._bounds.max_header_bytes:
-                self.transport.write(TOO_LARGE)
-                self.transport.close()
+        # The parser keeps headers and trailers that have no end yet.
+        if self._beside_bodies > self._bounds.max_header_bytes and not self.transport.is_closing():
+            self.transport.write(TOO_LARGE)
+            self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -82,8 +85,19 @@ class BoundedConnection(HttpToolsProtocol):
         self._is_read()
 
     def on_message_begin(self) -> None:
+        if len(self.pipeline) >= MOST_PIPELINED:
+            raise ValueError("too many requests wait behind one another")  # the parser stops, and the client gets a 400
         super().on_message_begin()
-        self._is_whole, self._in_headers, self._header_bytes = False, True, 0
+        self._is_whole, self._in_headers = False, True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_headers:  # nobody reads trailers
+            super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        # Twice, so that a body may come in small chunks, which have bytes of their own around them.
+        self._beside_bodies = max(0, self._beside_bodies - 2 * len(body))
+        super().on_body(body)
 
     def on_headers_complete(self) -> None:
         self._in_headers = False

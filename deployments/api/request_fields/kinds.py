@@ -165,7 +165,7 @@ class Record:
         if not isinstance(value, dict):
             raise bad_request(f"'{name}' must be an object.", name)
         found = {key: entry for key, entry in value.items() if entry is not None}
-        if unknown := next((key for key in found if key not in self.members), None):
+        if (unknown := next((key for key in found if key not in self.members), None)) is not None:
             place = f"{name}.{unknown[:LONGEST_NAME]}"
             raise bad_request(f"'{place}' is not supported.", place, "unsupported_parameter")
         return {key: self.members[key].read(entry, f"{name}.{key}", rules) for key, entry in found.items()}
@@ -191,7 +191,7 @@ class ListedArguments:
         if not isinstance(value, dict):
             raise bad_request(f"'{name}' must be an object.", name)
         listed: frozenset[str] = getattr(rules, self.names)
-        if unknown := next((key for key in value if key not in listed), None):
+        if (unknown := next((key for key in value if key not in listed), None)) is not None:
             place = f"{name}.{unknown[:LONGEST_NAME]}"
             raise bad_request(f"'{place}' is not one of those that the setting {self.setting} lists.", name, "unsupported_parameter")
         return {key: self._argument(entry, f"{name}.{key}", name) for key, entry in value.items()}

@@ -8,7 +8,9 @@ from grammar_service.backends.llguidance.load_cost import MAX_TEXT
 from grammar_service.limits import MAX_COUNT
 from grammar_service.schema.fault import Fault
 
-_QUOTED_OR_COUNT = re.compile(r'"(?:[^"\\\n]|\\.)*+"|\{\s*+(\d*+)\s*+(?:,\s*+(\d*+)\s*+)?\}|~\s*+(\d++)(?:\s*+\.\.\s*+(\d++))?')
+_COUNT = r"\{\s*+(\d*+)\s*+(?:,\s*+(\d*+)\s*+)?\}|~\s*+(\d++)(?:\s*+\.\.\s*+(\d++))?"
+_COUNTS = re.compile(_COUNT)
+_QUOTED_OR_COUNT = re.compile(rf'{_COUNT}|"(?:[^"\\\n]|\\.)*+(?P<end>"?)')
 _MAX_DIGITS = len(str(MAX_COUNT))
 
 
@@ -22,7 +24,12 @@ def lark_faults(text: str) -> list[Fault]:
     for match in _QUOTED_OR_COUNT.finditer(text):
         if len(match.group().encode("utf-8", "surrogatepass")) > MAX_TEXT:
             return [Fault(None, f"a text of more than {MAX_TEXT} bytes is too long for its masks")]
-        for digits in filter(None, match.groups()):
-            if len(digits.lstrip("0")) > _MAX_DIGITS or int(digits) > MAX_COUNT:
-                return [Fault(None, f"repetition counts above {MAX_COUNT} are not supported: {match.group()[:40]}")]
+        # A quote that nobody closes may be one of a regex, behind which there are counts.
+        counts = _COUNTS.finditer(match.group()) if match["end"] == "" else [match]
+        if large := next(filter(_is_large, counts), None):
+            return [Fault(None, f"repetition counts above {MAX_COUNT} are not supported: {large.group()[:40]}")]
     return []
+
+
+def _is_large(match: re.Match[str]) -> bool:
+    return any(len(digits.lstrip("0")) > _MAX_DIGITS or int(digits) > MAX_COUNT for digits in filter(None, match.groups()[:4]))

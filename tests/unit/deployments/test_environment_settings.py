@@ -120,3 +120,9 @@ def test_an_empty_key_file_is_no_key_file(content: str, tmp_path: Path) -> None:
         read_keys(file)
     file.write_text("[]\n")
     assert read_keys(file) == ()
+
+
+def test_an_empty_variable_turns_nothing_off() -> None:
+    with pytest.raises(SettingsError, match="MASKCAST_HTTP__API_KEYS_FILE is empty"):
+        load_settings(environment={"MASKCAST_HTTP__API_KEYS_FILE": ""})
+    assert load_settings(environment={"MASKCAST_HTTP__API_KEYS_FILE": "null"}).http.api_keys_file is None

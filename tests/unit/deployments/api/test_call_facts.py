@@ -148,3 +148,11 @@ def test_token_ids_are_a_prompt_too_and_images_none() -> None:
 
 def test_lone_surrogates_are_read() -> None:
     assert prompt_prefix({"prompt": "\ud800" * 600}) != ""
+
+
+def test_a_number_that_is_no_token_is_not_written_out() -> None:
+    facts = CallFacts(2048)
+    name = facts.prompt({"prompt": [10**3999] * 2000}).prefix
+    assert name
+    assert facts.prompt({"prompt": [10**3998] * 2000}).prefix == name
+    assert facts.prompt({"prompt": [2**63] * 2000}).prefix != name

@@ -52,3 +52,8 @@ def test_references_of_any_kind_lead_where_they_led(schema: dict[str, Any], righ
 def test_a_recursive_reference_beside_a_plain_one_stays() -> None:
     schema = {"$recursiveRef": "#", "$ref": "#/$defs/X", "allOf": [True], "$defs": {"X": {}}}
     assert with_base(schema, "#/a") == {"$ref": "#/a/$defs/X", "allOf": [True, {"$ref": "#/a"}], "$defs": {"X": {}}}
+
+
+def test_what_is_no_array_stays_and_is_refused_later() -> None:
+    schema = {"$schema": "https://json-schema.org/draft/2019-09/schema", "$recursiveRef": "#", "$ref": "#/x", "allOf": 5}
+    assert with_base(schema, "#/a")["allOf"] == 5

@@ -49,7 +49,8 @@ def old_shape(raw: bytes) -> Shape:
     for byte in bare:
         depth += (byte in b"[{") - (byte in b"]}")
         deepest = max(deepest, depth)
-    return Shape(bare.count(b","), bare.count(b"[") + bare.count(b"{"), bare.count(b":"), deepest)
+    extremes = len(re.findall(rb"[eE][-+]?\d{3}", bare))
+    return Shape(bare.count(b","), bare.count(b"[") + bare.count(b"{"), bare.count(b":"), deepest, extremes)
 
 
 @pytest.mark.parametrize("name", HOSTILE_BODIES)
@@ -189,3 +190,16 @@ def test_nesting_is_counted_exactly() -> None:
 def test_a_number_that_nothing_can_hold_is_refused_as_one(number: bytes) -> None:
     with pytest.raises(ApiError, match="too large for any field"):
         parse_body(b'{"n": ' + number + b"}", LimitSettings())
+
+
+@pytest.mark.parametrize(
+    "text", [b"1e308", b"[1E+308", b"1.5e-0310,2e99", b"e12", b"ee123", b"e+", b"", b"e", b'"e123"e123', b"1e308e-308"]
+)
+def test_extreme_numbers_are_counted(text: bytes) -> None:
+    assert shape_of(text).extremes == old_shape(text).extremes
+
+
+def test_extreme_numbers_cost_what_they_take() -> None:
+    with pytest.raises(ApiError, match="exponents"):
+        parse_body(b'{"metadata":[' + b",".join([b"1e-310"] * 2600) + b"]}", LIMITS)
+    assert parse_body(b'{"metadata":[' + b",".join([b"1e-10"] * 2600) + b"]}", LIMITS)

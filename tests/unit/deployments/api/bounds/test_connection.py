@@ -114,6 +114,35 @@ async def test_a_header_without_an_end_is_not_kept() -> None:
         assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), 20)).startswith(b"HTTP/1.1 431")
 
 
+async def test_trailers_without_an_end_are_not_kept() -> None:
+    async with connected(read_s=30.0) as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n")
+        for _ in range(64):
+            writer.write(b"a:\r\n" * 256)
+        assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), 20)).startswith(b"HTTP/1.1 431")
+
+
+async def test_a_body_may_come_in_many_chunks_and_have_trailers() -> None:
+    async with connected(read_s=30.0) as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(2000):
+            writer.write(b"8\r\nabcdefgh\r\n")
+        writer.write(b"0\r\nx-sum: 1\r\n\r\n")
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+        assert head.startswith(b"HTTP/1.1 200")
+        assert b"content-length: 16000" in head.lower()
+
+
+async def test_few_requests_wait_behind_one_another() -> None:
+    """Those that come in one piece are answered in turn; thousands would each be held."""
+    async with connected(read_s=30.0) as (reader, writer):
+        writer.write(WHOLE * connection.MOST_PIPELINED)
+        for _ in range(connection.MOST_PIPELINED):
+            assert await asyncio.wait_for(answered(reader), 20) == b"HTTP/1.1 200 OK body"
+        writer.write(WHOLE * 1000)
+        assert (await asyncio.wait_for(reader.read(), 20)).count(b"HTTP/1.1 200") <= connection.MOST_PIPELINED
+
+
 ENDLESS = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n"
 CHUNK = b"x" * 65536
 CHUNKS = 256

@@ -190,3 +190,10 @@ def test_thousands_of_unknown_fields_are_a_few_short_warnings() -> None:
     found = warned(Endpoint.CHAT, **{f"field{number}" * 1000: 1 for number in range(3000)})
     assert len(found) == MOST
     assert max(len(pointer) for pointer, _ in found) < 100
+
+
+@pytest.mark.parametrize("field", ["stream_options", "repetition_detection", "chat_template_kwargs", "vllm_xargs"])
+def test_an_empty_name_is_a_name(field: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, {**CHAT, field: {"": 1}})
+    assert (caught.value.status, caught.value.code) == (400, "unsupported_parameter")

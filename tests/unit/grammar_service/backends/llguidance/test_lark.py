@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
 from grammar_service.backends import select_backend
 from grammar_service.backends.llguidance.backend import LlguidanceBackend
+from grammar_service.backends.llguidance.lark import lark_faults
 from grammar_service.backends.llguidance.load_cost import MAX_LOAD_BYTES, bounded_load
 from grammar_service.errors import GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -86,3 +88,15 @@ def _take(size: int) -> None:
 def test_a_grammar_that_never_ends_is_refused(tokenizer: GrammarTokenizer) -> None:
     with pytest.raises(InvalidGrammar, match="items"):
         LlguidanceBackend().compile(lark('start: "a" x\nx: "b" x'), tokenizer)
+
+
+@pytest.mark.parametrize("text", ['start: /"/{99999999}', 'start: "a\n  | /"/ ~ 99999999', 'start: "\\"{99999999}'])
+def test_a_quote_that_nobody_closes_hides_no_count(text: str) -> None:
+    assert lark_faults(text)
+
+
+def test_quotes_that_nobody_closes_are_looked_through_once() -> None:
+    """Each would be looked for the end of, from each of them on."""
+    started = time.process_time()
+    assert lark_faults("start: " + '"\\' * 100_000)
+    assert time.process_time() - started < 0.5
