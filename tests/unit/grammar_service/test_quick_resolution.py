@@ -50,11 +50,11 @@ def test_other_grammars_are_quick_where_they_are_short(kind: GrammarKind, most: 
     assert not resolves_quickly(GrammarSpec(GrammarKind.STRUCTURAL_TAG, "{}"))
 
 
-@pytest.mark.parametrize("regex", ["(?!.*a)b" * 100, "(?=a)a", "(?<=a)b", "(?<!a)b", r"a\bb", r"a\B", "a^b", "a$b"])
+@pytest.mark.parametrize("regex", ["(?!.*a)b" * 100, "(?=a)a", "(?<=a)b", "(?<!a)b", r"a\bb", r"a\B", "a^b", "a$b", r"a\\^b"])
 def test_what_looks_around_is_not_quick(regex: str) -> None:
     assert not resolves_quickly(GrammarSpec(GrammarKind.REGEX, regex))
 
 
-@pytest.mark.parametrize("regex", ["^a$", "(?:a|b)+", "(?P<name>a)", "[a-z]{3}"])
+@pytest.mark.parametrize("regex", ["^a$", "(?:a|b)+", "(?P<name>a)", "[a-z]{3}", '[^"]+', r"\$\d+\.\^", ""])
 def test_anchors_at_the_ends_are_quick(regex: str) -> None:
     assert resolves_quickly(GrammarSpec(GrammarKind.REGEX, regex))
