@@ -105,7 +105,7 @@ class LimitSettings(Section):
     max_messages: int = Field(2048, ge=1)
     max_tools: int = Field(512, ge=0)
     max_body_values: int = Field(
-        250_000, ge=1, description="values in a body's JSON, at all levels; arrays, objects and members count as 4, extreme numbers as 100"
+        250_000, ge=1, description="values in a body's JSON, at all levels; arrays, objects, members and long numbers count as more"
     )
     max_header_kib: int = Field(32, ge=1, description="headers of a request; over it: 431")
     read_timeout_s: float = Field(30.0, gt=0, description="for a request to come, headers and body; over it: 408")

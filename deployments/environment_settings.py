@@ -91,9 +91,11 @@ def _read(variable: str, file: Path) -> str:
 
 
 def _yaml(variable: str, text: str) -> Any:
-    if not text:  # a variable that somebody has forgotten to fill: it would be null, and turn off what a file sets, such as keys
-        raise SettingsError(f"settings: {variable} is empty: unset it, or write null")
     try:
-        return yaml.safe_load(text)
+        value = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError):
         raise SettingsError(f"settings: {variable} is not YAML") from None
+    if value is None and text.strip() not in ("null", "~"):
+        # A variable that somebody has forgotten to fill turns off nothing that a file sets, such as keys.
+        raise SettingsError(f"settings: {variable} is empty: unset it, or write null")
+    return value

@@ -18,6 +18,9 @@ from deployments.errors import bad_request
 from grammar_service.schema.json_text import Json
 from grammar_service.spec import GrammarKind, GrammarSpec
 
+LONGEST_SHOWN = 64
+"""Characters of what is wrong that an error repeats."""
+
 
 @dataclass(frozen=True)
 class Tool:
@@ -62,7 +65,8 @@ def chosen_tool(tools: list[Tool], choice: Any) -> Tool:
     for tool in tools:
         if tool.name == name:
             return tool
-    raise bad_request(f"'tool_choice' must be 'none', 'auto', 'required' or name one of the tools; {choice!r} does not.", "tool_choice")
+    shown = repr(choice) if isinstance(choice, str) and len(choice) <= LONGEST_SHOWN else "this"
+    raise bad_request(f"'tool_choice' must be 'none', 'auto', 'required' or name one of the tools; {shown} does not.", "tool_choice")
 
 
 def required_schema(tools: list[Tool], parallel: bool) -> str:

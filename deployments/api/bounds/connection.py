@@ -11,8 +11,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 GRACE_S = 1.0
 """Seconds in which an application that has waited as long may still say so."""
-MOST_PIPELINED = 8
-"""Requests that wait behind the one that is answered: hardly a client sends any."""
 TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n"
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
@@ -65,7 +63,8 @@ class BoundedConnection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self._beside_bodies += len(data)
         super().data_received(data)
-        if self._is_whole:
+        # Line feeds behind an answer are no request, and end the wait for the next one.
+        if self._is_whole and not (self.cycle and self.cycle.response_complete):
             self._beside_bodies = 0
             self._wait_no_more()
             return
@@ -85,8 +84,9 @@ class BoundedConnection(HttpToolsProtocol):
         self._is_read()
 
     def on_message_begin(self) -> None:
-        if len(self.pipeline) >= MOST_PIPELINED:
-            raise ValueError("too many requests wait behind one another")  # the parser stops, and the client gets a 400
+        if self.cycle is not None and not self.cycle.response_complete:
+            # What waits behind it would be held without a bound, and hide that the client leaves. The parser stops; the client gets a 400.
+            raise ValueError("a request came before the answer to the one ahead of it")
         super().on_message_begin()
         self._is_whole, self._in_headers = False, True
 

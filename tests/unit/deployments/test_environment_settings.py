@@ -122,7 +122,8 @@ def test_an_empty_key_file_is_no_key_file(content: str, tmp_path: Path) -> None:
     assert read_keys(file) == ()
 
 
-def test_an_empty_variable_turns_nothing_off() -> None:
+@pytest.mark.parametrize("text", ["", " ", "\n", "# nothing"])
+def test_an_empty_variable_turns_nothing_off(text: str) -> None:
     with pytest.raises(SettingsError, match="MASKCAST_HTTP__API_KEYS_FILE is empty"):
-        load_settings(environment={"MASKCAST_HTTP__API_KEYS_FILE": ""})
+        load_settings(environment={"MASKCAST_HTTP__API_KEYS_FILE": text})
     assert load_settings(environment={"MASKCAST_HTTP__API_KEYS_FILE": "null"}).http.api_keys_file is None

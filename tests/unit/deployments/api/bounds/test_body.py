@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deployments.api.bounds.body import COSTLY, MAX_BODY_NESTING, Shape, parse_body, shape_of
+from deployments.api.bounds.body import COSTLY, DIGIT, EXPONENT, EXTREME, MAX_BODY_NESTING, Shape, parse_body, shape_of
 from deployments.api.call_facts import CallFacts
 from deployments.api.protocol import RequestReader
 from deployments.config import HttpSettings, LimitSettings
@@ -49,8 +49,10 @@ def old_shape(raw: bytes) -> Shape:
     for byte in bare:
         depth += (byte in b"[{") - (byte in b"]}")
         deepest = max(deepest, depth)
-    extremes = len(re.findall(rb"[eE][-+]?\d{3}", bare))
-    return Shape(bare.count(b","), bare.count(b"[") + bare.count(b"{"), bare.count(b":"), deepest, extremes)
+    exponents, of_three = (len(re.findall(pattern, bare)) for pattern in (rb"[eE][-+]?\d", rb"[eE][-+]?\d{3}"))
+    digits = sum(max(0, len(row) - 15) for row in re.findall(rb"[0-9.]+", bare))
+    beyond = EXPONENT * exponents + (EXTREME - EXPONENT) * of_three + DIGIT * digits
+    return Shape(bare.count(b","), bare.count(b"[") + bare.count(b"{"), bare.count(b":"), deepest, beyond)
 
 
 @pytest.mark.parametrize("name", HOSTILE_BODIES)
@@ -160,7 +162,8 @@ def test_brackets_and_commas_inside_strings_are_neither_nesting_nor_values() -> 
 def test_what_json_writes_is_read_as_it_was_and_its_values_counted(value: object, escaped: bool) -> None:
     body = {"value": value}
     raw = json.dumps(body, ensure_ascii=escaped).encode()
-    assert parse_body(raw, LimitSettings(max_body_values=COSTLY * (2 + 2 * values(body)))) == body
+    most = COSTLY * (2 + 2 * values(body)) + old_shape(raw).beyond
+    assert parse_body(raw, LimitSettings(max_body_values=most)) == body
     if values(body) > 2:
         with pytest.raises(ApiError, match="values"):
             parse_body(raw, LimitSettings(max_body_values=(values(body) - 1) // 2))
@@ -193,10 +196,25 @@ def test_a_number_that_nothing_can_hold_is_refused_as_one(number: bytes) -> None
 
 
 @pytest.mark.parametrize(
-    "text", [b"1e308", b"[1E+308", b"1.5e-0310,2e99", b"e12", b"ee123", b"e+", b"", b"e", b'"e123"e123', b"1e308e-308"]
+    "text",
+    [
+        b"1e308",
+        b"9" * 15,
+        b"[0." + b"0" * 20,
+        b"9" * 99,
+        b"[1E+308",
+        b"1.5e-0310,2e99",
+        b"e12",
+        b"ee123",
+        b"e+",
+        b"",
+        b"e",
+        b'"e123"e123',
+        b"1e308e-308",
+    ],
 )
-def test_extreme_numbers_are_counted(text: bytes) -> None:
-    assert shape_of(text).extremes == old_shape(text).extremes
+def test_numbers_that_cost_more_are_counted(text: bytes) -> None:
+    assert shape_of(text).beyond == old_shape(text).beyond
 
 
 def test_extreme_numbers_cost_what_they_take() -> None:

@@ -133,14 +133,28 @@ async def test_a_body_may_come_in_many_chunks_and_have_trailers() -> None:
         assert b"content-length: 16000" in head.lower()
 
 
-async def test_few_requests_wait_behind_one_another() -> None:
-    """Those that come in one piece are answered in turn; thousands would each be held."""
+async def test_no_request_waits_behind_another() -> None:
+    """Thousands would each be held, and hide that their client has left."""
     async with connected(read_s=30.0) as (reader, writer):
-        writer.write(WHOLE * connection.MOST_PIPELINED)
-        for _ in range(connection.MOST_PIPELINED):
-            assert await asyncio.wait_for(answered(reader), 20) == b"HTTP/1.1 200 OK body"
         writer.write(WHOLE * 1000)
-        assert (await asyncio.wait_for(reader.read(), 20)).count(b"HTTP/1.1 200") <= connection.MOST_PIPELINED
+        assert (await asyncio.wait_for(reader.read(), 20)).startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize("stray", [b"\n", b"\r\n", b"\r\n\r\n"])
+async def test_line_feeds_behind_an_answer_keep_no_connection(stray: bytes) -> None:
+    async with connected() as (reader, writer):
+        writer.write(WHOLE)
+        assert await answered(reader) == b"HTTP/1.1 200 OK body"
+        writer.write(stray)
+        assert await asyncio.wait_for(reader.read(), 20) == b""
+
+
+async def test_line_feeds_ahead_of_a_request_are_passed_over() -> None:
+    async with connected(read_s=30.0) as (reader, writer):
+        for _ in range(3):
+            writer.write(WHOLE)
+            assert await answered(reader) == b"HTTP/1.1 200 OK body"
+            writer.write(b"\r\n")
 
 
 ENDLESS = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n"
