@@ -96,6 +96,6 @@ def _yaml(variable: str, text: str) -> Any:
     except (yaml.YAMLError, ValueError, RecursionError):
         raise SettingsError(f"settings: {variable} is not YAML") from None
     if value is None and text.strip() not in ("null", "~"):
-        # A variable that somebody has forgotten to fill turns off nothing that a file sets, such as keys.
+        # An unset variable in a template: null would turn off what the file sets, such as API keys.
         raise SettingsError(f"settings: {variable} is empty: unset it, or write null")
     return value

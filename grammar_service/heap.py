@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import gc
 
-LARGE = 128 << 10
-"""Bytes: glibc's own first threshold, which it raises to the size of what was freed last."""
+MMAP_THRESHOLD = 128 << 10
+"""Bytes: what glibc begins with, before it raises the threshold to the size of the largest block that was freed."""
 _M_MMAP_THRESHOLD = -3
 
 
@@ -17,7 +17,7 @@ def settle_heap() -> None:
     gc.freeze()
 
 
-def return_large_blocks() -> None:
-    """Have the allocator (glibc) give large blocks back to the system when they are freed: after hundreds of large bodies it would keep
-    hundreds of megabytes. Not for engines, whose steps would map the same ones again and again."""
-    ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE)
+def unmap_large_blocks() -> None:
+    """Let the allocator (glibc) return each large block to the system when it is freed. By default an ingress keeps 400 MiB after a flood
+    of large bodies. Not for engines: each of their steps would map the same blocks again."""
+    ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, MMAP_THRESHOLD)

@@ -35,8 +35,8 @@ QUICK_KEYWORDS = frozenset(
 """Those whose work is in proportion to their text. The others combine schemas, or compare patterns."""
 _SLOW_VALUES = re.compile(r'"(?:enum|const)"\s*:\s*(?:\[[^]]*)?[\[{]|"additionalProperties"\s*:\s*\{')
 """Objects and arrays among values are compared with the schemas around them, and so are other properties with those that have names."""
-_LOOKS_NOWHERE = re.compile(r"(?:\\[^bB]|\[\^|[^\\^$(]|\((?!\?<?[=!])|(?<!.)\^|\$(?!.))*+", re.DOTALL)
-"""A regex without look-ahead, look-behind, and what asks for a place inside of a text: automata are made of those."""
+_WITHOUT_ASSERTIONS = re.compile(r"(?:\\[^bB]|\[\^|[^\\^$(]|\((?!\?<?[=!])|(?<!.)\^|\$(?!.))*+", re.DOTALL)
+"""A regex without look-around, `\\b`, and anchors inside of it: each of those multiplies the states of the automaton."""
 _WORD = re.compile(r'"([$\w]{1,24})"', re.ASCII)
 _SLOW_KEYWORDS = UNNAMED.known - QUICK_KEYWORDS
 
@@ -118,7 +118,7 @@ def resolves_quickly(spec: GrammarSpec) -> bool:
         case GrammarKind.JSON_SCHEMA:
             return len(spec.text) <= QUICK_SCHEMA and "\\" not in spec.text and not _is_slow(spec.text)
         case GrammarKind.REGEX:
-            return len(spec.text) <= QUICK_REGEX and _LOOKS_NOWHERE.fullmatch(spec.text) is not None
+            return len(spec.text) <= QUICK_REGEX and _WITHOUT_ASSERTIONS.fullmatch(spec.text) is not None
         case GrammarKind.STRUCTURAL_TAG:  # there are schemas in it
             return False
         case _:

@@ -50,7 +50,7 @@ from deployments.telemetry.metrics import CheckMetrics, GrammarMetrics, RequestM
 from deployments.telemetry.page import MetricsPage
 from deployments.tracing.tracing import Tracing, current_trace_id
 from grammar_service.artifacts.cache.link import LinkCounters
-from grammar_service.heap import return_large_blocks, settle_heap
+from grammar_service.heap import settle_heap, unmap_large_blocks
 from grammar_service.registry import GrammarEntry, GrammarNames
 from model_service.messages import Endpoint
 from model_service.replies import Head
@@ -100,7 +100,7 @@ class Door:
             max_held_bytes=int(settings.http.max_bodies_mib * 2**20),
         )
         settle_heap()
-        return_large_blocks()
+        unmap_large_blocks()
         rules = DoorRules.of(settings)
         bounds = ConnectionBounds(
             settings.limits.read_timeout_s,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deployments.constraints.defaults import ANNOTATE, ENFORCE, REFUSE, WARN, ConstraintDefaults
+from deployments.constraints.json_writer import write_json
 from deployments.constraints.specs import SPECS, text_of
 from deployments.constraints.tool_places import place_in_request, pointer_in_request
 from deployments.constraints.tools import Tool, auto_tag, chosen_tool, parse_tools, required_schema
@@ -180,7 +181,7 @@ def _format(kind: str, value: dict[str, Any], whitespace: str) -> Requested | Na
         case "grammar":
             return _format_of(value, "grammar", whitespace, "grammar")
         case "structural_tag":
-            return Requested(GrammarSpec(GrammarKind.STRUCTURAL_TAG, json.dumps(value)), "response_format")
+            return Requested(GrammarSpec(GrammarKind.STRUCTURAL_TAG, write_json(value)), "response_format")
         case _:
             return _format_of(value, "json", whitespace, "schema", "value")
 
@@ -210,7 +211,7 @@ def _json_schema_format(value: Any, whitespace: str) -> Requested:
     schema = value.get("schema") if isinstance(value, dict) else None
     if not isinstance(schema, dict | bool):
         raise bad_request("'response_format.json_schema.schema' must be a JSON Schema.", field)
-    return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), whitespace), field)
+    return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, write_json(schema), whitespace), field)
 
 
 def _structured_outputs(body: dict[str, Any], whitespace: str) -> list[Requested | NamedGrammar]:
@@ -298,7 +299,7 @@ def _with_tools(
     if choice == "required":
         return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, required_schema(tools, not single), whitespace), "tools", of_tools=True)
     tool = chosen_tool(tools, choice)
-    spec = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(tool.schema), whitespace)
+    spec = GrammarSpec(GrammarKind.JSON_SCHEMA, write_json(tool.schema), whitespace)
     return Requested(spec, "tools", of_tools=True, tool=tools.index(tool))
 
 

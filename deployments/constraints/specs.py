@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
+from deployments.constraints.json_writer import write_json
 from deployments.errors import bad_request
 from grammar_service.spec import GrammarKind, GrammarSpec
 
@@ -13,7 +13,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 def _json(value: Any, field: str, whitespace: str) -> GrammarSpec:
     if not isinstance(value, dict | bool | str):
         raise bad_request(f"'{field}' must be a JSON Schema, as an object or as text.", field)
-    return GrammarSpec(GrammarKind.JSON_SCHEMA, value if isinstance(value, str) else json.dumps(value), whitespace)
+    return GrammarSpec(GrammarKind.JSON_SCHEMA, value if isinstance(value, str) else write_json(value), whitespace)
 
 
 def _json_object(value: Any, field: str, whitespace: str) -> GrammarSpec:
@@ -29,7 +29,7 @@ def _regex(value: Any, field: str, _: str) -> GrammarSpec:
 def _choice(value: Any, field: str, _: str) -> GrammarSpec:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise bad_request(f"'{field}' must be an array of strings.", field)
-    return GrammarSpec(GrammarKind.CHOICE, json.dumps(value))
+    return GrammarSpec(GrammarKind.CHOICE, write_json(value))
 
 
 def _grammar(value: Any, field: str, _: str) -> GrammarSpec:
@@ -45,7 +45,7 @@ def _ebnf(value: Any, field: str, _: str) -> GrammarSpec:
 def _structural_tag(value: Any, field: str, _: str) -> GrammarSpec:
     if not isinstance(value, dict | str):
         raise bad_request(f"'{field}' must be a structural tag, as an object or as text.", field)
-    return GrammarSpec(GrammarKind.STRUCTURAL_TAG, value if isinstance(value, str) else json.dumps(value))
+    return GrammarSpec(GrammarKind.STRUCTURAL_TAG, value if isinstance(value, str) else write_json(value))
 
 
 def text_of(value: Any, field: str) -> str:

@@ -6,20 +6,18 @@ with tool calls in the model's own format (`tool_formats`).
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from deployments.constraints.json_writer import write_json
 from deployments.constraints.tool_definitions import with_distinct_definitions
 from deployments.constraints.tool_formats import TOOL_FORMATS
 from deployments.constraints.tool_references import with_base
 from deployments.errors import bad_request
 from grammar_service.schema.json_text import Json
 from grammar_service.spec import GrammarKind, GrammarSpec
-
-LONGEST_SHOWN = 64
-"""Characters of what is wrong that an error repeats."""
+from grammar_service.warning import shortened
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def chosen_tool(tools: list[Tool], choice: Any) -> Tool:
     for tool in tools:
         if tool.name == name:
             return tool
-    shown = repr(choice) if isinstance(choice, str) and len(choice) <= LONGEST_SHOWN else "this"
+    shown = repr(shortened(choice)) if isinstance(choice, str) else "this"
     raise bad_request(f"'tool_choice' must be 'none', 'auto', 'required' or name one of the tools; {shown} does not.", "tool_choice")
 
 
@@ -79,7 +77,7 @@ def required_schema(tools: list[Tool], parallel: bool) -> str:
     schema: dict[str, Any] = {"type": "array", "minItems": 1, "items": calls[0] if len(calls) == 1 else {"anyOf": calls}}
     if not parallel:
         schema["maxItems"] = 1
-    return json.dumps({**schema, "$defs": definitions} if definitions else schema)
+    return write_json({**schema, "$defs": definitions} if definitions else schema)
 
 
 def _call_schema(tool: Tool, index: int, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -126,4 +124,4 @@ def auto_tag(tools: list[Tool], answer_schema: Any | None, parser: str, single: 
         answer = tool_format.text_with_calls(schemas, single)
     else:
         answer = {"type": "or", "elements": [tool_format.calls(schemas, single), {"type": "json_schema", "json_schema": answer_schema}]}
-    return GrammarSpec(GrammarKind.STRUCTURAL_TAG, json.dumps({"type": "structural_tag", "format": answer}))
+    return GrammarSpec(GrammarKind.STRUCTURAL_TAG, write_json({"type": "structural_tag", "format": answer}))

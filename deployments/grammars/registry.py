@@ -94,7 +94,7 @@ class GrammarRegistry:
         Raises:
             ApiError: the constraint or the name is at fault, or the grammar cannot be compiled or stored now.
         """
-        registration = await asyncio.to_thread(read_registration, body, self._defaults)  # a large schema is written out
+        registration = await asyncio.to_thread(read_registration, body, self._defaults)  # writing a large schema takes long
         if self._store is None and not self._names.is_fixed(registration.id):
             raise no_store()
         grammar = await self._compiled(registration.constraint, tenant)

@@ -21,9 +21,9 @@ from deployments.errors import ApiError, bad_request
 MAX_BODY_NESTING = 160  # far above any sane request, far below what recursive readers behind us stand
 COSTLY = 4
 """Values that a member, an object or an array counts as: to build one takes 0.3 µs, a number under 0.1 µs (msgspec 0.22)."""
-EXPONENT, EXTREME, DIGIT = 8, 100, 2
-"""Values that a number counts as besides: one with an exponent, which takes 0.8 µs to write; with one of three digits, near the ends of the
-doubles, where to read it takes 7 to 13 µs; and for each digit beyond fifteen, whose sum grows with their square."""
+EXPONENT, LONG_EXPONENT, LONG_DIGIT = 8, 100, 2
+"""Values that a number counts for in addition. One with an exponent takes 0.8 µs to write. One with an exponent of three digits may be near
+the ends of the range of doubles, where it takes 7 to 13 µs to read. For each digit beyond fifteen: the time grows with their square."""
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
@@ -46,12 +46,12 @@ class Shape:
     brackets: int
     colons: int
     nesting: int
-    beyond: int = 0
+    number_cost: int = 0
 
     @property
     def values(self) -> int:
         """No fewer than there are, some counted for more."""
-        return self.commas + self.brackets + (COSTLY - 1) * (self.brackets + self.colons) + self.beyond
+        return self.commas + self.brackets + (COSTLY - 1) * (self.brackets + self.colons) + self.number_cost
 
 
 def parse_body(raw: bytes, limits: LimitSettings) -> dict[str, Any]:
@@ -94,13 +94,13 @@ def _lone_half(raw: bytes, place: int) -> int | None:
 def _check_shape(raw: bytes, limits: LimitSettings) -> None:
     # Most bodies have few brackets, commas and colons even with those that stand in texts, and nobody looks where these begin and end.
     brackets = raw.count(b"[") + raw.count(b"{")
-    at_most = Shape(raw.count(b","), brackets, raw.count(b":"), brackets, beyond(np.frombuffer(raw, np.uint8)))
+    at_most = Shape(raw.count(b","), brackets, raw.count(b":"), brackets, number_cost(np.frombuffer(raw, np.uint8)))
     if at_most.nesting <= MAX_BODY_NESTING and at_most.values <= limits.max_body_values:
         return
     shape = shape_of(raw)
     if shape.values > limits.max_body_values:
         message = f"The request has more than {limits.max_body_values} values; arrays, objects and members count as {COSTLY}, "
-        message += f"numbers with exponents as {EXPONENT} or {EXTREME}, and each digit beyond fifteen as {DIGIT}."
+        message += f"numbers with exponents as {EXPONENT} or {LONG_EXPONENT}, and each digit beyond fifteen as {LONG_DIGIT}."
         raise bad_request(message, None, "request_too_large")
     if shape.nesting > MAX_BODY_NESTING:
         raise _too_deep()
@@ -118,20 +118,20 @@ def shape_of(raw: bytes) -> Shape:
     closing = (bare & _CASE) == ord("]") & _CASE
     levels = np.cumsum(opening.view(np.int8) - closing.view(np.int8), dtype=np.int32)
     commas, colons = np.count_nonzero(bare == ord(",")), np.count_nonzero(bare == ord(":"))
-    return Shape(int(commas), int(np.count_nonzero(opening)), int(colons), int(levels.max(initial=0)), beyond(bare))
+    return Shape(int(commas), int(np.count_nonzero(opening)), int(colons), int(levels.max(initial=0)), number_cost(bare))
 
 
-def beyond(text: npt.NDArray[np.uint8]) -> int:
-    """Values that numbers count as besides, for exponents and long rows of digits."""
+def number_cost(text: npt.NDArray[np.uint8]) -> int:
+    """Values that numbers count for in addition, because of exponents and long runs of digits."""
     digits = (text - ord("0") < 10) | (text == ord("."))
-    for width in (1, 2, 4, 8):  # rows of two, four, eight, sixteen
+    for width in (1, 2, 4, 8):  # then of runs of 2, 4, 8 and 16 digits, the first ones
         digits = digits[:-width] & digits[width:]
     places = np.flatnonzero((text | _LOWER) == ord("e")) + 1
     padded = np.append(text, np.zeros(4, np.uint8))
     places += np.isin(padded[places], (ord("+"), ord("-")))
     first, *others = ((padded[places + each] - ord("0")) < 10 for each in range(3))
     of_three = np.count_nonzero(first & others[0] & others[1])
-    return DIGIT * int(np.count_nonzero(digits)) + EXPONENT * int(np.count_nonzero(first)) + (EXTREME - EXPONENT) * int(of_three)
+    return LONG_DIGIT * int(np.count_nonzero(digits)) + EXPONENT * int(np.count_nonzero(first)) + (LONG_EXPONENT - EXPONENT) * int(of_three)
 
 
 def _too_deep() -> ApiError:

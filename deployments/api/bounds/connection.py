@@ -42,7 +42,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._stalled: TimerHandle | None = None
         self._is_whole = False
         self._in_headers = True
-        self._beside_bodies = 0
+        self._overhead_bytes = 0
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -58,19 +58,19 @@ class BoundedConnection(HttpToolsProtocol):
         self._is_read()
         super().connection_lost(exc)
         if self.cycle is not None:
-            self.cycle.body = bytearray()  # it may be long until all this is collected
+            self.cycle.body = bytearray()  # the cycle waits for the garbage collector
 
     def data_received(self, data: bytes) -> None:
-        self._beside_bodies += len(data)
+        self._overhead_bytes += len(data)
         super().data_received(data)
-        # Line feeds behind an answer are no request, and end the wait for the next one.
+        # Line feeds after an answer begin no request, but they end uvicorn's keep-alive timer: they start ours.
         if self._is_whole and not (self.cycle and self.cycle.response_complete):
-            self._beside_bodies = 0
+            self._overhead_bytes = 0
             self._wait_no_more()
             return
         self._wait()
-        # The parser keeps headers and trailers that have no end yet.
-        if self._beside_bodies > self._bounds.max_header_bytes and not self.transport.is_closing():
+        # The parser buffers headers and trailers until they end.
+        if self._overhead_bytes > self._bounds.max_header_bytes and not self.transport.is_closing():
             self.transport.write(TOO_LARGE)
             self.transport.close()
 
@@ -85,18 +85,18 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
-            # What waits behind it would be held without a bound, and hide that the client leaves. The parser stops; the client gets a 400.
-            raise ValueError("a request came before the answer to the one ahead of it")
+            # Pipelined requests would be queued without a bound, and hide that the client disconnects. The client gets a 400.
+            raise ValueError("pipelined requests are not supported")
         super().on_message_begin()
         self._is_whole, self._in_headers = False, True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_headers:  # nobody reads trailers
+        if self._in_headers:  # trailers are ignored
             super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
-        # Twice, so that a body may come in small chunks, which have bytes of their own around them.
-        self._beside_bodies = max(0, self._beside_bodies - 2 * len(body))
+        # Twice, since small chunks of a chunked body have headers of about their own size.
+        self._overhead_bytes = max(0, self._overhead_bytes - 2 * len(body))
         super().on_body(body)
 
     def on_headers_complete(self) -> None:

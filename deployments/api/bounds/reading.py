@@ -14,38 +14,33 @@ from deployments.errors import ApiError, unavailable
 WIDEST = 4
 """Bytes of a character in a text that has one beyond the Basic Multilingual Plane (PEP 393)."""
 DIGITS = 18
-"""Of a length: more are not read."""
+"""Of a `Content-Length` that are read, since the time to read a number grows with the square of its digits."""
 VALUE_BYTES = 64
 """Of a value in Python, and of its place in its array or object; commas, colons and brackets tell how many there are, or more."""
 
 
 class HeldBody:
-    """A body that comes. The memory for it and for what is made of it is set aside until `release`, which must be called."""
+    """A body that comes. Memory for it and for what is made of it is reserved until `release`, which must be called."""
 
     def __init__(self, memory: Places, tenant: str) -> None:
         self.raw = bytearray()
         self._memory = memory
         self._tenant = tenant
-        self._needed = self._taken = 0
+        self._reserved = 0
 
-    def set_aside(self, number: int) -> None:
-        """So many bytes at least. Raises ApiError (503): other bodies take all the memory that the tenant may have."""
-        if (more := number - self._taken) <= 0:
+    def reserve(self, number: int) -> None:
+        """So many bytes in all. Raises ApiError (503): other bodies take all the memory that the tenant may have."""
+        if (more := number - self._reserved) <= 0:
             return
         if not self._memory.has_room_for(self._tenant, more):
             raise unavailable("The service is full; try again in a moment.", "ingress_busy")
         self._memory.take(self._tenant, more)
-        self._taken = number
-
-    def take(self, number: int) -> None:
-        """So many bytes more, of those that were set aside and beyond. Raises ApiError, as `set_aside`."""
-        self._needed += number
-        self.set_aside(self._needed)
+        self._reserved = number
 
     def release(self) -> None:
         """Once is enough."""
-        self._memory.give_back(self._tenant, self._taken)
-        self._needed = self._taken = 0
+        self._memory.give_back(self._tenant, self._reserved)
+        self._reserved = 0
 
 
 class BodyReader:
@@ -62,21 +57,22 @@ class BodyReader:
 
     async def read(self, request: Request, tenant: str = "") -> HeldBody:
         """Raises ApiError: 413, 408, or 503 where other bodies take all the memory that the tenant may have; ClientDisconnect."""
-        declared = _number(request.headers.get("content-length", ""))
+        declared = _length(request.headers.get("content-length", ""))
         if declared > self._max_bytes:
             raise self._too_large()
-        body, wide = HeldBody(self._memory, tenant), False
+        body, needed, wide = HeldBody(self._memory, tenant), 0, False
         try:
-            # All of it before any is read: many that find room for their beginnings and not for their ends would all be read in vain.
-            body.set_aside(2 * declared)
+            # Before any of it is read: many bodies that have room for their beginnings and not for their ends would all be read in vain.
+            body.reserve(2 * declared)
             async with asyncio.timeout(self._timeout_s):
                 async for chunk in request.stream():
                     if len(body.raw) + len(chunk) > self._max_bytes:
                         raise self._too_large()
-                    body.take(len(chunk) + built_bytes(chunk))
+                    needed += len(chunk) + built_bytes(chunk)
+                    body.reserve(needed)
                     body.raw += chunk
                     wide = wide or is_wide(chunk)
-            body.take(len(body.raw) * (WIDEST - 1) if wide else 0)
+            body.reserve(needed + (len(body.raw) * (WIDEST - 1) if wide else 0))
         except TimeoutError:
             body.release()
             message = f"The request body did not come within {self._timeout_s:g} s."
@@ -91,8 +87,8 @@ class BodyReader:
         return ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request body is over the limit of {limit}.", code="body_too_large")
 
 
-def _number(text: str) -> int:
-    """0 where it is none; one that has no end is no less than one of so many digits."""
+def _length(text: str) -> int:
+    """Of a `Content-Length`: 0 where it is no number, and at least 10^17 where it is a long one."""
     return int(text[:DIGITS]) if text.isdecimal() else 0
 
 

@@ -19,11 +19,11 @@ from starlette.types import Scope as AsgiScope
 from deployments.access.api_keys import ApiKeys
 from deployments.access.caller import Caller, Scope
 from deployments.access.gate import Gate, Visit
+from deployments.api.bounds.admission import AdmissionQueue
 from deployments.api.bounds.aside import LARGE_BODY, Aside
 from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.places import Places
 from deployments.api.bounds.reading import BodyReader, HeldBody
-from deployments.api.bounds.starts import Starts
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.leaving import ClientLeft, before, while_connected
@@ -42,8 +42,8 @@ JSON = "application/json"
 LAST_WORD_S = 1.0
 TENANT = "tenant"
 """What an admin's query says whose grammar he means by."""
-UNREAD = frozenset({"body_timeout", "body_too_large", "ingress_busy"})
-"""Errors of requests whose bodies are still on their way: the connection is closed, or all of them would have to be read."""
+BODY_UNREAD = frozenset({"body_timeout", "body_too_large", "ingress_busy"})
+"""Errors that are answered before the body has been read. They close the connection; otherwise the rest of the body would be read."""
 CLIENT_CLOSED_REQUEST = 499
 """Nobody sees it but the metrics."""
 
@@ -79,7 +79,7 @@ class HttpIngress:
         self._limits = limits
         self._places = Places(max_ongoing)
         self._aside = Aside()
-        self._starts = Starts()
+        self._admissions = AdmissionQueue()
         self._started = int(time.time())
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
@@ -88,7 +88,7 @@ class HttpIngress:
         try:
             caller = self._authorize(request, Scope.GENERATE)
             call.tenant = caller.name
-            await self._starts.turn(caller.name)
+            await self._admissions.admit(caller.name)
             self._take_place(caller.name)
             call.has_place = True
             call.body = await self._bodies.read(request, caller.name)
@@ -277,5 +277,5 @@ def _tenant(caller: Caller, request: Request) -> str:
 
 
 def error_response(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
-    closing = {"Connection": "close"} if error.code in UNREAD else {}
+    closing = {"Connection": "close"} if error.code in BODY_UNREAD else {}
     return JSONResponse(error.body(), error.status, headers={**error.headers(), **closing, **(headers or {})})

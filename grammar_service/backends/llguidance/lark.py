@@ -24,12 +24,12 @@ def lark_faults(text: str) -> list[Fault]:
     for match in _QUOTED_OR_COUNT.finditer(text):
         if len(match.group().encode("utf-8", "surrogatepass")) > MAX_TEXT:
             return [Fault(None, f"a text of more than {MAX_TEXT} bytes is too long for its masks")]
-        # A quote that nobody closes may be one of a regex, behind which there are counts.
+        # An unclosed quote may stand in a regex, with counts after it.
         counts = _COUNTS.finditer(match.group()) if match["end"] == "" else [match]
-        if large := next(filter(_is_large, counts), None):
-            return [Fault(None, f"repetition counts above {MAX_COUNT} are not supported: {large.group()[:40]}")]
+        if exceeding := next(filter(_exceeds_max_count, counts), None):
+            return [Fault(None, f"repetition counts above {MAX_COUNT} are not supported: {exceeding.group()[:40]}")]
     return []
 
 
-def _is_large(match: re.Match[str]) -> bool:
+def _exceeds_max_count(match: re.Match[str]) -> bool:
     return any(len(digits.lstrip("0")) > _MAX_DIGITS or int(digits) > MAX_COUNT for digits in filter(None, match.groups()[:4]))

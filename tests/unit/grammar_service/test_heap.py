@@ -7,9 +7,9 @@ import sys
 
 PROGRAM = """
 import psutil, sys
-from grammar_service.heap import return_large_blocks
+from grammar_service.heap import unmap_large_blocks
 if sys.argv[1] == "settled":
-    return_large_blocks()
+    unmap_large_blocks()
 resident = lambda: psutil.Process().memory_info().rss >> 20
 bytes(8 << 20)  # freeing it tells the allocator that blocks as large are common
 before = resident()

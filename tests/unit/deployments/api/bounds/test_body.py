@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deployments.api.bounds.body import COSTLY, DIGIT, EXPONENT, EXTREME, MAX_BODY_NESTING, Shape, parse_body, shape_of
+from deployments.api.bounds.body import COSTLY, EXPONENT, LONG_DIGIT, LONG_EXPONENT, MAX_BODY_NESTING, Shape, parse_body, shape_of
 from deployments.api.call_facts import CallFacts
 from deployments.api.protocol import RequestReader
 from deployments.config import HttpSettings, LimitSettings
@@ -51,8 +51,8 @@ def old_shape(raw: bytes) -> Shape:
         deepest = max(deepest, depth)
     exponents, of_three = (len(re.findall(pattern, bare)) for pattern in (rb"[eE][-+]?\d", rb"[eE][-+]?\d{3}"))
     digits = sum(max(0, len(row) - 15) for row in re.findall(rb"[0-9.]+", bare))
-    beyond = EXPONENT * exponents + (EXTREME - EXPONENT) * of_three + DIGIT * digits
-    return Shape(bare.count(b","), bare.count(b"[") + bare.count(b"{"), bare.count(b":"), deepest, beyond)
+    number_cost = EXPONENT * exponents + (LONG_EXPONENT - EXPONENT) * of_three + LONG_DIGIT * digits
+    return Shape(bare.count(b","), bare.count(b"[") + bare.count(b"{"), bare.count(b":"), deepest, number_cost)
 
 
 @pytest.mark.parametrize("name", HOSTILE_BODIES)
@@ -162,7 +162,7 @@ def test_brackets_and_commas_inside_strings_are_neither_nesting_nor_values() -> 
 def test_what_json_writes_is_read_as_it_was_and_its_values_counted(value: object, escaped: bool) -> None:
     body = {"value": value}
     raw = json.dumps(body, ensure_ascii=escaped).encode()
-    most = COSTLY * (2 + 2 * values(body)) + old_shape(raw).beyond
+    most = COSTLY * (2 + 2 * values(body)) + old_shape(raw).number_cost
     assert parse_body(raw, LimitSettings(max_body_values=most)) == body
     if values(body) > 2:
         with pytest.raises(ApiError, match="values"):
@@ -214,7 +214,7 @@ def test_a_number_that_nothing_can_hold_is_refused_as_one(number: bytes) -> None
     ],
 )
 def test_numbers_that_cost_more_are_counted(text: bytes) -> None:
-    assert shape_of(text).beyond == old_shape(text).beyond
+    assert shape_of(text).number_cost == old_shape(text).number_cost
 
 
 def test_extreme_numbers_cost_what_they_take() -> None:

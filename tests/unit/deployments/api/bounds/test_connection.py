@@ -106,25 +106,25 @@ async def test_a_connection_that_has_grown_old_ends_with_its_answer_and_says_so(
         assert await reader.read() == b"body"
 
 
-async def test_a_header_without_an_end_is_not_kept() -> None:
-    async with connected(read_s=30.0) as (reader, writer):
-        writer.write(b"POST / HTTP/1.1\r\nX-Endless: ")
-        for _ in range(64):
-            writer.write(b"x" * 1024)
-        assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), 20)).startswith(b"HTTP/1.1 431")
+CHUNKED = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-async def test_trailers_without_an_end_are_not_kept() -> None:
+@pytest.mark.parametrize(
+    ("begin", "more"),
+    [(b"POST / HTTP/1.1\r\nX-Endless: ", b"x" * 1024), (CHUNKED + b"4\r\nbody\r\n0\r\n", b"a:\r\n" * 256)],
+    ids=["header", "trailers"],
+)
+async def test_what_has_no_end_is_not_kept(begin: bytes, more: bytes) -> None:
     async with connected(read_s=30.0) as (reader, writer):
-        writer.write(b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n")
+        writer.write(begin)
         for _ in range(64):
-            writer.write(b"a:\r\n" * 256)
+            writer.write(more)
         assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), 20)).startswith(b"HTTP/1.1 431")
 
 
 async def test_a_body_may_come_in_many_chunks_and_have_trailers() -> None:
     async with connected(read_s=30.0) as (reader, writer):
-        writer.write(b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n")
+        writer.write(CHUNKED)
         for _ in range(2000):
             writer.write(b"8\r\nabcdefgh\r\n")
         writer.write(b"0\r\nx-sum: 1\r\n\r\n")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from deployments.api.bounds.starts import Starts
+from deployments.api.bounds.admission import AdmissionQueue
 
 
 async def test_a_request_begins_before_another_tenants_that_came_in_thousands() -> None:
-    starts, begun = Starts(), list[str]()
+    admissions, begun = AdmissionQueue(), list[str]()
 
     async def begin(tenant: str) -> None:
-        await starts.turn(tenant)
+        await admissions.admit(tenant)
         begun.append(tenant)
 
     flood = [asyncio.create_task(begin("flood")) for _ in range(1000)]
@@ -24,10 +24,10 @@ async def test_a_request_begins_before_another_tenants_that_came_in_thousands() 
 
 
 async def test_few_begin_in_a_round_of_the_event_loop() -> None:
-    starts, begun = Starts(), list[int]()
+    admissions, begun = AdmissionQueue(), list[int]()
 
     async def begin(number: int) -> None:
-        await starts.turn("")
+        await admissions.admit("")
         begun.append(number)
 
     tasks = [asyncio.create_task(begin(number)) for number in range(50)]
@@ -39,8 +39,8 @@ async def test_few_begin_in_a_round_of_the_event_loop() -> None:
 
 
 async def test_who_leaves_while_waiting_takes_no_turn() -> None:
-    starts = Starts()
-    first, leaving, staying = (asyncio.create_task(starts.turn("")) for _ in range(3))
+    admissions = AdmissionQueue()
+    first, leaving, staying = (asyncio.create_task(admissions.admit("")) for _ in range(3))
     await asyncio.sleep(0)
     leaving.cancel()
     await asyncio.gather(first, staying)
