@@ -39,6 +39,10 @@ def _tools(tools: list[Any]) -> dict[str, Any]:
     return _chat(tools=tools, tool_choice="required")
 
 
+def _values(values: list[Any]) -> dict[str, Any]:
+    return _chat(guided_json={"enum": values})
+
+
 BODIES: dict[str, Callable[[int], bytes]] = {
     "one text": lambda size: _json({"messages": [{"role": "user", "content": "a" * (size - 60)}]}),
     "a text of quotes": lambda size: _json({"messages": [{"role": "user", "content": '"' * ((size - 60) // 2)}]}),
@@ -51,6 +55,10 @@ BODIES: dict[str, Callable[[int], bytes]] = {
     "a schema": lambda size: _filled(
         lambda number: number, lambda all_: _chat(guided_json={"properties": {f"p{each}": {} for each in all_}}), size
     ),
+    "numbers in a schema": lambda size: _filled(lambda _: 0.1, _values, size),
+    "numbers with exponents": lambda size: _filled(lambda _: 5e-99, _values, size),
+    "numbers near 0": lambda size: _filled(lambda _: 1.2345678901234e-310, _values, size),
+    "numbers of many digits": lambda size: _filled(lambda _: 10**99, _values, size),
     "brackets": lambda size: _filled(lambda _: [], lambda all_: _chat(metadata=all_), size),
 }
 Made = Callable[[int, int], str]
@@ -90,6 +98,8 @@ CONSTRAINTS: dict[str, tuple[str, Made]] = {
     ),
     "regex of alternatives": ("regex", lambda size, number: "|".join(f"a{number}{each}b" for each in range(size // 9))),
     "regex of classes": ("regex", lambda size, number: f"[a-z{number % 10}]{{1,3}}" * (size // 13)),
+    "regex of look-aheads": ("regex", lambda size, number: f"(?!.*{chr(ord('a') + number % 26)})b" * (size // 9)),
+    "unclosed quotes": ("lark", lambda size, number: f"start: {number}" + '"\\' * (size // 2)),
     "choices": ("choice", lambda size, number: json.dumps([f"c{number}{each}" for each in range(size // 14)])),
     "rules": ("ebnf", _rules),
 }
