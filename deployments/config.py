@@ -141,7 +141,7 @@ class HttpSettings(Section):
     )
     api_keys: tuple[ApiKey, ...] = Field((), description="accepted bearer tokens, of 16 characters at least; empty: no authentication")
     api_keys_file: str | None = Field(
-        None, description="further keys, by their digests, with names, scopes and limits; read anew on change"
+        None, min_length=1, description="further keys, by their digests, with names, scopes and limits; read anew on change"
     )
     max_body_mib: float = Field(2.0, gt=0)
     max_bodies_mib: float = Field(

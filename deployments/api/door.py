@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -21,7 +22,7 @@ from deployments.access.ledger import Ledger
 from deployments.access.prefixes import TenantPrefixes
 from deployments.access.shared_window import SharedWindow
 from deployments.api.bounds.connection import ConnectionBounds
-from deployments.api.bounds.doorway import DoorRules, Doorway
+from deployments.api.bounds.doorway import DoorRules, Doorway, is_loopback
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
 from deployments.api.constraining import Constraining, Constraints
@@ -55,6 +56,8 @@ from grammar_service.registry import GrammarEntry, GrammarNames
 from model_service.messages import Endpoint
 from model_service.replies import Head
 from router.turns.shares import seats_for_one
+
+logger = logging.getLogger(__name__)
 
 
 class Door:
@@ -180,7 +183,9 @@ def tenant_prefixes(settings: Settings) -> TenantPrefixes:
 
 def api_keys(settings: Settings) -> ApiKeys:
     """Raises SettingsError: the key file is wrong."""
-    file = settings.http.api_keys_file
+    file, host = settings.http.api_keys_file, settings.http.host
+    if not settings.http.api_keys and file is None and not is_loopback(host):
+        logger.warning("there are no API keys: whoever reaches %s may use the service (docs/guide/keys.md)", host)
     return ApiKeys((key.get_secret_value() for key in settings.http.api_keys), Path(file) if file else None, settings.tenants)
 
 

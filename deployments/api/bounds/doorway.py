@@ -34,7 +34,7 @@ class DoorRules:
     def of(cls, settings: Settings) -> DoorRules:
         """Whoever listens to his own machine alone is behind no name that others gave him."""
         named = frozenset(map(_bare, settings.http.allowed_hosts))
-        return cls(named if named or _is_loopback(settings.http.host) else None, settings.limits.max_header_kib << 10)
+        return cls(named if named or is_loopback(settings.http.host) else None, settings.limits.max_header_kib << 10)
 
 
 class Doorway:
@@ -91,5 +91,6 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens there."""
     return host == OWN_NAME or (_is_address(host) and ipaddress.ip_address(host).is_loopback)

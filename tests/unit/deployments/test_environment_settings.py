@@ -127,3 +127,8 @@ def test_an_empty_variable_turns_nothing_off(text: str) -> None:
     with pytest.raises(SettingsError, match="MASKCAST_HTTP__API_KEYS_FILE is empty"):
         load_settings(environment={"MASKCAST_HTTP__API_KEYS_FILE": text})
     assert load_settings(environment={"MASKCAST_HTTP__API_KEYS_FILE": "null"}).http.api_keys_file is None
+
+
+def test_an_empty_name_of_a_key_file_is_no_name() -> None:
+    with pytest.raises(SettingsError, match="api_keys_file"):
+        parse_settings({"http": {"api_keys_file": ""}})
