@@ -4,8 +4,8 @@ CODE := $(wildcard deployments grammar_service model_service router load_tests e
 
 .PHONY: serve test lint types bench load faults soak audit setup clean
 
-serve: setup  ## start everything, show one extraction, serve until Ctrl-C (ONCE=1: stop after it; CONFIG=file: settings)
-	@exec $(BIN)/maskcast serve $(if $(CONFIG),--config '$(CONFIG)') $(if $(filter-out 0 no false,$(ONCE)),--once)
+serve: setup  ## start everything, show one extraction, serve until Ctrl-C (MODEL=name or folder; CONFIG=file: settings; ONCE=1: stop after it)
+	@exec $(BIN)/maskcast serve $(MODEL) $(if $(CONFIG),--config '$(CONFIG)') $(if $(filter-out 0 no false,$(ONCE)),--once)
 
 test: setup  ## the whole test suite; TESTS='tests/unit -k spec' chooses
 	@scripts/test $(TESTS)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+import ray
 from ray import serve
 from ray.serve.config import RequestRouterConfig
 from ray.serve.handle import DeploymentHandle
@@ -13,6 +14,7 @@ from ray.serve.handle import DeploymentHandle
 from deployments.api.deployment import IngressDeployment
 from deployments.builders import engine_seats
 from deployments.config import GrammarSettings, Settings, load_settings, parse_settings
+from deployments.fitting import fit
 from deployments.grammars.registration import settings_grammars
 from deployments.names import APPLICATION, COMPILER, INGRESS, MODEL, REWARD
 from deployments.replicas.compiler import CompilerDeployment
@@ -76,9 +78,9 @@ def build_with(args: Mapping[str, Any] | Settings, model: type[ModelDeployment])
 
 
 def _settings(args: Mapping[str, Any] | Settings) -> Settings:
-    if isinstance(args, Settings):
-        return args
-    return load_settings(Path(args["config"])) if set(args) == {"config"} else parse_settings(args)
+    if not isinstance(args, Settings):
+        args = load_settings(Path(args["config"])) if set(args) == {"config"} else parse_settings(args)
+    return fit(args, ray.cluster_resources().get("GPU", 0) if ray.is_initialized() else 0).settings
 
 
 def compile_pool(settings: Settings) -> serve.Application:

@@ -15,12 +15,14 @@ from grammar_service.registry import RegistryStore, Room
 from grammar_service.registry.entry import OVERHEAD_BYTES
 from grammar_service.registry.store import RegistryCounters
 from grammar_service.sandbox import SandboxSettings
-from model_service.settings import DraftSettings, EngineSettings
+from model_service.settings import DraftSettings, EngineSettings, by_name
 
 PATIENCE_MS = 1000
 """For what no generation waits for: registering, deleting and listing names."""
 COUNTING_MS = 1000
 """At least, for what tenants use, since nothing else tells it: beside floods on two processors, Redis itself answered in up to 0.3 s."""
+CPU_SEQUENCES = 128
+"""Of each worker: the default of vLLM's server on a CPU (0.32, `engine/arg_utils.py`). On GPUs it is 256 or more."""
 EMBEDDED_WEIGHTS = Path(__file__).resolve().parents[1] / "model_service" / "embedded" / "weights"
 
 
@@ -34,7 +36,7 @@ def engine_settings(settings: Settings, mask_socket: str | None = None) -> Engin
     return EngineSettings(
         model=model_path(settings),
         served_name=model.served_name,
-        gpus_per_worker=model.gpus_per_worker,
+        gpus_per_worker=model.gpus,
         tensor_parallel_size=model.tensor_parallel_size,
         executor=model.executor,
         dtype=model.dtype,
@@ -43,6 +45,7 @@ def engine_settings(settings: Settings, mask_socket: str | None = None) -> Engin
         cpu_kv_cache_gib=model.cpu_kv_cache_gib,
         gpu_memory_utilization=model.gpu_memory,
         tool_call_parser=model.tool_call_parser,
+        reasoning_parser=model.reasoning_parser,
         jump_forward=model.jump_forward,
         lookahead=model.lookahead,
         draft=None if model.draft is None else DraftSettings(model.draft.path, model.draft.engine_args),
@@ -66,10 +69,12 @@ def _engine_args(settings: Settings) -> dict[str, Any]:
 
 
 def engine_seats(settings: Settings) -> int:
-    """Sequences that one engine runs together."""
+    """Sequences that one engine runs together, as far as requests are let into it."""
     model = settings.model
-    given = model.engine_args.get("max-num-seqs", model.engine_args.get("max_num_seqs"))
-    return min(given if isinstance(given, int) else model.max_num_seqs, model.max_ongoing_requests)
+    given = by_name(model.engine_args).get("max_num_seqs", model.max_num_seqs)
+    if not isinstance(given, int):
+        given = model.max_ongoing_requests if model.gpus else CPU_SEQUENCES * model.workers
+    return min(given, model.max_ongoing_requests)
 
 
 def limits(settings: Settings) -> Limits:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, SecretStr, TypeAdapter
 
 Tree = dict[str, Any]
 
@@ -44,6 +44,24 @@ def plain(section: BaseModel, only_secrets: bool = False) -> Tree:
                 tree[name] = below
         elif not only_secrets or _is_secret(value):
             tree[name] = _shown(value)
+    return tree
+
+
+def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> Tree:
+    """Both; where both have something, `over`."""
+    return filled(over, under)
+
+
+def public(section: BaseModel) -> Tree:
+    """What was set of a section, as YAML can write it, without its secrets."""
+    tree: Tree = {}
+    for name in section.model_fields_set:
+        value = getattr(section, name)
+        if isinstance(value, BaseModel):
+            if below := public(value):
+                tree[name] = below
+        elif not _is_secret(value):
+            tree[name] = TypeAdapter(Any).dump_python(value, mode="json")
     return tree
 
 

@@ -66,6 +66,15 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """What an engine has made of its settings. `context_length` in tokens; `jumps`: `async`, `sync`, or empty where it does not jump."""
+
+    context_length: int
+    dtype: str
+    jumps: str
+
+
+@dataclass(frozen=True)
 class ReplicaStatus:
     """`grammar` holds the replica's grammar counters (memory_hits, redis_hits, pool_calls, corrupt); `jumps` those of its engine
     (forced_tokens, forced_segments, steps_saved); `outstanding_prefill_tokens` what it has accepted and not yet prefilled;
@@ -83,3 +92,4 @@ class ReplicaStatus:
     restarts: int = 0
     lookaheads: dict[str, int] = field(default_factory=dict)
     restart_s: dict[str, float] = field(default_factory=dict)
+    engine: EngineFacts | None = None

@@ -87,7 +87,9 @@ class ModelReplica:
         jumps = {"forced_tokens": forced.tokens, "forced_segments": forced.segments, "steps_saved": forced.steps_saved}
         load, step = engine.outstanding_prefill_tokens, engine.step_tokens
         lookaheads, restart_s = engine.lookaheads, self._keeper.restart_s
-        return ReplicaStatus(self._name, engine.running, grammar, jumps, load, step, engine.core, restarts, lookaheads, restart_s)
+        return ReplicaStatus(
+            self._name, engine.running, grammar, jumps, load, step, engine.core, restarts, lookaheads, restart_s, engine.facts
+        )
 
     @property
     def core(self) -> CoreFigures:

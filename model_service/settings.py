@@ -53,7 +53,8 @@ class DraftSettings:
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """`engine_args` are further vLLM arguments, by vLLM's names; they win over the named ones. `mask_socket`: the abstract name that the
+    """`max_model_len` None: as many tokens as the model can, cut to what the KV cache holds; `max_num_seqs` None: vLLM's default.
+    `engine_args` are further vLLM arguments, by vLLM's names; they win over the named ones. `mask_socket`: the abstract name that the
     node's mask broadcaster listens at; None: masks are filled in the engine core. `mask_deadline_ms`: how long a step waits for them.
     `lookahead`: whether requests may look ahead, and `draft` with which model beside the engine's own; `reward_deadline_s`: how long the
     rewards of one step of theirs may take. `grammar_memory_mib`: of the grammars that the engine core keeps loaded.
@@ -68,11 +69,12 @@ class EngineSettings:
     tensor_parallel_size: int = 1
     executor: str = "mp"
     dtype: str = "auto"
-    max_model_len: int = 2048
-    max_num_seqs: int = 64
+    max_model_len: int | None = None
+    max_num_seqs: int | None = None
     cpu_kv_cache_gib: float = 0.5
     gpu_memory_utilization: float = 0.9
-    tool_call_parser: str = "hermes"
+    tool_call_parser: str | None = None
+    reasoning_parser: str | None = None
     jump_forward: JumpForward = "auto"
     lookahead: bool = False
     draft: DraftSettings | None = None

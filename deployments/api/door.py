@@ -82,11 +82,11 @@ class Door:
         if tracing is not None:
             constraints, engines = TracedConstraints(constraints, tracing), TracedEngines(engines, tracing)
         checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
-        facts = CallFacts(settings.model.max_model_len, settings.limits.max_tokens)
+        facts = CallFacts(settings.model.longest, settings.limits.max_tokens)
         prefixes = tenant_prefixes(settings)
         self._gateway = Gateway(request_reader(settings), constraints, engines, facts, checker, prefixes)
         self._calls = TracedCalls(tracing) if tracing is not None else None
-        longest, most = settings.model.max_model_len, settings.limits.max_tokens
+        longest, most = settings.model.longest, settings.limits.max_tokens
         self._gate = Gate(open_ledger(settings), lambda body: facts.prompt(body).tokens, longest, most)
         http = HttpIngress(
             self._gateway,

@@ -84,7 +84,7 @@ def _numbered(tree: Any, place: str, defaults: ConstraintDefaults, wished: list[
 def _wished(options: dict[str, Any], place: str, defaults: ConstraintDefaults) -> Requested | NamedGrammar:
     """As `structured_outputs` with the same fields."""
     try:
-        found = take_constraint({CONSTRAINT: options}, defaults, tool_parser="")
+        found = take_constraint({CONSTRAINT: options}, defaults, tool_parser=None)
     except ApiError as error:
         raise bad_request(error.message.replace(CONSTRAINT, place), (error.param or place).replace(CONSTRAINT, place)) from None
     assert found is not None, "a constraint is read, or refused"

@@ -69,7 +69,7 @@ class RequestReader:
     them."""
 
     served_name: str
-    tool_parser: str
+    tool_parser: str | None
     defaults: ConstraintDefaults
     rules: FieldRules = field(default_factory=FieldRules)
     adapters: tuple[str, ...] = ()

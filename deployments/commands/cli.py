@@ -18,16 +18,28 @@ app.add_typer(grammar_commands.app, name="grammar")
 app.add_typer(tuning.app, name="lookahead")
 
 
-@app.command()
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, options_metavar="[MODEL] [OPTIONS] [VLLM'S ARGUMENTS]"
+)
 def serve(
+    context: typer.Context,
     config: Annotated[Path | None, typer.Option(help="YAML settings; the environment (MASKCAST_…) overrides them")] = None,
     once: Annotated[bool, typer.Option("--once", help="stop after the sample request")] = False,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="HTTP port; overrides the settings; 0: any that is free")] = None,
+    replicas: Annotated[int | None, typer.Option(min=1, help="engines")] = None,
+    gpus: Annotated[float | None, typer.Option(min=0, max=1, help="GPUs of each worker; 0: none, a part of one: it is shared")] = None,
+    print_settings: Annotated[bool, typer.Option("--print-settings", help="write what would be served, as YAML, and end")] = False,
 ) -> None:
-    """Start everything on this machine (or on the Ray cluster of RAY_ADDRESS), show one extraction, serve until Ctrl-C."""
+    """Serve MODEL (a folder, a name on the Hugging Face hub, or `embedded`) on this machine, or on the Ray cluster of RAY_ADDRESS: start
+    everything, show one extraction, answer until Ctrl-C. Engine arguments have vLLM's names: --tensor-parallel-size 2 --max-model-len 8k"""
     from deployments.commands import serving
 
-    serving.serve(config, port, once=once)
+    given = {"http": {"port": port}, "model": {"num_replicas": replicas, "gpus_per_worker": gpus}}
+    settings = serving.read_settings(config, context.args, given)
+    if print_settings:
+        print(serving.as_yaml(settings), end="")
+    else:
+        serving.serve(settings, once=once)
 
 
 @app.command()

@@ -94,7 +94,7 @@ def warnings_of(grammar: ReadyGrammar, requested: Requested | NamedGrammar | Non
     return [replace(warning, pointer=pointer_in_request(warning.pointer, requested.tool)) for warning in grammar.warnings]
 
 
-def take_constraint(body: dict[str, Any], defaults: ConstraintDefaults, tool_parser: str) -> Requested | NamedGrammar | None:
+def take_constraint(body: dict[str, Any], defaults: ConstraintDefaults, tool_parser: str | None) -> Requested | NamedGrammar | None:
     """Remove the constraint fields from `body` and say what they ask for.
 
     Raises:
@@ -282,7 +282,7 @@ def _plain(body: dict[str, Any], whitespace: str) -> list[Requested]:
 
 
 def _with_tools(
-    body: dict[str, Any], tools: list[Tool], requested: Requested | NamedGrammar | None, whitespace: str, tool_parser: str
+    body: dict[str, Any], tools: list[Tool], requested: Requested | NamedGrammar | None, whitespace: str, tool_parser: str | None
 ) -> Requested | NamedGrammar | None:
     choice, single = body.get("tool_choice"), body.get("parallel_tool_calls") is False
     if not tools:
@@ -303,7 +303,7 @@ def _with_tools(
     return Requested(spec, "tools", of_tools=True, tool=tools.index(tool))
 
 
-def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_parser: str, single: bool) -> Requested | None:
+def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_parser: str | None, single: bool) -> Requested | None:
     if requested is None:
         is_strict = any(tool.strict for tool in tools)
         return Requested(auto_tag(tools, None, tool_parser, single), "tools", of_tools=True) if is_strict else None

@@ -99,18 +99,19 @@ def _hoisted(schema: dict[str, Any], prefix: str, definitions: dict[str, Any]) -
     return {"$ref": f"#/$defs/{prefix}"}
 
 
-def auto_tag(tools: list[Tool], answer_schema: Any | None, parser: str, single: bool = False) -> GrammarSpec:
+def auto_tag(tools: list[Tool], answer_schema: Any | None, parser: str | None, single: bool = False) -> GrammarSpec:
     """Free text (or JSON of `answer_schema`) in which every tool call is one of the tools with valid arguments; at most one call where it
     is to be `single`.
 
     Raises:
         ApiError: the model's tool call format is not known here, so that strictness could not be enforced.
     """
-    tool_format = TOOL_FORMATS.get(parser)
+    tool_format = TOOL_FORMATS.get(parser or "")
     if tool_format is None:
         raise bad_request(
-            f"Strict tools with tool_choice 'auto' are enforced for the tool call formats {', '.join(TOOL_FORMATS)}; this model uses "
-            f"'{parser}'. Use tool_choice 'required', or name the tool.",
+            f"Strict tools with tool_choice 'auto' are enforced for the tool call formats {', '.join(TOOL_FORMATS)}; this model "
+            f"{f'uses {parser!r}' if parser else 'has none that is known here (model.tool_call_parser)'}. Use tool_choice 'required', or "
+            "name the tool.",
             "tools",
         )
     unnamed = next((index for index, tool in enumerate(tools) if not tool_format.writes(tool.name)), None)

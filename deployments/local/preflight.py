@@ -12,7 +12,7 @@ import psutil
 
 from deployments.access.key_file import read_keys
 from deployments.config import Settings
-from deployments.config_model import EMBEDDED
+from deployments.config_model import EMBEDDED, names_folder
 from deployments.errors import StartError
 from deployments.grammars.registration import settings_grammars
 from deployments.local.ports import port_fault
@@ -64,7 +64,7 @@ def machine_faults(settings: Settings, machine: Machine, *, own_redis: bool) -> 
         yield "redis-server was not found: install it (on Debian or Ubuntu: apt install redis-server) or set redis.url to a Redis that runs"
     if is_local_path(model.path) and not Path(model.path).is_dir():
         yield f"model.path: there is no folder {model.path}"
-    gpus = model.num_replicas * model.workers * model.gpus_per_worker
+    gpus = model.num_replicas * model.workers * model.gpus
     if gpus > machine.gpus:
         yield f"the settings ask for {gpus:g} GPUs and this machine shows {machine.gpus}: lower model.gpus_per_worker or num_replicas"
     needed = needed_gib(settings, weights_gib(model.path))
@@ -85,7 +85,7 @@ def needed_gib(settings: Settings, weights_gib: float) -> float:
     """Main memory that the whole service takes, about; weights and KV caches count only where they are not on a GPU."""
     model = settings.model
     workers = model.num_replicas * model.workers
-    on_cpu = not model.gpus_per_worker
+    on_cpu = not model.gpus
     return (
         BASE_GIB
         + COMPILE_REPLICA_GIB * settings.grammar.compile_replicas
@@ -110,17 +110,22 @@ def weights_gib(path: str) -> float:
 
 def is_local_path(path: str) -> bool:
     """Whether it names a folder, not the embedded model or a model on the hub (`owner/name`)."""
-    return path != EMBEDDED and (path.startswith(("/", ".", "~")) or Path(path).is_dir())
+    return path != EMBEDDED and names_folder(path)
 
 
 def inspect_machine() -> Machine:
     return Machine(
         available_gib=min(psutil.virtual_memory().available, _left_in_group()) / GIB,
         shared_mib=_free_mib(Path("/dev/shm")),  # POSIX shared memory
-        gpus=len([path for path in Path("/dev").glob("nvidia[0-9]*") if path.name.removeprefix("nvidia").isdigit()]),
+        gpus=count_gpus(),
         compiler=shutil.which(os.environ.get("CXX", "g++")) or shutil.which("clang++"),
         redis_server=shutil.which("redis-server"),
     )
+
+
+def count_gpus() -> int:
+    """As the kernel shows them."""
+    return len([path for path in Path("/dev").glob("nvidia[0-9]*") if path.name.removeprefix("nvidia").isdigit()])
 
 
 def _left_in_group() -> float:

@@ -16,8 +16,9 @@ from deployments.config import Settings
 from deployments.errors import StartError
 from deployments.local.progress import Progress
 from deployments.local.replica_logs import last_lines
-from deployments.names import APPLICATION
+from deployments.names import APPLICATION, MODEL
 
+STATUS_TIMEOUT_S = 10.0
 Builder = Callable[[Settings], serve.Application]
 
 
@@ -35,6 +36,19 @@ def roll_out(settings: Settings, progress: Progress, logs: Path | None, builder:
             serve.run(application, name=APPLICATION, route_prefix=None)
         except RuntimeError as error:
             raise StartError(_explain(error, progress, logs)) from error
+
+
+def engine_in_words(settings: Settings) -> str:
+    """What the engines have made of their settings; empty where none of them says so in time."""
+    model = serve.get_deployment_handle(MODEL, APPLICATION)
+    try:
+        facts = model.status.remote().result(timeout_s=STATUS_TIMEOUT_S).engine
+    except (RayError, RayServeException, TimeoutError):
+        return ""
+    if facts is None:
+        return ""
+    parsers = f"tool calls: {settings.model.tool_call_parser or 'none'}, reasoning: {settings.model.reasoning_parser or 'none'}"
+    return f"{facts.context_length} tokens of context, {facts.dtype}, jump-forward: {facts.jumps or 'none'}, {parsers}"
 
 
 def deployments_in_words() -> str:

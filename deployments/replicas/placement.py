@@ -19,7 +19,7 @@ def place(model: ModelSettings) -> Placement:
     """One bundle a worker for vLLM's `ray` executor, whose workers are Ray actors that may stand on several nodes, and in the first one
     the replica itself as well, with its engine core; otherwise one bundle for all, since the workers are then children of the replica and
     see the devices that it was given."""
-    cpus, gpus, workers = model.cpus_per_worker, model.gpus_per_worker, model.workers
+    cpus, gpus, workers = model.cpus_per_worker, model.gpus, model.workers
     if model.executor == "ray":
         others = [_bundle(cpus, gpus) for _ in range(workers - 1)]
         return Placement({"num_cpus": cpus, "num_gpus": 0}, [_bundle(2 * cpus, gpus), *others])

@@ -1,12 +1,23 @@
 """From our settings to vLLM's command line arguments (vLLM 0.32: `entrypoints/launchers/cli_args.py`), and the operator's parsers that they
-name (`entrypoints/launchers/api_server/entry.py`)."""
+name (`entrypoints/launchers/api_server/entry.py`).
+
+`python -m model_service.engine.arguments FLAG …` prints the engine arguments of a command line as JSON. It is a program of its own, since
+`maskcast serve` must not import vLLM before it has chosen the environment that vLLM reads at its import.
+"""
 
 from __future__ import annotations
 
 import json
-from argparse import Namespace
+import logging
+import sys
+from argparse import SUPPRESS, Namespace
+from collections.abc import Sequence
+from dataclasses import asdict, is_dataclass
+from difflib import get_close_matches
 from typing import Any
 
+import torch
+from transformers import PretrainedConfig
 from vllm.entrypoints.launchers.cli_args import make_arg_parser
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 from vllm.utils.import_utils import import_plugin
@@ -18,9 +29,18 @@ NO_DOMAIN = "none.invalid"
 """Images come in the request (`data:`): an engine that fetches what requests name reaches hosts that the clients do not. vLLM takes an
 empty list for all domains; this name is nobody's (RFC 6761, section 6.4)."""
 
+NATIVE_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
+"""What `torch.cpu.get_capabilities` calls the instructions of x86 and of Arm. A processor with none of them emulates bfloat16: 17
+requests a second at 32 streams, and 50 in float32."""
+
+LONGEST_THAT_FITS = -1
+"""As vLLM writes it: the model's own context, cut to what the KV cache holds (`v1/core/kv_cache_utils.py`)."""
+
 SMALL_BLOCK = 32
 """Tokens, the least that vLLM's attention takes on a CPU; its default is 128 there. The text that a look-ahead goes on from is computed
 anew from its last whole block on."""
+
+_log = logging.getLogger(__name__)
 
 
 def parse_arguments(settings: EngineSettings) -> Namespace:
@@ -53,6 +73,22 @@ def stock_flags(settings: EngineSettings) -> list[str]:
     return _flags(_values(settings))
 
 
+def parse_flags(words: Sequence[str]) -> dict[str, Any]:
+    """What is said, and no defaults.
+
+    Raises:
+        EngineSettingsError: vLLM has no such argument, or refuses its value.
+    """
+    parser = make_arg_parser(_Parser())
+    for action in parser._actions:
+        action.default = SUPPRESS
+    try:
+        found = vars(parser.parse_args(list(words)))
+    except (ValueError, TypeError) as error:
+        raise EngineSettingsError(_with_a_guess(str(error), parser)) from error
+    return {name: _plain(value) for name, value in found.items()}
+
+
 class _Parser(FlexibleArgumentParser):
     def error(self, message: str) -> Any:
         raise ValueError(message)
@@ -64,12 +100,13 @@ def _values(settings: EngineSettings) -> dict[str, Any]:
         "served_model_name": [settings.served_name],
         "tensor_parallel_size": settings.tensor_parallel_size,
         "distributed_executor_backend": settings.executor,
-        "dtype": settings.dtype,
-        "max_model_len": settings.max_model_len,
+        "dtype": _dtype(settings),
+        "max_model_len": settings.max_model_len or LONGEST_THAT_FITS,
         "max_num_seqs": settings.max_num_seqs,
         "gpu_memory_utilization": settings.gpu_memory_utilization,
         "tool_call_parser": settings.tool_call_parser,
-        "enable_auto_tool_choice": True,
+        "reasoning_parser": settings.reasoning_parser,
+        "enable_auto_tool_choice": settings.tool_call_parser is not None,
         "enable_prompt_tokens_details": True,
         "structured_outputs_config": {"backend": "xgrammar"},
         "allowed_media_domains": [NO_DOMAIN],
@@ -79,6 +116,24 @@ def _values(settings: EngineSettings) -> dict[str, Any]:
     if settings.lookahead:
         on_cpu["block_size"] = SMALL_BLOCK
     return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args}
+
+
+def _dtype(settings: EngineSettings) -> str:
+    """vLLM's choice, unless that would be bfloat16 on a processor that emulates it."""
+    if settings.dtype != "auto" or settings.on_gpu or any(torch.cpu.get_capabilities().get(name) for name in NATIVE_BFLOAT16):
+        return settings.dtype
+    if _is_quantized(settings.model):
+        return settings.dtype
+    _log.info("dtype auto is float32: this processor has no instructions for bfloat16, and would emulate it")
+    return "float32"
+
+
+def _is_quantized(model: str) -> bool:
+    """Kernels of quantized weights take 16-bit activations only. What cannot be read is for vLLM to refuse."""
+    try:
+        return "quantization_config" in PretrainedConfig.get_config_dict(model)[0]
+    except (OSError, ValueError):
+        return False
 
 
 def _flags(values: dict[str, Any]) -> list[str]:
@@ -98,3 +153,28 @@ def _flags(values: dict[str, Any]) -> list[str]:
 
 def _word(value: Any) -> str:
     return json.dumps(value) if isinstance(value, dict | list) else str(value)
+
+
+def _with_a_guess(message: str, parser: FlexibleArgumentParser) -> str:
+    begun, _, unknown = message.partition("unrecognized arguments: ")
+    if not unknown:
+        return message
+    flag = unknown.split()[0].partition("=")[0]
+    known = [option for action in parser._actions for option in action.option_strings]
+    near = get_close_matches(flag, known, n=1)
+    return f"{begun}vLLM has no argument {flag}{f'; did you mean {near[0]}?' if near else ''}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: each for name, each in asdict(value).items() if each is not None}
+    return value
+
+
+if __name__ == "__main__":
+    try:
+        print(json.dumps(parse_flags(sys.argv[1:])))
+    except EngineSettingsError as error:
+        sys.exit(str(error))

@@ -16,10 +16,11 @@ from vllm.usage.usage_lib import UsageContext
 from vllm.v1.engine.async_llm import AsyncLLM
 from vllm.v1.executor import Executor
 
-from model_service.engine.core_options import BroadcasterOptions, CoreOptions, carry
+from model_service.engine.core_options import BroadcasterOptions, CoreOptions, carry, core_options
 from model_service.engine.verification import MOST_DRAFTS
 from model_service.engine.workers.vocabulary_width import check_width
 from model_service.errors import EngineSettingsError
+from model_service.messages import EngineFacts
 from model_service.settings import EngineSettings, by_name
 from model_service.shared_memory import MemoryAddress
 
@@ -74,6 +75,14 @@ def plug(config: VllmConfig, settings: EngineSettings, channel: str, figures: Me
         config.parallel_config.worker_cls = ours
     carry(config, _options(settings, jumps, channel, figures))
     return config
+
+
+def engine_facts(config: VllmConfig) -> EngineFacts:
+    """Of an engine that runs with this configuration."""
+    model, scheduling = config.model_config, "async" if config.scheduler_config.async_scheduling else "sync"
+    return EngineFacts(
+        model.max_model_len, str(model.dtype).removeprefix("torch."), scheduling if core_options(config).jump_forward else ""
+    )
 
 
 async def check_logits(engine: AsyncLLM) -> None:

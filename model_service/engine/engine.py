@@ -24,7 +24,7 @@ from vllm.v1.engine.exceptions import EngineDeadError
 
 from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import load_parsers, parse_arguments
-from model_service.engine.configuration import USAGE, check_logits, plug, stock_config
+from model_service.engine.configuration import USAGE, check_logits, engine_facts, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.forking import fork_cores
 from model_service.engine.keyed import KeyedEngine, core_processes
@@ -43,7 +43,7 @@ from model_service.lookahead.figures import LookaheadFigures
 from model_service.lookahead.request import Lookahead
 from model_service.lookahead.rewards import Scoring, built
 from model_service.lookahead.trace import Traces
-from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, TENANT_ARGUMENT, Call, Endpoint
+from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, TENANT_ARGUMENT, Call, Endpoint, EngineFacts
 from model_service.replies import Head
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
@@ -108,6 +108,11 @@ class Engine:
     def step_tokens(self) -> int:
         """The most tokens that a step computes."""
         return self._engine.step_tokens if self._engine else 0
+
+    @property
+    def facts(self) -> EngineFacts | None:
+        """None as long as it has not started."""
+        return engine_facts(self._engine.vllm_config) if self._engine else None
 
     @property
     def core(self) -> CoreFigures:

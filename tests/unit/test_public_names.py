@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("deployments", "grammar_service", "load_tests", "model_service", "router")
 EXPORTED = {
     "deployments.api.checking": {"AnswerChecker", "Check"},
+    "deployments.fitting": {"Fit", "ModelCard", "fit", "read_card"},
     "deployments.client": {"Generation", "StructuredClient"},
     "grammar_service.artifacts.cache": {"Found", "MemoryCache", "RedisCache", "TieredCache"},
     "grammar_service.backends": {

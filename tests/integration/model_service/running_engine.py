@@ -36,7 +36,17 @@ if TYPE_CHECKING:
     from model_service.engine.engine import Engine
 
 MODEL = "tested"
-SETTINGS = EngineSettings(str(EMBEDDED_WEIGHTS), MODEL, dtype="float32", max_num_seqs=64, cpu_kv_cache_gib=0.25)
+CONTEXT = 2048
+"""Tokens of prompt and answer together."""
+SETTINGS = EngineSettings(
+    str(EMBEDDED_WEIGHTS),
+    MODEL,
+    dtype="float32",
+    max_model_len=CONTEXT,
+    max_num_seqs=64,
+    tool_call_parser="hermes",
+    cpu_kv_cache_gib=0.25,
+)
 """In full precision: what is computed in one forward and what in several then differ too little to change an answer."""
 LIMITS = Limits(512 * 1024, 64, 10_000)
 

@@ -19,6 +19,7 @@ from deployments.builders import engine_settings
 from deployments.config import Settings, load_settings, parse_settings
 from deployments.config_model import ModelSettings
 from deployments.errors import SettingsError
+from deployments.fitting import fit
 from deployments.names import INGRESS, MODEL
 from deployments.replicas.placement import place
 from router.request_router import SchemaRouter
@@ -164,7 +165,7 @@ def test_those_who_share_a_gpu_share_its_memory(model: dict[str, object], share:
 )
 def test_what_cannot_be_placed_is_refused_with_a_word_on_what_to_do(model: dict[str, object], told: str) -> None:
     with pytest.raises(SettingsError, match=told):
-        parse_settings({"model": model})
+        fit(parse_settings({"model": model}), gpus=0)
 
 
 def test_a_shared_cache_without_a_secret_is_refused() -> None:

@@ -44,7 +44,7 @@ def test_every_setting_is_listed_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("name", DECLARED)
 def test_its_default_is_the_one_in_the_code(name: str) -> None:
-    assert LISTED[name][1] == shown(DECLARED[name].get_default(call_default_factory=True))
+    assert LISTED[name][1] == shown(DECLARED[name].get_default(call_default_factory=True, validated_data={}))
 
 
 @pytest.mark.parametrize("name", [name for name, field in DECLARED.items() if get_origin(field.annotation) is Literal])

@@ -90,7 +90,7 @@ def test_engines_fit_the_pods_in_whatever_order_replicas_start(overlay: str, tmp
     size, replicas = chosen.model.tensor_parallel_size, chosen.model.num_replicas
     per_pod = 1 if overlay not in ACROSS_NODES else 1 / group["minReplicas"]
     assert replicas == per_pod * group["minReplicas"]
-    assert size * chosen.model.gpus_per_worker == gpus / per_pod
+    assert size * chosen.model.gpus == gpus / per_pod
     compilers = chosen.grammar.compile_replicas * chosen.grammar.cpus_per_compiler
     engine = size * chosen.model.cpus_per_worker * per_pod
     shared = chosen.grammar.nodes == chosen.model.nodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
@@ -152,6 +153,32 @@ def test_steps_that_are_to_overlap_and_not_to_are_refused(changes: dict[str, Any
         plugged(replace(SETTINGS, jump_forward="async", **changes))
 
 
+@pytest.mark.parametrize(
+    ("capabilities", "config", "dtype"),
+    [
+        ({"avx2": True, "avx512_bf16": False}, {}, "float32"),
+        ({"avx512_bf16": True}, {}, "auto"),
+        ({"amx_bf16": True}, {}, "auto"),
+        ({"bf16": True, "neon": True}, {}, "auto"),
+        ({"avx2": True}, {"quantization_config": {"quant_method": "awq"}}, "auto"),
+    ],
+)
+def test_a_processor_that_would_emulate_bfloat16_computes_in_float32(
+    capabilities: dict[str, bool], config: dict[str, Any], dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from model_service.engine.arguments import parse_arguments
+
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", **config}))
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    settings = replace(SETTINGS, model=str(tmp_path), dtype="auto")
+    assert parse_arguments(settings).dtype == dtype
+    assert parse_arguments(replace(settings, dtype="bfloat16")).dtype == "bfloat16"
+    assert parse_arguments(replace(settings, engine_args={"dtype": "bfloat16"})).dtype == "bfloat16"
+    assert parse_arguments(replace(settings, gpus_per_worker=1)).dtype == "auto"
+
+
 def as_on_a_gpu(config: Any) -> Any:
     """What vLLM's platform of CUDA makes of a worker and a scheduling that nobody has chosen."""
     config.scheduler_config.async_scheduling = True
@@ -246,3 +273,22 @@ def test_an_engine_that_looks_ahead_schedules_synchronously_on_whatever_it_runs(
 def test_what_does_not_go_with_look_aheads_is_refused(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(EngineSettingsError, match=f"look-ahead does not go with .*{reason}"):
         plugged(replace(LOOKING, **changes))
+
+
+def test_words_of_a_command_line_are_read_as_vllm_reads_them() -> None:
+    from model_service.engine.arguments import parse_arguments, parse_flags
+
+    words = "folder --max-model-len 4k -tp 2 --enable-lora --lora-modules a=/x --no-enable-prefix-caching --hf-overrides.a 3".split()
+    given = parse_flags(words)
+    assert given == {
+        "model_tag": "folder",
+        "max_model_len": 4000,
+        "tensor_parallel_size": 2,
+        "enable_lora": True,
+        "lora_modules": [{"name": "a", "path": "/x", "is_3d_lora_weight": False}],
+        "enable_prefix_caching": False,
+        "hf_overrides": {"a": 3},
+    }
+    del given["model_tag"]
+    again = parse_arguments(replace(SETTINGS, engine_args=given))
+    assert (again.max_model_len, again.lora_modules[0].path, again.hf_overrides) == (4000, "/x", {"a": 3})

@@ -23,7 +23,7 @@ from tests.integration.model_service.lookahead.expected import (
 )
 from tests.integration.model_service.lookahead.named_rewards import SHORT_REWARD
 from tests.integration.model_service.lookahead.torch_model import TorchModel
-from tests.integration.model_service.running_engine import SETTINGS, RunningEngine
+from tests.integration.model_service.running_engine import CONTEXT, RunningEngine
 from tests.unit.model_service.lookahead.reference import Reference
 from tests.waiting import until
 
@@ -242,10 +242,10 @@ def test_an_answer_is_one_request_to_whoever_counts(forgetful: RunningEngine) ->
 def test_an_answer_ends_one_token_ahead_of_the_contexts_end(chunked: RunningEngine) -> None:
     spec = GrammarSpec(GrammarKind.REGEX, "[a-z]{200}")
     question = " ".join(["age"] * 1000)
-    missing = SETTINGS.max_model_len - 1 - 11 - len(chunked.ask(question, spec, max_tokens=1).prompt)
+    missing = CONTEXT - 1 - 11 - len(chunked.ask(question, spec, max_tokens=1).prompt)
     answer = chunked.ask(f"{question}{' age' * missing}", spec, max_tokens=None, lookahead=SHORT)
     assert answer.finish_reason == "length"
-    assert len(answer.prompt) + len(answer.tokens) == SETTINGS.max_model_len - 1
+    assert len(answer.prompt) + len(answer.tokens) == CONTEXT - 1
     assert answer.text.isalpha()
 
 

@@ -16,7 +16,7 @@ from model_service.lookahead.instructions import Row, Tokens
 from tests.integration.model_service.lookahead.asking import END, VOCABULARY, Asking, prompt_of
 from tests.integration.model_service.lookahead.expected import MOSTLY_FORCED, Masked
 from tests.integration.model_service.lookahead.torch_model import TorchModel
-from tests.integration.model_service.running_engine import SETTINGS, RunningEngine
+from tests.integration.model_service.running_engine import CONTEXT, RunningEngine
 from tests.waiting import until
 
 BLOCK = 32
@@ -97,7 +97,7 @@ def test_no_border_of_a_chunk_is_among_the_rows(chunked: RunningEngine, torch_mo
 
 
 def test_the_last_place_of_the_context_can_be_verified(forgetful: RunningEngine, torch_model: TorchModel) -> None:
-    prompt = prompt_of(SETTINGS.max_model_len - 1 - 16)
+    prompt = prompt_of(CONTEXT - 1 - 16)
     drafts = torch_model.greedy(prompt[-100:], 16)
     check(Asking(forgetful, prompt).verify((), drafts), torch_model.rows(prompt + drafts, 17), drafts, 3)
 

@@ -1,0 +1,49 @@
+"""How a model's chat template shows which family's format its tool calls and its reasoning have, by vLLM's names of the parsers (0.32).
+
+Only formats that are known here are looked for (`deployments/constraints/tool_formats.py`): for another one, strict tools are enforced by
+nothing, which is for the operator to choose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Family:
+    """A template that has all texts of `marks`, and none of `without`, is of this parser's family."""
+
+    parser: str
+    marks: tuple[str, ...]
+    without: tuple[str, ...] = ()
+
+    def wrote(self, template: str) -> bool:
+        return all(mark in template for mark in self.marks) and not any(mark in template for mark in self.without)
+
+
+TOOL_FAMILIES = (
+    Family("longcat", ("<longcat_tool_call>",)),
+    Family("kimi_k2", ("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>")),
+    Family("deepseek_v3", ("<｜tool▁calls▁begin｜>", "```json")),
+    Family("deepseek_v31", ("<｜tool▁calls▁begin｜>",), without=("```json",)),
+    # Others put XML or YAML between the same marks.
+    Family("hermes", ("<tool_call>", '"name"', '"arguments"'), without=("<function=", "<arg_key>", "<parameter=")),
+    Family("llama3_json", ('"name"', '"parameters"', "ipython"), without=("<tool_call>",)),
+)
+REASONING_FAMILIES = (
+    Family("deepseek_v3", ("</think>", "<｜Assistant｜>", "thinking")),
+    Family("deepseek_r1", ("</think>", "<｜Assistant｜>")),
+    Family("qwen3", ("</think>", "<|im_start|>", "enable_thinking")),
+)
+
+
+def tool_parser(template: str) -> str | None:
+    return _first(TOOL_FAMILIES, template)
+
+
+def reasoning_parser(template: str) -> str | None:
+    return _first(REASONING_FAMILIES, template)
+
+
+def _first(families: tuple[Family, ...], template: str) -> str | None:
+    return next((family.parser for family in families if family.wrote(template)), None)
