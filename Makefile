@@ -27,6 +27,7 @@ bench: setup  ## every benchmark there is; refreshes the tables in docs/benchmar
 	@$(BIN)/python -m load_tests.event_loop --json load_tests/results/event_loop.json
 	@$(BIN)/python -m load_tests.tenants --json load_tests/results/tenants.json
 	@$(BIN)/python -m load_tests.front_door --json load_tests/results/front_door.json
+	@$(BIN)/python -m load_tests.real_model --json load_tests/results/real_model.json
 	@$(BIN)/python -m load_tests.front_door.handle --json load_tests/results/front_door_handle.json
 	@$(BIN)/python -m load_tests.front_door.vllm_client --json load_tests/results/vllm_client.json
 	@$(BIN)/python -m load_tests.front_door.pieces --json load_tests/results/front_door_pieces.json

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from deployments.config import Settings
-from deployments.config_model import EMBEDDED
+from deployments.config_model import EMBEDDED, SMOLLM2
 from grammar_service.artifacts.cache import MemoryCache, RedisCache, TieredCache
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from grammar_service.limits import Limits
@@ -15,6 +15,7 @@ from grammar_service.registry import RegistryStore, Room
 from grammar_service.registry.entry import OVERHEAD_BYTES
 from grammar_service.registry.store import RegistryCounters
 from grammar_service.sandbox import SandboxSettings
+from model_service.embedded.smollm2 import smollm2_folder
 from model_service.settings import DraftSettings, EngineSettings, by_name
 
 PATIENCE_MS = 1000
@@ -27,7 +28,14 @@ EMBEDDED_WEIGHTS = Path(__file__).resolve().parents[1] / "model_service" / "embe
 
 
 def model_path(settings: Settings) -> str:
-    return str(EMBEDDED_WEIGHTS) if settings.model.path == EMBEDDED else settings.model.path
+    """A folder, or a name on the hub."""
+    return path_of(settings.model.path)
+
+
+def path_of(model: str) -> str:
+    """The same of what `model.path` says."""
+    own = {EMBEDDED: EMBEDDED_WEIGHTS, SMOLLM2: smollm2_folder()}.get(model)
+    return model if own is None else str(own)
 
 
 def engine_settings(settings: Settings, mask_socket: str | None = None) -> EngineSettings:

@@ -14,6 +14,9 @@ from model_service.settings import adapter_names, by_name, worker_count
 
 EMBEDDED = "embedded"
 EMBEDDED_NAME = "maskcast-embedded"
+SMOLLM2 = "smollm2"
+COME_WITH_IT = frozenset({EMBEDDED, SMOLLM2})
+"""Models that need no hub: one of the repository, and one of a package."""
 UNKNOWN_CONTEXT = 2048
 """Tokens. Of a model whose configuration does not tell, or has not been looked at: what requests are charged until they are answered."""
 MOST_MEMORY = 0.9
@@ -31,14 +34,14 @@ def name_of(path: str) -> str:
 
 
 def names_folder(path: str) -> bool:
-    """Rather than a model on the hub (`owner/name`)."""
-    return path.startswith(("/", ".", "~")) or Path(path).is_dir()
+    """Rather than a model on the hub (`owner/name`), or one that comes with Maskcast."""
+    return path not in COME_WITH_IT and (path.startswith(("/", ".", "~")) or Path(path).is_dir())
 
 
 class ModelSettings(Section):
     """The model and how its replicas run it."""
 
-    path: str = Field(EMBEDDED, description="'embedded', a folder, or a name on the Hugging Face hub")
+    path: str = Field(EMBEDDED, description="a folder, a name on the Hugging Face hub, 'embedded' or 'smollm2'")
     served_name: str = Field(
         default_factory=lambda given: name_of(given.get("path", EMBEDDED)),
         description="what clients put in `model`; where nothing is said, the model's name",

@@ -30,16 +30,19 @@ def serve(
     gpus: Annotated[float | None, typer.Option(min=0, max=1, help="GPUs of each worker; 0: none, a part of one: it is shared")] = None,
     print_settings: Annotated[bool, typer.Option("--print-settings", help="write what would be served, as YAML, and end")] = False,
 ) -> None:
-    """Serve MODEL (a folder, a name on the Hugging Face hub, or `embedded`) on this machine, or on the Ray cluster of RAY_ADDRESS: start
-    everything, show one extraction, answer until Ctrl-C. Engine arguments have vLLM's names: --tensor-parallel-size 2 --max-model-len 8k"""
-    from deployments.commands import serving
+    """Serve MODEL (a folder, a name on the Hugging Face hub, `smollm2` or `embedded`) on this machine, or on the Ray cluster of
+    RAY_ADDRESS: start everything, show one extraction, answer until Ctrl-C. Engine arguments have the names that they have after
+    `vllm serve`: --tensor-parallel-size 2 --max-model-len 8k"""
+    from deployments.commands import serve_settings, serving
+    from deployments.local.progress import Progress
 
+    progress = Progress(Console(stderr=True))
     given = {"http": {"port": port}, "model": {"num_replicas": replicas, "gpus_per_worker": gpus}}
-    settings = serving.read_settings(config, context.args, given)
+    settings = serve_settings.read_settings(config, context.args, given, progress)
     if print_settings:
-        print(serving.as_yaml(settings), end="")
+        print(serve_settings.as_yaml(settings), end="")
     else:
-        serving.serve(settings, once=once)
+        serving.serve(settings, progress, once=once)
 
 
 @app.command()

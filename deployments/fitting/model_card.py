@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deployments.builders import EMBEDDED_WEIGHTS
-from deployments.config_model import EMBEDDED, names_folder
+from deployments.builders import path_of
+from deployments.config_model import SMOLLM2, names_folder
 from deployments.errors import SettingsError
 
 CONFIG, TOKENIZER, TEMPLATE, OLD_TEMPLATE = "config.json", "tokenizer_config.json", "chat_template.jinja", "chat_template.json"
@@ -35,14 +35,14 @@ def read_card(path: str) -> ModelCard:
     folder = _folder(path)
     config = _json(folder, CONFIG)
     if not config:
-        raise SettingsError(f"settings: model.path: {path} has no {CONFIG} that can be read here")
+        advice = "; `maskcast serve smollm2` makes it, once for each user of each machine" if path == SMOLLM2 else ""
+        raise SettingsError(f"settings: model.path: {path} has no {CONFIG} that can be read here{advice}")
     return ModelCard(_context_length(config), tuple(config.get("architectures") or ()), "\n".join(_templates(folder)))
 
 
 def _folder(path: str) -> Path:
-    if path == EMBEDDED:
-        return EMBEDDED_WEIGHTS
-    return Path(path).expanduser() if names_folder(path) else _from_hub(path)
+    place = path_of(path)
+    return Path(place).expanduser() if names_folder(place) else _from_hub(place)
 
 
 def _from_hub(name: str) -> Path:

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deployments.config import Settings
-from deployments.config_model import EMBEDDED
-from deployments.local.preflight import is_local_path
+from deployments.config_model import COME_WITH_IT, names_folder
 
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
@@ -24,7 +23,7 @@ takes 16 % of a processor from a service that nobody uses, with these 11 %."""
 
 def defaults(settings: Settings, home: Path) -> dict[str, str]:
     """For all processes of the service; what the operator has set himself wins. `home` is the user's."""
-    local = settings.model.path == EMBEDDED or is_local_path(settings.model.path)
+    local = settings.model.path in COME_WITH_IT or names_folder(settings.model.path)
     return {
         "PYTHONUNBUFFERED": "1",
         "RAY_USAGE_STATS_ENABLED": "0",

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 
 from deployments.access.key_file import read_keys
+from deployments.builders import path_of
 from deployments.config import Settings
 from deployments.config_model import EMBEDDED, names_folder
 from deployments.errors import StartError
@@ -62,7 +63,7 @@ def machine_faults(settings: Settings, machine: Machine, *, own_redis: bool) -> 
         yield "no C++ compiler found, which torch needs at run time: install g++ (on Debian or Ubuntu: apt install g++)"
     if own_redis and not machine.redis_server:
         yield "redis-server was not found: install it (on Debian or Ubuntu: apt install redis-server) or set redis.url to a Redis that runs"
-    if is_local_path(model.path) and not Path(model.path).is_dir():
+    if names_folder(model.path) and not Path(model.path).is_dir():
         yield f"model.path: there is no folder {model.path}"
     gpus = model.num_replicas * model.workers * model.gpus
     if gpus > machine.gpus:
@@ -101,16 +102,12 @@ def needed_shared_mib(settings: Settings) -> int:
 
 
 def weights_gib(path: str) -> float:
-    """Size of the weights in a model folder; 0 where there is no such folder (the embedded model is in the base figure)."""
-    if not is_local_path(path):
+    """Size of the weights in a model's folder; 0 where there is none (the embedded model is in the base figure)."""
+    folder = Path(path_of(path))
+    if path == EMBEDDED or not folder.is_dir():
         return 0.0
-    sizes = [sum(file.stat().st_size for file in Path(path).glob(pattern)) for pattern in WEIGHT_FILES]
+    sizes = [sum(file.stat().st_size for file in folder.glob(pattern)) for pattern in WEIGHT_FILES]
     return max(sizes) / GIB
-
-
-def is_local_path(path: str) -> bool:
-    """Whether it names a folder, not the embedded model or a model on the hub (`owner/name`)."""
-    return path != EMBEDDED and names_folder(path)
 
 
 def inspect_machine() -> Machine:

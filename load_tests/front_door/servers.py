@@ -16,6 +16,7 @@ import httpx
 
 from deployments.builders import engine_settings
 from deployments.config import Settings, parse_settings
+from deployments.fitting import fit
 from deployments.local.environment import defaults, environment
 from deployments.local.ports import free_port
 from deployments.local.processes import ProcessTree, die_with_parent
@@ -44,7 +45,7 @@ def running(side: str, tree: dict[str, Any]) -> Iterator[Server]:
     """One of SIDES for a tree of our settings; it has ended, with all that it started, when the block has."""
     processor_time = ProcessorTime()
     if side == STOCK:
-        with _stock(parse_settings(tree)) as port:
+        with _stock(fit(parse_settings(tree), gpus=0).settings) as port:
             yield Server(port, processor_time)
     else:
         with running_service(tree) as url:

@@ -1,1 +1,1 @@
-"""A model of 2.6 million parameters that comes with the repository, and all that made it."""
+"""A model of 2.6 million parameters that comes with the repository, and all that made it; and a real one that comes as a package."""

@@ -33,6 +33,9 @@ NATIVE_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
 """What `torch.cpu.get_capabilities` calls the instructions of x86 and of Arm. A processor with none of them emulates bfloat16: 17
 requests a second at 32 streams, and 50 in float32."""
 
+FORCED_CALLS = "hermes"
+"""The parser for models of an unknown format. Forced calls are JSON whatever the model, but vLLM takes none without a parser."""
+
 LONGEST_THAT_FITS = -1
 """As vLLM writes it: the model's own context, cut to what the KV cache holds (`v1/core/kv_cache_utils.py`)."""
 
@@ -104,9 +107,9 @@ def _values(settings: EngineSettings) -> dict[str, Any]:
         "max_model_len": settings.max_model_len or LONGEST_THAT_FITS,
         "max_num_seqs": settings.max_num_seqs,
         "gpu_memory_utilization": settings.gpu_memory_utilization,
-        "tool_call_parser": settings.tool_call_parser,
+        "tool_call_parser": settings.tool_call_parser or FORCED_CALLS,
         "reasoning_parser": settings.reasoning_parser,
-        "enable_auto_tool_choice": settings.tool_call_parser is not None,
+        "enable_auto_tool_choice": True,
         "enable_prompt_tokens_details": True,
         "structured_outputs_config": {"backend": "xgrammar"},
         "allowed_media_domains": [NO_DOMAIN],

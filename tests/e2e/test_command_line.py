@@ -95,6 +95,16 @@ def test_serve_answers_until_it_is_interrupted_and_leaves_nothing(tmp_path: Path
         httpx.get(f"{url}/healthz")
 
 
+def test_without_a_model_a_processor_serves_a_real_one_which_finds_what_the_text_says(tmp_path: Path) -> None:
+    with command(tmp_path, "serve", "--port", str(free_port("127.0.0.1")), "--once") as process:
+        process.wait(START_S)
+    text, told = (tmp_path / "out").read_text(), (tmp_path / "err").read_text()
+    assert process.returncode == 0, told
+    assert "model.context_length 8192: the model's own" in told
+    (answer,) = [json.loads(found) for found in re.findall(r'^\{"name".*\}$', text, re.MULTILINE)]
+    assert answer == {"name": "Ingrid Solheim", "city": "Utrecht", "product": "garden chairs", "quantity": 4}
+
+
 def test_two_replicas_of_two_workers_each_answer(tmp_path: Path) -> None:
     port = free_port("127.0.0.1")
     arguments = ["serve", "--config", "examples/two_replicas_tp2.yaml", "--port", str(port), "--once"]
@@ -112,9 +122,9 @@ def test_a_taken_port_is_one_sentence_and_a_failure(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with command(tmp_path, "serve", "--port", str(taken.getsockname()[1])) as process:
+        with command(tmp_path, "serve", "embedded", "--port", str(taken.getsockname()[1])) as process:
             process.wait(60)
     assert process.returncode == 1
-    message = (tmp_path / "err").read_text().strip()
+    *reasons, message = (tmp_path / "err").read_text().strip().splitlines()
     assert "taken" in message
-    assert "\n" not in message
+    assert all(reason.startswith("model.") for reason in reasons)

@@ -11,7 +11,7 @@ import sys
 import pytest
 import ray
 
-from tests.e2e.service import Service
+from tests.e2e.service import MODEL, Service
 from tests.published.documents import ROOT, examples, pages
 
 EXAMPLES = examples(pages("README.md", "docs/guide/*.md"))
@@ -27,7 +27,8 @@ def run(service: Service, command: list[str]) -> str:
 
 
 def here(example: str, service: Service) -> str:
-    return EXAMPLES[example].replace("http://127.0.0.1:8000", service.url)
+    """The model that answers is the one of all tests."""
+    return EXAMPLES[example].replace("http://127.0.0.1:8000", service.url).replace('model="smollm2"', f'model="{MODEL}"')
 
 
 def test_every_example_is_tested() -> None:

@@ -69,4 +69,5 @@ def _whole(parts: Sequence[Part]) -> tuple[Pieces, str]:
 
 
 def _text(of: dict[str, Any]) -> str:
-    return of.get("content") or of.get("text") or ""
+    """Of a call, its arguments."""
+    return of.get("content") or of.get("text") or "".join(call["function"].get("arguments") or "" for call in of.get("tool_calls") or ())

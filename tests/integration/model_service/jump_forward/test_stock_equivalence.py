@@ -17,7 +17,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from model_service.embedded.tasks import Exercise, exercises
 from tests.integration.model_service.running_engine import SETTINGS, Answer, RunningEngine
 
-REQUESTS = 200
+REQUESTS = 80
 MOST_TOKENS = 128
 
 

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
 
 from deployments.commands.engine_flags import as_settings, read_engine_flags
-from deployments.commands.serving import as_yaml, read_settings
+from deployments.commands.serve_settings import as_yaml, read_settings
 from deployments.config import parse_settings
 from deployments.errors import SettingsError
+from deployments.local.progress import Progress
 
 
 def test_a_name_alone_is_a_model() -> None:
@@ -48,7 +50,7 @@ def test_settings_that_are_written_are_read_again_without_secrets(tmp_path: Path
     file = tmp_path / "settings.yaml"
     file.write_text("model: {rewards: {brief: {import_path: 'a:b', args: {c: 1}}}, lookahead: true}\nhttp: {port: 81}\n")
     given = {"http": {"port": 80}, "model": {"num_replicas": 2, "gpus_per_worker": None}}
-    found = read_settings(file, ["embedded"], given)
+    found = read_settings(file, ["embedded"], given, Progress(Console(stderr=True)))
     text = as_yaml(found)
     assert "s" * 32 not in text
     assert "# model.gpus_per_worker 0: there is no GPU here\n" in text or "GPU" in text

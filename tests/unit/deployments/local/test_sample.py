@@ -5,7 +5,7 @@ import json
 import pytest
 
 from deployments.errors import StartError
-from deployments.local.sample import check_answer, pieces, sample_request
+from deployments.local.sample import EXERCISE, MESSAGE, Answer, Extraction, check_answer, sample_request
 
 GOOD = {"name": "Clara Novak", "age": 34, "job": "software developer", "city": "Lisbon"}
 
@@ -16,30 +16,34 @@ def event(text: str) -> str:
 
 def test_pieces_are_the_texts_of_the_events() -> None:
     role = 'data: {"choices": [{"delta": {"role": "assistant", "content": null}}]}'
-    assert "".join(pieces(iter([role, "", event("a"), ": comment", event("b"), "data: [DONE]"]))) == "ab"
+    end = 'data: {"choices": [{"delta": {}, "finish_reason": "length"}]}'
+    answer = Answer()
+    assert list(answer.pieces(iter([role, "", event("a"), ": comment", event("b"), end, "data: [DONE]"]))) == ["", "a", "b", ""]
+    assert (answer.text, answer.finish) == ("ab", "length")
 
 
 def test_a_stream_that_ends_early_is_an_error() -> None:
     with pytest.raises(StartError, match="cut off"):
-        list(pieces(iter([event("a")])))
+        list(Answer().pieces(iter([event("a")])))
 
 
 def test_an_error_in_the_stream_is_told() -> None:
     with pytest.raises(StartError, match="out of memory"):
-        list(pieces(iter(['data: {"error": {"message": "out of memory"}}'])))
+        list(Answer().pieces(iter(['data: {"error": {"message": "out of memory"}}'])))
 
 
 def test_an_answer_that_follows_the_schema_passes() -> None:
-    check_answer(json.dumps(GOOD))
+    check_answer(json.dumps(GOOD), EXERCISE.schema)
 
 
 @pytest.mark.parametrize("answer", ["", "{", json.dumps({**GOOD, "age": "34"}), json.dumps({**GOOD, "more": 1}), "{}"])
 def test_an_answer_that_breaks_the_schema_is_an_error(answer: str) -> None:
     with pytest.raises(StartError, match="schema"):
-        check_answer(answer)
+        check_answer(answer, EXERCISE.schema)
 
 
-def test_the_request_constrains_the_answer_strictly() -> None:
-    constraint = sample_request("m")["response_format"]["json_schema"]
+@pytest.mark.parametrize("extraction", [EXERCISE, MESSAGE])
+def test_the_request_constrains_the_answer_strictly(extraction: Extraction) -> None:
+    constraint = sample_request("m", extraction)["response_format"]["json_schema"]
     assert constraint["strict"] is True
-    assert set(constraint["schema"]["required"]) == set(GOOD)
+    assert constraint["schema"]["required"] == list(extraction.kinds)
