@@ -91,7 +91,7 @@ async def test_a_deadline_kills_the_compile_and_the_sandbox_goes_on(sandbox: San
     started = time.monotonic()
     with pytest.raises(CompileTimeout):
         await compile_in(sandbox, VERY_HEAVY, "xgrammar", 0.2)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < DEADLINE_S
     assert await compile_in(sandbox, SIMPLE, "xgrammar", DEADLINE_S)
     assert worker_of(sandbox) != pid
     assert not psutil.pid_exists(pid)
@@ -189,7 +189,8 @@ async def test_hostile_text_ends_in_a_grammar_or_a_grammar_error_in_time(name: s
     started = time.monotonic()
     with suppress(InvalidGrammar, UnsupportedGrammar, GrammarTooLarge, CompileTimeout, CompileFailed):
         assert await compile_in(sandbox, HOSTILE[name], backend, 2.0)
-    assert time.monotonic() - started < 4
+    # Without an end they would take days; a busy machine takes seconds to end a child that holds a gigabyte.
+    assert time.monotonic() - started < DEADLINE_S
 
 
 async def test_the_sandbox_works_after_all_that(sandbox: Sandbox) -> None:
