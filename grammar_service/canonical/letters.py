@@ -29,14 +29,15 @@ def refused(why: str) -> UnsupportedGrammar:
 
 
 def of_bytes(ids: Mapping[str, int], special: Collection[str], vocab_size: int) -> Spelled:
-    """Raises UnsupportedGrammar: not each byte has a token."""
-    letters = frozenset(bytes_to_unicode().values())
-    if not letters <= ids.keys():
-        raise refused("it has no tokens for some bytes")
-    own = {letter: ids[letter] for letter in letters}
+    """Texts with bytes that have no token cannot be written. Raises UnsupportedGrammar: such bytes stand inside of characters, which would
+    be begun and never ended."""
+    letters = bytes_to_unicode()
+    own = {letter: ids[letter] for letter in letters.values() if letter in ids}
+    if any(letters[byte] not in own for byte in range(0x80, 0xC0)):
+        raise refused("it has no tokens for some bytes inside of characters")
     found: list[tuple[int, ...]] = [()] * vocab_size
     for token, number in ids.items():
-        if token not in special and letters.issuperset(token):
+        if token not in special and own.keys() >= set(token):
             found[number] = tuple(map(own.__getitem__, token))
     return tuple(found)
 

@@ -6,6 +6,9 @@ import json
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
+from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from grammar_service.canonical.automaton import CanonicalAutomaton, State
 from grammar_service.canonical.packed_rows import PackedRows, packed
@@ -129,6 +132,30 @@ def refused(change: dict[str, object], model: dict[str, object] | None = None) -
 def test_a_tokenizer_that_is_not_followed_says_why(change: dict[str, object], model: dict[str, object] | None, reason: str) -> None:
     with pytest.raises(UnsupportedGrammar, match=reason):
         refused(change, model)
+
+
+def lacking(*absent: int) -> GrammarTokenizer:
+    """The tiny one without the tokens of these bytes."""
+    written = json.loads(tiny_tokenizer().backend_tokenizer.to_str())
+    for byte in absent:
+        del written["model"]["vocab"][bytes_to_unicode()[byte]]
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(written)), eos_token="<|end|>")
+    return GrammarTokenizer.from_huggingface(tokenizer, 300)
+
+
+def test_texts_with_bytes_that_have_no_token_cannot_be_written() -> None:
+    """As SmolLM2's tokenizer, which lacks some control characters and some first bytes of characters."""
+    tokenizer = lacking(0x04, 0x1D, 0xF1)
+    of = probes(tokenizer)
+    assert not of.texts().wrong
+    assert not of.sequences(1500).wrong
+    assert not of.rows(80).wrong
+    assert b"\x04" not in tokenizer.vocabulary
+
+
+def test_characters_that_could_be_begun_and_never_ended_are_refused() -> None:
+    with pytest.raises(UnsupportedGrammar, match="no tokens for some bytes inside of characters"):
+        assert lacking(0x95).canonical
 
 
 @pytest.mark.parametrize("spellings", [["ab", "abc"], ["aba"], ["ab", "bc"]])
