@@ -1,4 +1,4 @@
-"""The one form of every benchmark's result: what ran, where, which targets hold, and the raw rows."""
+"""The one form of every benchmark's result: what ran, where, when, of which commit, which targets hold, and the raw rows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 import math
 import os
 import platform
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -53,18 +55,21 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """`command` as one can type it; `machine` and `versions` say on what it ran."""
+    """`command` as one can type it; `machine` and `versions` say on what it ran, `commit` and `day` (ISO 8601) of what and when; a commit
+    is "" where there is no repository."""
 
     command: str
     machine: Mapping[str, str | float]
     versions: Mapping[str, str]
     targets: Sequence[Target]
     rows: Sequence[Row]
+    commit: str
+    day: str
 
     @classmethod
     def here(cls, command: str, packages: Iterable[str], targets: Sequence[Target], rows: Sequence[Row]) -> BenchReport:
         """A report of this machine and these installed packages."""
-        return cls(command, machine(), versions(packages), targets, rows)
+        return cls(command, machine(), versions(packages), targets, rows, commit(), date.today().isoformat())
 
     def publish(self, console: Console, path: Path | None) -> int:
         """Show what was promised, write it all where there is a path, and give the exit status: 0 if every target holds."""
@@ -84,7 +89,8 @@ class BenchReport:
     def read(cls, path: Path) -> BenchReport:
         """What `write` wrote. Raises OSError, ValueError, TypeError, KeyError: it is no such file."""
         tree = json.loads(path.read_text(encoding="utf-8"))
-        return cls(tree["command"], tree["machine"], tree["versions"], [Target(**target) for target in tree["targets"]], tree["rows"])
+        tree["targets"] = [Target(**target) for target in tree["targets"]]
+        return cls(**tree)
 
     def table(self) -> Table:
         """The targets, for a terminal."""
@@ -105,6 +111,15 @@ def machine() -> dict[str, str | float]:
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "system": platform.platform(),
     }
+
+
+def commit() -> str:
+    """Of the code that runs, twelve digits; "" where it is not in a repository."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:

@@ -23,14 +23,14 @@ from load_tests.canonical.answers.step_rows import step_rows
 from load_tests.canonical.answers.suite import VARIABLE, suite_rows
 from load_tests.canonical.byte_pairs import BytePairs
 from load_tests.canonical.costs import forbidden_successors, narrow_cost, step_cost, table_cost
+from load_tests.canonical.encoders.mistral import mistral_probes
+from load_tests.canonical.encoders.trained import PATTERNS, trained_probes
 from load_tests.canonical.merging import compare
-from load_tests.canonical.mistral_tokenizer import mistral_probes
 from load_tests.canonical.probes import Probed, Probes, project_texts
 from load_tests.canonical.products import languages, product_row
 from load_tests.canonical.published import rows as published
 from load_tests.canonical.targets import check_targets
 from load_tests.canonical.theorem import brute_force
-from load_tests.canonical.trained_tokenizers import PATTERNS, trained_probes
 
 PACKAGES = ("maskcast", "tokenizers", "tiktoken", "mistral_common", "numpy", *published.PACKAGES)
 SEED = 20261123

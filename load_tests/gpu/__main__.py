@@ -21,7 +21,7 @@ import torch
 import typer
 from rich.console import Console
 
-from deployments.reporting.report import BenchReport, machine, versions
+from deployments.reporting.report import BenchReport
 from load_tests.errors import BenchFailed
 from load_tests.gpu import apart, forwards, frames, kernels, staged_writes
 from load_tests.gpu.apart import Measure
@@ -87,7 +87,8 @@ def _measured(parts: Iterable[str], plan: Plan, clock: Clock) -> Iterator[Row]:
 
 
 def _report(command: str, device: Device, rows: list[Row]) -> BenchReport:
-    return BenchReport(command, {**machine(), **_gpu(device)}, versions(PACKAGES), targets(rows), rows)
+    report = BenchReport.here(command, PACKAGES, targets(rows), rows)
+    return replace(report, machine={**report.machine, **_gpu(device)})
 
 
 def _gpu(device: Device) -> dict[str, Any]:

@@ -32,8 +32,13 @@ def machine(report: BenchReport) -> str:
 
 
 def ran(report: BenchReport) -> str:
-    """The command as one can type it, the machine, and the versions."""
-    return f"`{report.command}` on {machine(report)} ({', '.join(f'{name} {version}' for name, version in report.versions.items())}):"
+    """The command as one can type it, the machine, the versions, and when."""
+    packages = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    return f"`{report.command}` on {machine(report)} ({packages}), {measured(report)}:"
+
+
+def measured(report: BenchReport) -> str:
+    return f"{report.day}, at `{report.commit}`" if report.commit else report.day
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -123,12 +123,12 @@ def read_pages(results: Path) -> dict[str, str]:
     return {**found, gpu.NAME: f"{NOTE}\n{gpu.page(read_results(results / 'gpu'), reports.get(gpu.OVERLAP))}"}
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
     parser.add_argument("--pages", type=Path, default=ROOT / PAGES)
     parser.add_argument("--results", type=Path, default=ROOT / "load_tests" / "results")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     given.readme.write_text(refreshed(given.readme.read_text(encoding="utf-8"), headline(read_results(given.results))), encoding="utf-8")
     write_pages(given.pages, read_pages(given.results))
     print(f"{given.readme} and the pages in {given.pages} are those of {given.results}")

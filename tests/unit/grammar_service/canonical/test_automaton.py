@@ -15,8 +15,8 @@ from grammar_service.canonical.packed_rows import PackedRows, packed
 from grammar_service.canonical.tokenizer_rules import rules_of
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from load_tests.canonical.encoders.trained import PATTERNS, trained_tokenizer
 from load_tests.canonical.probes import Probes
-from load_tests.canonical.trained_tokenizers import PATTERNS, trained_tokenizer
 from tests.tokenizers.tiny_tokenizer import tiny_tokenizer
 
 TEXTS = [

@@ -13,7 +13,7 @@ from grammar_service.canonical.automaton import State
 from grammar_service.canonical.tokenizer_rules import rules_of
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from load_tests.canonical.mistral_tokenizer import mistral_probes
+from load_tests.canonical.encoders.mistral import mistral_probes
 from load_tests.canonical.probes import Probes
 from tests.tokenizers.trained_tokenizers import sentences, words
 

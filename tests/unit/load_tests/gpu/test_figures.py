@@ -85,7 +85,9 @@ def test_the_page_says_what_was_not_measured() -> None:
 
 
 def shown(rows: list[Row]) -> str:
-    return page({"a": BenchReport("python -m load_tests.gpu", MACHINE, {}, targets(rows), rows)}, read_results(RESULTS)["overlap"])
+    return page(
+        {"a": BenchReport("python -m load_tests.gpu", MACHINE, {}, targets(rows), rows, "", "2026-11-27")}, read_results(RESULTS)["overlap"]
+    )
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -39,7 +39,9 @@ def test_the_headline_is_chosen_by_result_and_target() -> None:
 
 
 def test_each_machine_has_a_letter() -> None:
-    elsewhere = BenchReport("maskcast simulate", {"processor": "other", "cores": 8, "memory_gib": 64}, {}, report().targets, [])
+    elsewhere = BenchReport(
+        "maskcast simulate", {"processor": "other", "cores": 8, "memory_gib": 64}, {}, report().targets, [], "", "2026-11-27"
+    )
     figures = [Figure("grammar", "speed-up", "here"), Figure("simulation", "speed-up", "there"), Figure("grammar", "hit|miss", "here too")]
     text = headline({"grammar": report(), "simulation": elsewhere}, figures)
     assert "B: other, 8 cores, 64 GiB" in text

@@ -15,8 +15,8 @@ from grammar_service.canonical.automaton import CanonicalAutomaton, State
 from grammar_service.canonical.normal_form.nfc_classes import NfcClasses
 from grammar_service.canonical.normal_form.nfc_moves import NfcMoves
 from grammar_service.spec import GrammarKind, GrammarSpec
+from load_tests.canonical.encoders.trained import trained_probes, trained_tokenizer
 from load_tests.canonical.marked_texts import MARKED
-from load_tests.canonical.trained_tokenizers import trained_probes, trained_tokenizer
 
 BYTES = [bytes([byte]) for byte in range(256)]
 ENGINE = normalizers.NFC()

@@ -14,8 +14,8 @@ from grammar_service.canonical.pretokenizers.pattern import GPT2, WHOLE, classes
 from grammar_service.canonical.pretokenizers.scanner import Scanner
 from grammar_service.canonical.pretokenizers.utf8_classes import DEAD, Utf8Classes
 from grammar_service.errors import UnsupportedGrammar
+from load_tests.canonical.encoders.trained import PATTERNS
 from load_tests.canonical.probes import CHARACTERS
-from load_tests.canonical.trained_tokenizers import PATTERNS
 
 
 def boundaries_of(pattern: str, digits: bool = False) -> tuple[Boundaries, CharacterClasses]:

@@ -1,4 +1,4 @@
-"""`python -m load_tests.canonical.shipped FILE...`: whether canonical output knows a tokenizer, and is the encoder then.
+"""`python -m load_tests.canonical.encoders.shipped FILE...`: whether canonical output knows a tokenizer, and is the encoder then.
 
 FILE is a `tokenizer.json`, or ranks as tiktoken has them with the name of what texts are cut by: `o200k_base.tiktoken@o200k`.
 """
@@ -18,8 +18,8 @@ from transformers.convert_slow_tokenizer import TikTokenConverter
 
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from load_tests.canonical.encoders.trained import NFC, PATTERNS
 from load_tests.canonical.probes import Probes, project_texts
-from load_tests.canonical.trained_tokenizers import NFC, PATTERNS
 
 SEED = 3
 LETTERS = 60_000

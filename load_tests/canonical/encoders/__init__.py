@@ -1,0 +1,1 @@
+"""Tokenizers that the automaton is held against."""
