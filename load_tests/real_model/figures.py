@@ -68,6 +68,25 @@ class Worth:
         }
 
 
+WORTH_HEADINGS = ("task", "side", "exercises", "finished", "valid", "fields right", "more than stock", "other texts than without jumps")
+
+
+def worth_lines(rows: Sequence[Row]) -> list[list[str]]:
+    """By task; shares with half their 95 % intervals."""
+    worth = [row for row in rows if row["kind"] == "worth"]
+    tasks = dict.fromkeys(row["task"] for row in worth)
+    return [_worth_line(row) for task in tasks for row in worth if row["task"] == task]
+
+
+def _worth_line(row: Row) -> list[str]:
+    def share(name: str, form: str) -> str:
+        return "–" if row[name] is None else f"{row[name]:{form}} ± {row[f'{name}_95']:.3f}"
+
+    counts = [str(row[name]) for name in ("exercises", "finished", "valid")]
+    different = "–" if row["different"] is None else str(row["different"])
+    return [row["task"], row["side"], *counts, share("fields_right", ".3f"), share("more_right", "+.3f"), different]
+
+
 def mean_95(values: Sequence[float]) -> tuple[float | None, float | None]:
     """The mean, and half the width of its 95 % interval, by the normal approximation."""
     if len(values) < 2:

@@ -19,6 +19,7 @@ from load_tests.lookahead import tables as lookahead
 from load_tests.lookahead.served import figures as engines
 from load_tests.masks import figures as mask_figures
 from load_tests.masks import sizes as mask_bytes
+from load_tests.real_model import figures as real_model
 from load_tests.reporting.markdown import kept, machine, measured, ran, table, target_table
 
 OUTCOMES = ("correct", "refused", "over-constrained", "under-constrained")
@@ -146,6 +147,12 @@ def _mask_path(report: BenchReport) -> list[str]:
     return ["", *table(mask_figures.HEADINGS, [mask_figures.cells(*pair) for pair in mask_figures.pairs(report.rows)])]
 
 
+def _real_model(report: BenchReport) -> list[str]:
+    speed = [row for row in report.rows if row["kind"] == "speed"]
+    worth = table(real_model.WORTH_HEADINGS, real_model.worth_lines(report.rows))
+    return ["", *table(front_door.headings(), front_door.lines(speed)), "", "## What the answers are worth", "", *worth]
+
+
 def _front_door(report: BenchReport) -> list[str]:
     return ["", *table(front_door.headings(), front_door.lines(report.rows))]
 
@@ -241,6 +248,7 @@ def _overlap(report: BenchReport) -> list[str]:
 
 
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
+    "real_model": _real_model,
     "ablation": _ablation,
     "automata": _automata,
     "canonical": _canonical,

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from load_tests.reporting.bench import BENCHMARKS, RESULTS, out_of_date
+from load_tests.reporting.bench import RESULTS, out_of_date
+from load_tests.reporting.benchmarks import BENCHMARKS
 from load_tests.reporting.tables import ROOT
 
 

@@ -1,0 +1,72 @@
+"""Every benchmark: the command that writes its result, and the code that it measures."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+GRAMMARS = ("grammar_service",)
+ENGINES = ("grammar_service", "model_service")
+SERVICE = ("deployments/api", "deployments/app.py", "deployments/builders.py", *ENGINES, "router")
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """`command` writes a report where `--json` says. `paths`: what it measures, below the root, besides its own folder of `load_tests`.
+    `apart`: it takes half an hour or a checkout of others, and is run by itself."""
+
+    command: str
+    paths: tuple[str, ...]
+    apart: bool = False
+
+    @property
+    def words(self) -> list[str]:
+        tool = Path(sys.executable).parent / "maskcast"
+        named = {"python": sys.executable, "maskcast": str(tool)}
+        first, *others = shlex.split(self.command)
+        return [named[first], *others]
+
+    def measured(self) -> list[str]:
+        own = [f"load_tests/{word.split('.')[1]}" for word in shlex.split(self.command) if word.startswith("load_tests.")]
+        return [*self.paths, *own]
+
+
+BENCHMARKS: Mapping[str, Benchmark] = {
+    "real_model": Benchmark("python -m load_tests.real_model", SERVICE),
+    "front_door": Benchmark("python -m load_tests.front_door", SERVICE),
+    "front_door_handle": Benchmark("python -m load_tests.front_door.handle", SERVICE),
+    "vllm_client": Benchmark("python -m load_tests.front_door.vllm_client", SERVICE),
+    "front_door_pieces": Benchmark("python -m load_tests.front_door.pieces", SERVICE),
+    "grammar": Benchmark("python -m load_tests.grammar load_tests/corpus/schemas --ray", GRAMMARS),
+    "redis_trouble": Benchmark("python -m load_tests.redis_trouble", GRAMMARS),
+    "abuse": Benchmark("python -m load_tests.abuse", SERVICE),
+    "event_loop": Benchmark("python -m load_tests.event_loop", SERVICE),
+    "tenants": Benchmark("python -m load_tests.tenants", SERVICE),
+    "jump_forward": Benchmark("python -m load_tests.jump_forward --tekken", ENGINES),
+    "overlap": Benchmark("python -m load_tests.jump_forward.overlap", ENGINES),
+    "mask_bytes": Benchmark("python -m load_tests.masks.sizes", ENGINES),
+    "guards": Benchmark("python -m load_tests.guards", ENGINES),
+    "lookahead_published": Benchmark("python -m load_tests.lookahead.published", ENGINES),
+    "lookahead": Benchmark("python -m load_tests.lookahead", ENGINES),
+    "canonical": Benchmark("python -m load_tests.canonical", GRAMMARS),
+    "canonical_distribution": Benchmark("python -m load_tests.canonical.distribution", ENGINES),
+    "canonical_served": Benchmark("python -m load_tests.canonical.served", SERVICE),
+    "automata": Benchmark("python -m load_tests.automata", GRAMMARS),
+    "router_overhead": Benchmark("python -m load_tests.routing.overhead", ("router",)),
+    "simulation": Benchmark("maskcast simulate --plot load_tests/results/simulation.png", ("router",)),
+    "routing": Benchmark("python -m load_tests.routing", SERVICE),
+    "routing_faults": Benchmark("python -m load_tests.routing.faults", SERVICE),
+    "traces": Benchmark("python -m load_tests.traces.cost", SERVICE),
+    "mask_path": Benchmark("python -m load_tests.masks.path --steps 5", ENGINES),
+    "mask_engines": Benchmark("python -m load_tests.masks.engines", ENGINES),
+    "ablation": Benchmark("maskcast simulate --ablate", ("router",), apart=True),
+    "conformance": Benchmark("maskcast grammar conformance", GRAMMARS, apart=True),
+    "conformance_schemastore": Benchmark("maskcast grammar conformance", GRAMMARS, apart=True),
+    "nothing_forced": Benchmark("python -m load_tests.jump_forward --runs 11 --tasks 'nothing forced'", ENGINES, apart=True),
+    "faults": Benchmark("python -m load_tests.faults", SERVICE, apart=True),
+    "soak": Benchmark("python -m load_tests.soak", SERVICE, apart=True),
+}
+"""By their results' names, in the order of running: what a user meets first."""
