@@ -9,7 +9,6 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, aclosing
-from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -153,19 +152,21 @@ class ModelReplica:
     async def _warm_up(self, engine: Engine) -> None:
         """The first requests on an engine take seconds."""
         constraint = self._source.resolve(WARM_UP)
-        for number, (body, constrained) in zip(count(), _warm_up_bodies(self._settings.served_name), strict=False):
-            call = Call(Endpoint.CHAT, f"warm-up-{number}", body, constraint if constrained else None)
+        for number, (endpoint, body, constrained) in enumerate(_warm_up_calls(self._settings.served_name)):
+            call = Call(endpoint, f"warm-up-{number}", body, constraint if constrained else None)
+            accepted = (200, 400) if endpoint is Endpoint.CHAT else (200,)  # models without a chat template refuse chats
             async for item in self._answer(engine, call):
-                if isinstance(item, Failure) or (isinstance(item, Head) and item.status != 200):
+                if isinstance(item, Failure) or (isinstance(item, Head) and item.status not in accepted):
                     raise MaskcastError(f"the engine failed its warm-up: {item}")
 
 
-def _warm_up_bodies(model: str) -> list[tuple[dict[str, Any], bool]]:
-    """Chat bodies, and whether to constrain them: greedy and sampled, with log probabilities, alone and in twos."""
-    common = {"model": model, "messages": [{"role": "user", "content": "Say something."}], "max_tokens": 8}
+def _warm_up_calls(model: str) -> list[tuple[Endpoint, dict[str, Any], bool]]:
+    """Bodies, and whether to constrain them: greedy and sampled, with log probabilities, alone and in twos; and a chat."""
+    common = {"model": model, "max_tokens": 8}
+    text = {**common, "prompt": "Say something."}
     return [
-        ({**common, "temperature": 0}, False),
-        ({**common, "temperature": 0}, True),
-        ({**common, "temperature": 1, "top_p": 0.9, "seed": 1, "n": 2}, True),
-        ({**common, "temperature": 1, "logprobs": True, "top_logprobs": 1}, True),
+        (Endpoint.CHAT, {**common, "messages": [{"role": "user", "content": "Say something."}], "temperature": 0}, False),
+        (Endpoint.COMPLETION, {**text, "temperature": 0}, True),
+        (Endpoint.COMPLETION, {**text, "temperature": 1, "top_p": 0.9, "seed": 1, "n": 2}, True),
+        (Endpoint.COMPLETION, {**text, "temperature": 1, "logprobs": 1}, True),
     ]

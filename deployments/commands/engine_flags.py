@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from deployments.config_model import names_folder
@@ -71,7 +73,10 @@ def _as_setting(setting: str, value: Any) -> Any:
 
 
 def _read(words: Sequence[str]) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, "-m", READER, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    command = [sys.executable, "-m", READER, *words]
+    with TemporaryDirectory() as scratch:
+        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": scratch}  # torch makes one when it is imported
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
     if done.returncode or not lines:
         raise SettingsError(lines[-1] if lines else "vLLM's parser of arguments has ended without a word")

@@ -69,8 +69,8 @@ def _by_model(model: ModelSettings, card: ModelCard) -> Iterator[_Choice]:
     else:
         yield _Choice("context_length", card.context_length, "the model's own")
     if not card.template:
-        yield _Choice("tool_call_parser", None, "the model has no chat template")
-        yield _Choice("reasoning_parser", None, "the model has no chat template")
+        yield _Choice("tool_call_parser", None, "the model has no chat template of its own; `--chat-template FILE` gives it one")
+        yield _Choice("reasoning_parser", None, "likewise")
         return
     tools, reasoning = tool_parser(card.template), reasoning_parser(card.template)
     unknown = "its chat template has no format that is known here"

@@ -6,9 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vllm.renderers import BaseRenderer, ChatParams
+from vllm.renderers.chat_utils import ChatTemplateResolutionError
 
 SHORT = 4096
 """Characters: about a millisecond and a half, where the detours that it saves took 25 ms beside 32 streams."""
+
+NO_TEMPLATE = (
+    "the model has no chat template: send a prompt to /v1/completions, or have it served with `--chat-template FILE` "
+    "(`model.engine_args.chat_template`)"
+)
 
 
 def render_short_prompts_at_once(renderer: BaseRenderer) -> None:
@@ -20,9 +26,12 @@ def render_short_prompts_at_once(renderer: BaseRenderer) -> None:
     chat_in_thread, completion_in_thread = renderer.render_chat_async, renderer.render_cmpl_async
 
     async def render_chat(conversations: Sequence[Any], params: ChatParams, *arguments: Any, **options: Any) -> Any:
-        if is_short_chat(conversations, params.chat_template_kwargs):
-            return renderer.render_chat(conversations, params, *arguments, **options)
-        return await chat_in_thread(conversations, params, *arguments, **options)
+        try:
+            if is_short_chat(conversations, params.chat_template_kwargs):
+                return renderer.render_chat(conversations, params, *arguments, **options)
+            return await chat_in_thread(conversations, params, *arguments, **options)
+        except ChatTemplateResolutionError as error:
+            raise ChatTemplateResolutionError(NO_TEMPLATE) from error
 
     async def render_completion(prompts: Sequence[Any], *arguments: Any, **options: Any) -> Any:
         if is_short(prompts):

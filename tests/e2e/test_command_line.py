@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import httpx
 import psutil
 import pytest
 
+from deployments.builders import EMBEDDED_WEIGHTS
 from deployments.local.ports import free_port
 from deployments.local.processes import segments_of
 from tests.e2e.service import wait_for
@@ -41,7 +43,7 @@ def marked(mark: str) -> list[psutil.Process]:
 
 
 @contextmanager
-def command(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def command(folder: Path, *arguments: str, **more: str) -> Iterator[subprocess.Popen[str]]:
     """The command in a temporary folder of its own; afterwards nothing of it may be left."""
     mark, earlier = uuid4().hex, shared_memory()
     temporary = Path("/tmp") / f"mct-{mark[:8]}"  # Ray's sockets need a short path
@@ -51,7 +53,7 @@ def command(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         process = subprocess.Popen(
             [str(MASKCAST), *arguments],
             cwd=ROOT,
-            env={**environment, "MARK": mark, "TMPDIR": str(temporary)},
+            env={**environment, **more, "MARK": mark, "TMPDIR": str(temporary)},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
@@ -103,6 +105,38 @@ def test_without_a_model_a_processor_serves_a_real_one_which_finds_what_the_text
     assert "model.context_length 8192: the model's own" in told
     (answer,) = [json.loads(found) for found in re.findall(r'^\{"name".*\}$', text, re.MULTILINE)]
     assert answer == {"name": "Ingrid Solheim", "city": "Utrecht", "product": "garden chairs", "quantity": 4}
+
+
+def in_hub_cache(home: Path, name: str) -> None:
+    """The embedded model without its chat template, as the hub's client keeps a model that it has downloaded."""
+    cached = home / "hub" / f"models--{name.replace('/', '--')}"
+    snapshot = cached / "snapshots" / "0a1b"
+    shutil.copytree(EMBEDDED_WEIGHTS, snapshot, ignore=shutil.ignore_patterns("chat_template*"))
+    tokenizer = snapshot / "tokenizer_config.json"
+    told = json.loads(tokenizer.read_text())
+    told.pop("chat_template", None)
+    tokenizer.write_text(json.dumps(told))
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text("0a1b")
+
+
+def test_a_name_of_the_hub_is_served_from_its_cache_and_without_a_chat_template_chats_are_told_what_to_set(tmp_path: Path) -> None:
+    in_hub_cache(tmp_path / "home", "them/plain")
+    port = free_port("127.0.0.1")
+    url = f"http://127.0.0.1:{port}"
+    flags = ["--max-model-len", "1k", "--enforce-eager", "--port", str(port)]
+    with command(tmp_path, "serve", "them/plain", *flags, HF_HOME=str(tmp_path / "home"), HF_HUB_OFFLINE="1") as process:
+        wait_for(lambda: "Serving at" in (tmp_path / "out").read_text() or process.poll() is not None, START_S, "the service")
+        text, told = (tmp_path / "out").read_text(), (tmp_path / "err").read_text()
+        assert process.poll() is None, told
+        chat = httpx.post(f"{url}/v1/chat/completions", json={"model": "them/plain", "messages": [{"role": "user", "content": "Hello."}]})
+        whole = {"model": "them/plain", "prompt": "Is it?", "max_tokens": 8, "structured_outputs": {"choice": ["yes", "no"]}}
+        completion = httpx.post(f"{url}/v1/completions", json=whole, timeout=60)
+    assert "1000 tokens of context" in text
+    assert "no chat template" in told
+    assert chat.status_code == 400
+    assert "chat template" in chat.json()["error"]["message"]
+    assert completion.json()["choices"][0]["text"] in {"yes", "no"}
 
 
 def test_two_replicas_of_two_workers_each_answer(tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ def test_a_model_that_says_nothing_gets_no_parsers_and_its_reasons_say_why() -> 
     assert (found.settings.model.tool_call_parser, found.settings.model.reasoning_parser) == (None, None)
     assert [reason.partition(": ")[2] for reason in found.reasons[1:]] == [
         "the model's configuration does not say",
-        *["the model has no chat template"] * 2,
+        "the model has no chat template of its own; `--chat-template FILE` gives it one",
+        "likewise",
     ]
 
 
