@@ -55,8 +55,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """`command` as one can type it; `machine` and `versions` say on what it ran, `commit` and `day` (ISO 8601) of what and when; a commit
-    is "" where there is no repository."""
+    """`command` as one can type it; `machine` and `versions` say on what it ran, `commit` and `day` (ISO 8601) which code and when."""
 
     command: str
     machine: Mapping[str, str | float]
@@ -114,12 +113,14 @@ def machine() -> dict[str, str | float]:
 
 
 def commit() -> str:
-    """Of the code that runs, twelve digits; "" where it is not in a repository."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
+    """Twelve digits of the commit that is checked out, with "-dirty" where code differs from it; "" outside of a repository."""
+    git = ["git", "-C", str(Path(__file__).parent)]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        found = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", ":/*.py", ":/*.lock"], check=False).returncode
     except (OSError, subprocess.CalledProcessError):
         return ""
+    return f"{found}-dirty" if changed else found
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:

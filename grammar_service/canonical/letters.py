@@ -29,8 +29,8 @@ def refused(why: str) -> UnsupportedGrammar:
 
 
 def of_bytes(ids: Mapping[str, int], special: Collection[str], vocab_size: int) -> Spelled:
-    """Texts with bytes that have no token cannot be written. Raises UnsupportedGrammar: such bytes stand inside of characters, which would
-    be begun and never ended."""
+    """A byte without a token never occurs in an answer. Raises UnsupportedGrammar: a continuation byte of UTF-8 has no token, so that an
+    answer could get stuck inside of a character."""
     letters = bytes_to_unicode()
     own = {letter: ids[letter] for letter in letters.values() if letter in ids}
     if any(letters[byte] not in own for byte in range(0x80, 0xC0)):

@@ -22,7 +22,7 @@ _PLAIN: dict[str, Any] = {
 """Other options of merges than these are not followed."""
 _SPACES_WRITTEN = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
 _SPACE_BEFORE = {"type": "Prepend", "prepend": SPACE}
-_NO_STEPS = {"type": "Sequence", "normalizers": []}
+_EMPTY_SEQUENCE = {"type": "Sequence", "normalizers": []}
 _CUT_AT_SPACES = " [^ ]*|[^ ]+"
 """What `Metaspace` does where it splits."""
 
@@ -63,7 +63,7 @@ def rules_of(written: str, vocab_size: int) -> TokenizerRules:
     if model.get("byte_fallback"):
         return _of_characters(held, vocab_size)
     nfc = held["normalizer"] == {"type": "NFC"}
-    if held["normalizer"] not in (None, _NO_STEPS) and not nfc:
+    if held["normalizer"] not in (None, _EMPTY_SEQUENCE) and not nfc:
         raise refused(f"it changes texts before it cuts them ({held['normalizer']['type']})")
     _refuse_options(model, _PLAIN)
     pattern, digits = _cuts(held["pre_tokenizer"])

@@ -31,7 +31,8 @@ from load_tests.reporting.running_service import PACKAGES
 
 DIFFERENT = 24
 """Exercises of a task whose answers are timed; clients ask them round and round."""
-PORTION = 32
+BATCH = 32
+"""Bodies that the clients' process answers before it reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +115,10 @@ def _worths(plan: Plan, server: Server, client: ClientProcess, side: str, model:
 
 
 def _once(server: Server, client: ClientProcess, bodies: Sequence[bytes]) -> list[Answer]:
-    """Each body, a portion at a time: a client that says nothing for minutes is taken for dead."""
+    """Sends each body once. In batches, because a clients' process that reports nothing for three minutes counts as hung."""
     found: list[Answer] = []
-    for begin in range(0, len(bodies), PORTION):
-        course = Course(HOST, server.port, bodies[begin : begin + PORTION], CLIENTS, stream=True, seconds=None)
+    for begin in range(0, len(bodies), BATCH):
+        course = Course(HOST, server.port, bodies[begin : begin + BATCH], CLIENTS, stream=True, seconds=None)
         answers = client.answers(course, lambda: None, lambda _: None)
         found += [replace(answer, body=answer.body + begin) for answer in answers]
     return found

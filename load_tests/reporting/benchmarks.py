@@ -10,26 +10,28 @@ from pathlib import Path
 
 GRAMMARS = ("grammar_service",)
 ENGINES = ("grammar_service", "model_service")
-SERVICE = ("deployments/api", "deployments/app.py", "deployments/builders.py", *ENGINES, "router")
+_SERVING = "access answers api app.py builders.py constraints grammars replicas single.py telemetry tracing".split()
+SERVICE = (*(f"deployments/{name}" for name in _SERVING), *ENGINES, "router")
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """`command` writes a report where `--json` says. `paths`: what it measures, below the root, besides its own folder of `load_tests`.
-    `apart`: it takes half an hour or a checkout of others, and is run by itself."""
+    """`command` writes a report to the file of `--json`. `paths` are those that it measures, relative to the root, besides its own folder
+    of `load_tests`. `separate`: `make bench` leaves it out, because it takes half an hour or needs a checkout of another repository."""
 
     command: str
     paths: tuple[str, ...]
-    apart: bool = False
+    separate: bool = False
 
     @property
-    def words(self) -> list[str]:
+    def argv(self) -> list[str]:
         tool = Path(sys.executable).parent / "maskcast"
         named = {"python": sys.executable, "maskcast": str(tool)}
         first, *others = shlex.split(self.command)
         return [named[first], *others]
 
-    def measured(self) -> list[str]:
+    @property
+    def measured_paths(self) -> list[str]:
         own = [f"load_tests/{word.split('.')[1]}" for word in shlex.split(self.command) if word.startswith("load_tests.")]
         return [*self.paths, *own]
 
@@ -41,6 +43,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "vllm_client": Benchmark("python -m load_tests.front_door.vllm_client", SERVICE),
     "front_door_pieces": Benchmark("python -m load_tests.front_door.pieces", SERVICE),
     "grammar": Benchmark("python -m load_tests.grammar load_tests/corpus/schemas --ray", GRAMMARS),
+    "grammar_hits": Benchmark("python -m load_tests.grammar.hits", GRAMMARS),
     "redis_trouble": Benchmark("python -m load_tests.redis_trouble", GRAMMARS),
     "abuse": Benchmark("python -m load_tests.abuse", SERVICE),
     "event_loop": Benchmark("python -m load_tests.event_loop", SERVICE),
@@ -62,11 +65,11 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "traces": Benchmark("python -m load_tests.traces.cost", SERVICE),
     "mask_path": Benchmark("python -m load_tests.masks.path --steps 5", ENGINES),
     "mask_engines": Benchmark("python -m load_tests.masks.engines", ENGINES),
-    "ablation": Benchmark("maskcast simulate --ablate", ("router",), apart=True),
-    "conformance": Benchmark("maskcast grammar conformance", GRAMMARS, apart=True),
-    "conformance_schemastore": Benchmark("maskcast grammar conformance", GRAMMARS, apart=True),
-    "nothing_forced": Benchmark("python -m load_tests.jump_forward --runs 11 --tasks 'nothing forced'", ENGINES, apart=True),
-    "faults": Benchmark("python -m load_tests.faults", SERVICE, apart=True),
-    "soak": Benchmark("python -m load_tests.soak", SERVICE, apart=True),
+    "ablation": Benchmark("maskcast simulate --ablate", ("router",), separate=True),
+    "conformance": Benchmark("maskcast grammar conformance", GRAMMARS, separate=True),
+    "conformance_schemastore": Benchmark("maskcast grammar conformance", GRAMMARS, separate=True),
+    "nothing_forced": Benchmark("python -m load_tests.jump_forward --runs 11 --tasks 'nothing forced'", ENGINES, separate=True),
+    "faults": Benchmark("python -m load_tests.faults", SERVICE, separate=True),
+    "soak": Benchmark("python -m load_tests.soak", SERVICE, separate=True),
 }
 """By their results' names, in the order of running: what a user meets first."""

@@ -32,12 +32,12 @@ def machine(report: BenchReport) -> str:
 
 
 def ran(report: BenchReport) -> str:
-    """The command as one can type it, the machine, the versions, and when."""
+    """The command as one can type it, the machine, the versions, the day and the commit."""
     packages = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    return f"`{report.command}` on {machine(report)} ({packages}), {measured(report)}:"
+    return f"`{report.command}` on {machine(report)} ({packages}), {measured_at(report)}:"
 
 
-def measured(report: BenchReport) -> str:
+def measured_at(report: BenchReport) -> str:
     return f"{report.day}, at `{report.commit}`" if report.commit else report.day
 
 

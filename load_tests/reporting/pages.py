@@ -20,7 +20,7 @@ from load_tests.lookahead.served import figures as engines
 from load_tests.masks import figures as mask_figures
 from load_tests.masks import sizes as mask_bytes
 from load_tests.real_model import figures as real_model
-from load_tests.reporting.markdown import kept, machine, measured, ran, table, target_table
+from load_tests.reporting.markdown import kept, machine, measured_at, ran, table, target_table
 
 OUTCOMES = ("correct", "refused", "over-constrained", "under-constrained")
 _COUNTS = (
@@ -58,7 +58,7 @@ def pages(reports: Mapping[str, BenchReport], abouts: Mapping[str, str], picture
 
 def _index(reports: Mapping[str, BenchReport], titles: Mapping[str, str]) -> str:
     """Every page, how many of its promises are kept, and the ones that are not."""
-    rows = [[f"[{titles[name]}]({name}.md)", kept(report), machine(report), measured(report)] for name, report in reports.items()]
+    rows = [[f"[{titles[name]}]({name}.md)", kept(report), machine(report), measured_at(report)] for name, report in reports.items()]
     missed = [
         f"- [{titles[name]}]({name}.md): {target.name}: {target.shown()}, promised {target.target}"
         for name, report in reports.items()
@@ -67,7 +67,7 @@ def _index(reports: Mapping[str, BenchReport], titles: Mapping[str, str]) -> str
     ]
     about = (
         "What was measured, each by the command that its page names. `make bench` runs those that are older than the code they measure "
-        "(`load_tests/reporting/bench.py` says which code that is), and writes these pages anew. [What a GPU shows](gpu.md) has a page "
+        "(`load_tests/reporting/benchmarks.py` lists that code), and writes these pages anew. [What a GPU shows](gpu.md) has a page "
         "of its own."
     )
     heads = ["benchmark", "promises kept", "on", "measured"]

@@ -1,1 +1,1 @@
-"""Tokenizers that the automaton is held against."""
+"""Tokenizers whose encoders the automaton is compared with."""

@@ -189,7 +189,7 @@ async def test_hostile_text_ends_in_a_grammar_or_a_grammar_error_in_time(name: s
     started = time.monotonic()
     with suppress(InvalidGrammar, UnsupportedGrammar, GrammarTooLarge, CompileTimeout, CompileFailed):
         assert await compile_in(sandbox, HOSTILE[name], backend, 2.0)
-    # Without an end they would take days; a busy machine takes seconds to end a child that holds a gigabyte.
+    # On a busy machine it takes seconds to kill a child that holds a gigabyte.
     assert time.monotonic() - started < DEADLINE_S
 
 

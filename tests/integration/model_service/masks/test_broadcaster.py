@@ -148,7 +148,7 @@ def test_they_are_when_a_message_is_lost(engine: RunningEngine, expected: Outcom
     with running_broadcaster(behind) as broadcaster:
         relay = MessageRelay(NAME, behind)
         try:
-            # On a busy machine the engine may leave a late broadcaster before that one sees that a message is missing.
+            # On a busy machine the engine may disconnect from a late broadcaster before the broadcaster sees that a message is missing.
             while not broadcaster.totals()["refused"]:
                 relay.lost.clear()
                 await_masks(engine)

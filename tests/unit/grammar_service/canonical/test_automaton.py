@@ -134,7 +134,7 @@ def test_a_tokenizer_that_is_not_followed_says_why(change: dict[str, object], mo
         refused(change, model)
 
 
-def lacking(*absent: int) -> GrammarTokenizer:
+def tokenizer_without(*absent: int) -> GrammarTokenizer:
     """The tiny one without the tokens of these bytes."""
     written = json.loads(tiny_tokenizer().backend_tokenizer.to_str())
     for byte in absent:
@@ -145,7 +145,7 @@ def lacking(*absent: int) -> GrammarTokenizer:
 
 def test_texts_with_bytes_that_have_no_token_cannot_be_written() -> None:
     """As SmolLM2's tokenizer, which lacks some control characters and some first bytes of characters."""
-    tokenizer = lacking(0x04, 0x1D, 0xF1)
+    tokenizer = tokenizer_without(0x04, 0x1D, 0xF1)
     of = probes(tokenizer)
     assert not of.texts().wrong
     assert not of.sequences(1500).wrong
@@ -155,7 +155,7 @@ def test_texts_with_bytes_that_have_no_token_cannot_be_written() -> None:
 
 def test_characters_that_could_be_begun_and_never_ended_are_refused() -> None:
     with pytest.raises(UnsupportedGrammar, match="no tokens for some bytes inside of characters"):
-        assert lacking(0x95).canonical
+        assert tokenizer_without(0x95).canonical
 
 
 @pytest.mark.parametrize("spellings", [["ab", "abc"], ["aba"], ["ab", "bc"]])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from load_tests.reporting.bench import RESULTS, out_of_date
+from load_tests.reporting.bench import RESULTS, staleness
 from load_tests.reporting.benchmarks import BENCHMARKS
 from load_tests.reporting.tables import ROOT
 
@@ -32,20 +32,20 @@ def commit(folder: Path, file: str) -> str:
 
 def test_a_result_is_out_of_date_when_what_it_measures_has_changed(repository: Path) -> None:
     first = commit(repository, "router/pick.py")
-    assert not out_of_date(repository, first, ["router"])
+    assert not staleness(repository, first, ["router"])
     commit(repository, "docs/guide.md")
-    assert not out_of_date(repository, first, ["router"])
+    assert not staleness(repository, first, ["router"])
     second = commit(repository, "router/pick.py")
-    assert out_of_date(repository, first, ["router"]) == f"1 commits since {first} changed what it measures"
-    assert not out_of_date(repository, second, ["router"])
+    assert staleness(repository, first, ["router"]) == f"commits since {first} that changed what it measures: 1"
+    assert not staleness(repository, second, ["router"])
 
 
 def test_so_is_one_that_is_not_there_or_of_an_unknown_commit(repository: Path) -> None:
     commit(repository, "router/pick.py")
-    assert out_of_date(repository, "", ["router"]) == "never measured"
-    assert out_of_date(repository, "0123456789ab", ["router"]) == "commit 0123456789ab is not known here"
+    assert staleness(repository, "", ["router"]) == "never measured"
+    assert staleness(repository, "0123456789ab", ["router"]) == "commit 0123456789ab is not in this repository"
 
 
 def test_every_result_is_a_benchmarks_and_every_path_is_there() -> None:
     assert {path.stem for path in RESULTS.glob("*.json")} <= {*BENCHMARKS}
-    assert [path for benchmark in BENCHMARKS.values() for path in benchmark.measured() if not (ROOT / path).exists()] == []
+    assert [path for benchmark in BENCHMARKS.values() for path in benchmark.measured_paths if not (ROOT / path).exists()] == []

@@ -1,6 +1,6 @@
-"""`python -m load_tests.canonical.encoders.shipped FILE...`: whether canonical output knows a tokenizer, and is the encoder then.
+"""`python -m load_tests.canonical.encoders.check FILE...`: whether canonical output supports a tokenizer, and equals its encoder.
 
-FILE is a `tokenizer.json`, or ranks as tiktoken has them with the name of what texts are cut by: `o200k_base.tiktoken@o200k`.
+FILE is a `tokenizer.json`, or a file of tiktoken's ranks with the name of a pre-tokenizer: `o200k_base.tiktoken@o200k`.
 """
 
 from __future__ import annotations
