@@ -50,7 +50,7 @@ def test_conformance_shows_and_writes_outcomes_by_keyword(suite: Path, tmp_path:
     assert result.exit_code == 0, result.exception
     assert "invalid instances accepted" in result.output
     report = json.loads(output.read_text(encoding="utf-8"))
-    assert list(report) == ["command", "machine", "versions", "targets", "rows"]
+    assert list(report) == ["command", "machine", "versions", "targets", "rows", "commit", "day"]
     (row,) = [row for row in report["rows"] if row.get("keyword") == "type"]
     assert (row["schemas"], row["cases"], row["correct"]) == (1, 2, 2)
     assert report["targets"][0]["holds"]

@@ -21,7 +21,7 @@ def report() -> BenchReport:
 def test_a_report_has_the_form_that_all_benchmarks_share(report: BenchReport, tmp_path: Path) -> None:
     report.write(tmp_path / "results" / "grammar.json")
     tree = json.loads((tmp_path / "results" / "grammar.json").read_text(encoding="utf-8"))
-    assert list(tree) == ["command", "machine", "versions", "targets", "rows"]
+    assert list(tree) == ["command", "machine", "versions", "targets", "rows", "commit", "day"]
     assert tree["targets"][0] == {"name": "speed-up", "value": 4.25, "unit": "×", "target": "at least 3", "holds": True}
     assert tree["versions"]["no-such-package"] == "not installed"
     assert tree["machine"]["cores"] >= 1
