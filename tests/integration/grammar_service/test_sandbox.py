@@ -17,7 +17,15 @@ import pytest
 import pytest_asyncio
 
 from grammar_service.backends import CompiledPayload, backend_named, select_backend
-from grammar_service.errors import CompileFailed, CompileTimeout, GrammarTooLarge, InvalidGrammar, PoolBusy, PoolUnavailable, UnsupportedGrammar
+from grammar_service.errors import (
+    CompileFailed,
+    CompileTimeout,
+    GrammarTooLarge,
+    InvalidGrammar,
+    PoolBusy,
+    PoolUnavailable,
+    UnsupportedGrammar,
+)
 from grammar_service.key import grammar_key
 from grammar_service.limits import Limits, check_size
 from grammar_service.messages import AnswerCheck, CompileRequest
