@@ -21,6 +21,9 @@ from rich.table import Table
 VECTORS = {"amx_bf16": "AMX", "avx512_bf16": "AVX-512 BF16", "avx512f": "AVX-512", "avx2": "AVX2"}
 """What x86-64 processors tell of theirs, the widest first."""
 
+DIRTY = "-dirty"
+"""Ends a commit where the code that ran differs from it."""
+
 Row = Mapping[str, Any]
 """One raw run: names to strings, numbers, booleans or None."""
 
@@ -120,7 +123,7 @@ def commit() -> str:
         changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", ":/*.py", ":/*.lock"], check=False).returncode
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return f"{found}-dirty" if changed else found
+    return f"{found}{DIRTY}" if changed else found
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:

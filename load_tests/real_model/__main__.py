@@ -2,7 +2,7 @@
 
 Both get the same bodies, as an OpenAI client sends them: `response_format`, tools, or no constraint. Speed is measured by turns, each
 server alone on the machine, with clients of a process of their own in a closed loop. What answers are worth is counted in the first turn:
-each exercise once, greedily, with eight clients.
+each exercise once, greedily, with eight clients; then by a service without jumps, twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from load_tests.front_door.figures import OURS, SIDES
 from load_tests.front_door.servers import HOST, Server, running
 from load_tests.front_door.turns import measured_cell
 from load_tests.front_door.workloads import Workload
-from load_tests.real_model.figures import CLIENTS, STEPPING, Worth, targets, worth_rows
+from load_tests.real_model.figures import AGAIN, CLIENTS, WITHOUT_JUMPS, Worth, targets, worth_rows
 from load_tests.real_model.tasks import FREE, TASKS, Exercise, chat_body, is_valid, make_exercises, names_of
 from load_tests.reporting.running_service import PACKAGES
 
@@ -83,10 +83,10 @@ def _rows(plan: Plan, model: str) -> list[Row]:
                 progress.say(f"turn {turn + 1} of {plan.turns}, {side}: starting")
                 with running(side, dict(plan.settings)) as server:
                     rows += _turn(plan, server, client, turn, side, model, progress.say)
-        progress.say(f"{STEPPING}: starting")
-        stepping = {"model": {**plan.settings["model"], "jump_forward": False}}
-        with running(OURS, stepping) as server:
-            plan.worths.extend(_worths(plan, server, client, STEPPING, model))
+        progress.say(f"{WITHOUT_JUMPS}: starting")
+        with running(OURS, {"model": {**plan.settings["model"], "jump_forward": False}}) as server:
+            for side in (WITHOUT_JUMPS, AGAIN):
+                plan.worths.extend(_worths(plan, server, client, side, model))
     rows += worth_rows(plan.worths)
     return rows
 

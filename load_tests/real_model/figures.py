@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from load_tests.front_door.clients.messages import Answer
 from load_tests.front_door.figures import OK, OURS, STOCK, Found
 from load_tests.real_model.tasks import CLASSIFICATION, EXTRACTION, FREE, SUMMARY, Exercise, fields_right, is_valid
 
-STEPPING = "maskcast, which asks for each token"
+WITHOUT_JUMPS, AGAIN = "maskcast without jumps", "the same, asked again"
 CLIENTS = 8
 """Of the promises."""
 THROUGHPUT = {CLASSIFICATION: 3.0, EXTRACTION: 1.5, SUMMARY: 1.1, FREE: 0.97}
@@ -45,13 +46,14 @@ class Worth:
         pairs = zip(self.right, self.exercises, strict=True)
         return [right / len(exercise.expected) for right, exercise in pairs if exercise.expected]
 
-    def row(self, stepping: Worth | None, stock: Worth | None) -> Row:
-        """`different`: texts that are not those of the side that asks for each token; `more_right`: the mean difference to stock's share of
-        fields, exercise by exercise, with half the width of its 95 % interval."""
+    def row(self, without_jumps: Worth | None, stock: Worth | None) -> Row:
+        """`different`: texts that are not those without jumps, `same_values`: those of them that are the same JSON but for blanks;
+        `more_right`: the mean difference to stock's share of fields, exercise by exercise, with half the width of its 95 % interval."""
         share, half = mean_95(self.shares)
         pairs = zip(self.shares, stock.shares, strict=True) if stock is not None else []
         more, more_half = mean_95([ours - theirs for ours, theirs in pairs])
-        different = None if stepping is None else sum(one != other for one, other in zip(self.texts, stepping.texts, strict=True))
+        pairs_of_texts = [] if without_jumps is None else list(zip(self.texts, without_jumps.texts, strict=True))
+        different = [(one, other) for one, other in pairs_of_texts if one != other]
         valid = sum(done and is_valid(each, text) for done, each, text in zip(self.finished, self.exercises, self.texts, strict=True))
         return {
             "kind": "worth",
@@ -64,11 +66,22 @@ class Worth:
             "fields_right_95": _rounded(half),
             "more_right": _rounded(more),
             "more_right_95": _rounded(more_half),
-            "different": different,
+            "different": None if without_jumps is None else len(different),
+            "same_values": None if without_jumps is None else sum(_same_values(*pair) for pair in different),
         }
 
 
-WORTH_HEADINGS = ("task", "side", "exercises", "finished", "valid", "fields right", "more than stock", "other texts than without jumps")
+WORTH_HEADINGS = (
+    "task",
+    "side",
+    "exercises",
+    "finished",
+    "valid",
+    "fields right",
+    "more than stock",
+    "other texts than without jumps",
+    "of these the same values",
+)
 
 
 def worth_lines(rows: Sequence[Row]) -> list[list[str]]:
@@ -83,8 +96,8 @@ def _worth_line(row: Row) -> list[str]:
         return "–" if row[name] is None else f"{row[name]:{form}} ± {row[f'{name}_95']:.3f}"
 
     counts = [str(row[name]) for name in ("exercises", "finished", "valid")]
-    different = "–" if row["different"] is None else str(row["different"])
-    return [row["task"], row["side"], *counts, share("fields_right", ".3f"), share("more_right", "+.3f"), different]
+    different = ["–" if row[name] is None else str(row[name]) for name in ("different", "same_values")]
+    return [row["task"], row["side"], *counts, share("fields_right", ".3f"), share("more_right", "+.3f"), *different]
 
 
 def mean_95(values: Sequence[float]) -> tuple[float | None, float | None]:
@@ -100,7 +113,7 @@ def worth_rows(worths: Sequence[Worth]) -> list[Row]:
     found: Mapping[tuple[str, str], Worth] = {(worth.side, worth.task): worth for worth in worths}
     return [
         worth.row(
-            found.get((STEPPING, worth.task)) if worth.side == OURS else None,
+            found.get((WITHOUT_JUMPS, worth.task)) if worth.side in (OURS, AGAIN) else None,
             found.get((STOCK, worth.task)) if worth.side != STOCK else None,
         )
         for worth in worths
@@ -135,6 +148,13 @@ def _worth(rows: Sequence[Row]) -> Iterator[Target]:
 def _sound(rows: Sequence[Row]) -> Iterator[Target]:
     ours = [row for row in rows if row["side"] == OURS]
     yield Target.at_most("requests that were not answered", float(sum(row["failed"] for row in ours)), 0, "")
+
+
+def _same_values(one: str, other: str) -> bool:
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except ValueError:  # cut, or not JSON
+        return False
 
 
 def _rounded(value: float | None) -> float | None:

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from deployments.reporting.report import BenchReport
+from deployments.reporting.report import DIRTY, BenchReport
 from load_tests.reporting import tables
 from load_tests.reporting.benchmarks import BENCHMARKS
 
@@ -50,6 +50,8 @@ def staleness(repository: Path, commit: str, paths: list[str]) -> str:
     """Why a result of that commit is out of date; "" if it is not."""
     if not commit:
         return "never measured"
+    if commit.endswith(DIRTY):
+        return "measured with changes that were not committed"
     command = ["git", "-C", str(repository), "rev-list", "--count", f"{commit}..HEAD", "--", *paths]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     if found.returncode:

@@ -10,7 +10,7 @@ import pytest
 from load_tests.errors import UnknownTask
 from load_tests.front_door.clients.messages import Answer
 from load_tests.front_door.figures import OURS, STOCK
-from load_tests.real_model.figures import STEPPING, Worth, mean_95, targets, worth_rows
+from load_tests.real_model.figures import AGAIN, WITHOUT_JUMPS, Worth, mean_95, targets, worth_rows
 from load_tests.real_model.tasks import EXTRACTION, FREE, SUMMARY, TASKS, chat_body, fields_right, is_valid, make_exercises
 
 
@@ -53,16 +53,27 @@ def answer(body: int, text: str, finish: str = "stop", status: int = 200) -> Ans
     return Answer(body, status, text, finish, 1, None, 1.0)
 
 
-def test_worth_is_counted_exercise_by_exercise_beside_stock_and_beside_single_steps() -> None:
+def test_worth_is_counted_exercise_by_exercise_beside_stock_and_beside_no_jumps() -> None:
     exercises = make_exercises(EXTRACTION, 3)
     right = [json.dumps(exercise.expected) for exercise in exercises]
     ours = [answer(number, text) for number, text in enumerate(right)]
     stock = [answer(0, right[0]), answer(1, "{", "length"), answer(2, "", status=500)]
-    worths = [Worth.of(side, EXTRACTION, exercises, answers) for side, answers in ((OURS, ours), (STOCK, stock), (STEPPING, stock))]
+    worths = [Worth.of(side, EXTRACTION, exercises, answers) for side, answers in ((OURS, ours), (STOCK, stock), (WITHOUT_JUMPS, stock))]
     rows = worth_rows(worths)
     assert [(row["finished"], row["valid"], row["fields_right"]) for row in rows] == [(3, 3, 1.0), (1, 1, 0.3333), (1, 1, 0.3333)]
     assert (rows[0]["different"], rows[0]["more_right"]) == (2, 0.6667)
     assert all(target.holds for target in targets(rows))
+
+
+def test_texts_that_differ_without_jumps_are_told_from_values_that_do() -> None:
+    exercises = make_exercises(EXTRACTION, 3)
+    texts = {
+        WITHOUT_JUMPS: ['{"a": 1}', '{"a": 1}', '{"a"'],
+        OURS: ['{"a":1}', '{"a": 2}', '{"a":'],
+        AGAIN: ['{"a": 1}', '{"a": 1}', '{"a'],
+    }
+    rows = worth_rows([Worth.of(side, EXTRACTION, exercises, map(answer, range(3), found)) for side, found in texts.items()])
+    assert [(row["different"], row["same_values"]) for row in rows] == [(None, None), (3, 1), (1, 0)]
 
 
 @pytest.mark.parametrize(("values", "expected"), [([], (None, None)), ([1.0], (None, None)), ([1.0, 1.0], (1.0, 0.0))])

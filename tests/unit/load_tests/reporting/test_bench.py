@@ -43,6 +43,7 @@ def test_a_result_is_out_of_date_when_what_it_measures_has_changed(repository: P
 def test_so_is_one_that_is_not_there_or_of_an_unknown_commit(repository: Path) -> None:
     commit(repository, "router/pick.py")
     assert staleness(repository, "", ["router"]) == "never measured"
+    assert staleness(repository, "0123456789ab-dirty", ["router"]) == "measured with changes that were not committed"
     assert staleness(repository, "0123456789ab", ["router"]) == "commit 0123456789ab is not in this repository"
 
 
