@@ -96,13 +96,13 @@ class LimitSettings(Section):
     max_sequences: int = Field(128, ge=1, description="answers of one request: n of each prompt")
     max_tokens: int | None = Field(None, ge=1, description="tokens of one answer, also of one that asks for none; None: as the model can")
     max_logprobs: int = Field(20, ge=0, description="log probabilities of one token of an answer; `logprob_token_ids`, too")
-    max_logprob_values: int = Field(250_000, ge=1, description="log probabilities of all tokens of all answers of a request")
+    max_logprob_values: int = Field(10_000, ge=1, description="log probabilities of all tokens of all answers of a request")
     max_prompt_logprobs: int | None = Field(
         None, ge=0, description="log probabilities of one token of a prompt; None: none, since logits of whole prompts take gigabytes"
     )
-    max_logit_bias: int = Field(1024, ge=0, description="entries of `logit_bias`; of `allowed_token_ids`, too")
-    max_stop: int = Field(64, ge=0, description="stop texts; stop tokens and bad words, too")
-    max_messages: int = Field(2048, ge=1)
+    max_logit_bias: int = Field(1024, ge=0, le=1024, description="entries of `logit_bias`; of `allowed_token_ids`, too")
+    max_stop: int = Field(64, ge=0, le=64, description="stop texts; stop tokens and bad words, too")
+    max_messages: int = Field(2048, ge=1, description="messages of a chat, and parts and calls in all of them")
     max_tools: int = Field(512, ge=0)
     max_body_values: int = Field(
         250_000, ge=1, description="values in a body's JSON, at all levels; arrays, objects, members and long numbers count as more"

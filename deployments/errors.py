@@ -96,6 +96,11 @@ def bad_request(message: str, param: str | None = None, code: str = "invalid_req
     return ApiError(HTTPStatus.BAD_REQUEST, message, code=code, param=param)
 
 
+def over_limit(param: str, message: str) -> ApiError:
+    """For what is too large or too long."""
+    return bad_request(message, param, "over_limit")
+
+
 def unavailable(message: str, code: str, retry_after_s: int = 1) -> ApiError:
     return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, message, code=code, kind="service_unavailable_error", retry_after_s=retry_after_s)
 

@@ -68,7 +68,8 @@ class TokenMeter:
 
     def piece(self, text: str) -> None:
         if self._owes and (usage := _usage(text)) is not None:
-            self._told += usage[1]
+            prompt, total = usage
+            self._told += max(total, prompt + _computed(text))
             self._owes = False
 
 
@@ -88,7 +89,7 @@ class CallCost:
             self._most = 0
             prompt, total = usage
             forced = min(total - prompt, int((_FORCED.findall(text) or [0])[-1]))
-            sampled = max(total - prompt - forced, int((_COMPUTED.findall(text) or [0])[-1]))
+            sampled = max(total - prompt - forced, _computed(text))
             more = PROMPT * (prompt - self._prompt_tokens) + SAMPLED * sampled + FORCED * forced - self._cost
         else:
             more = SAMPLED * text.count("data: {")
@@ -102,6 +103,11 @@ class CallCost:
     def left(self) -> float:
         """How much more it is where nobody waits for the rest, which may all have been computed."""
         return max(0.0, SAMPLED * self._most - self._cost)
+
+
+def _computed(text: str) -> int:
+    """Tokens that a look-ahead asked the model for."""
+    return int((_COMPUTED.findall(text) or [0])[-1])
 
 
 def _usage(text: str) -> tuple[int, int] | None:

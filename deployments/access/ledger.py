@@ -146,6 +146,9 @@ class Ledger:
         except CacheUnavailable:
             tenant.corrections.put_back(corrections)
             return None
+        except asyncio.CancelledError:  # a client that leaves while Redis is asked: rather charged twice than not at all
+            tenant.corrections.put_back({at: used for at, used in corrections.items() if used.tokens > 0 or used.requests > 0})
+            raise
 
     async def _tell(self, name: str, tenant: _Tenant) -> None:
         if self._shared is None:

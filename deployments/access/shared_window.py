@@ -29,27 +29,24 @@ for i = 11, #ARGV, 3 do
   end
 end
 local used, told = {r = 0, t = 0, c = 0}, {}
+if redis.call('HLEN', key) > 10000 then redis.call('DEL', key) end
 local fields = redis.call('HGETALL', key)
 for i = 1, #fields, 2 do
-  local kind, name, value = fields[i]:sub(1, 1), fields[i]:sub(2), fields[i + 1]
-  local at = name
-  if kind == 'c' then
-    local last
-    at, value, last = value:match('^(%d+) (%d+) (%d+)$')
-    if name == me then
+  local kind, at, value, last = fields[i]:sub(1, 1), fields[i]:match('^[rt]([1-9]%d*)$'), fields[i + 1], nil
+  if kind == 'c' then at, value, last = value:match('^(%d+) (%d+) (%d+)$') end
+  if at and math.abs(tonumber(at) - bucket) <= kept and value:match('^%-?%d+$') and #value <= 15 then
+    if kind == 'c' and fields[i]:sub(2) == me then
       newest = tonumber(last)
       if number < newest then running = tonumber(value) end
       value = 0
     end
-  end
-  if math.abs(tonumber(at) - bucket) > kept then
-    redis.call('HDEL', key, fields[i])
-  else
     used[kind] = used[kind] + tonumber(value)
     if kind ~= 'c' then
       told[#told + 1] = fields[i]
       told[#told + 1] = value
     end
+  else
+    redis.call('HDEL', key, fields[i])
   end
 end
 local verdict = 0
@@ -75,7 +72,7 @@ other: what a later one has told counts the request of an earlier one already.
 
 ARGV: the bucket of now, buckets that count, the ingress, its requests with this one, the three limits (-1: none), tokens (-1: nothing is
 asked, only told), seconds until all is forgotten, the number of the call; then for each bucket to be corrected its number, requests and
-tokens.
+tokens. What no ingress writes is taken out.
 Answers the `Verdict`, what other ingresses have under way, and fields and values before this request.
 """
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 WINDOW = 1 << 16
-"""Characters of one answer that may be on their way, or wait to be read: a slow client costs no more memory than this."""
+"""Characters of one answer that may be on their way, or wait to be read: a slow client costs no more memory than this, and one event."""
 
 
 class Hello(msgspec.Struct, frozen=True):
@@ -25,8 +25,11 @@ class Head(msgspec.Struct, frozen=True, array_like=True, tag="h"):
 
 
 class Piece(msgspec.Struct, frozen=True, array_like=True, tag="p"):
+    """`more`: what was to be said has more text than this."""
+
     answer: int
     text: str
+    more: bool = False
 
 
 class Failed(msgspec.Struct, frozen=True, array_like=True, tag="f"):

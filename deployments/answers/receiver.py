@@ -27,7 +27,8 @@ Item = replies.Head | replies.Failure | str
 
 
 class IncomingAnswer:
-    """One answer, item by item: a head or a failure, then pieces; what has piled up comes as one piece. Ends when it is complete.
+    """One answer, item by item: a head or a failure, then pieces; what has piled up comes as one piece, which in a stream has whole events.
+    Ends when it is complete.
 
     Raises whatever `fail` was given, after all that had come before.
     """
@@ -40,6 +41,9 @@ class IncomingAnswer:
         self._error: BaseException | None = None
         self._arrival: asyncio.Future[None] | None = None
         self._unread = 0
+        self._is_stream = False
+        self._begun: list[str] = []
+        """Of an event that has not come whole: halves would be taken for other events."""
 
     def __aiter__(self) -> IncomingAnswer:
         return self
@@ -60,9 +64,10 @@ class IncomingAnswer:
     def said(self, message: Said, connection: Connection[Any]) -> None:
         self._connection = connection
         match message:
-            case Piece(text=text):
-                self._items.append(text)
+            case Piece(text=text, more=more):
+                self._piece(text, more)
             case Head(status=status, stream=stream):
+                self._is_stream = stream
                 self._items.append(replies.Head(status, stream))
             case Failed(code=code, message=text, pointer=pointer, replica=replica, computing=computing):
                 self._items.append(replies.Failure(code, text, pointer, replica, computing))
@@ -80,6 +85,24 @@ class IncomingAnswer:
     def comes_by(self, connection: Connection[Any]) -> bool:
         return self._connection is connection
 
+    def _piece(self, text: str, more: bool) -> None:
+        if more and self._is_stream:
+            self._begun.append(text)
+            self._is_read(len(text))  # otherwise the rest does not come
+        elif self._begun:
+            begun = "".join(self._begun)
+            self._begun.clear()
+            self._unread -= len(begun)  # it counts once more with the whole
+            self._items.append(begun + text)
+        else:
+            self._items.append(text)
+
+    def _is_read(self, characters: int) -> None:
+        self._unread += characters
+        if self._unread >= WINDOW // 2 and self._connection is not None:
+            self._connection.say(Read(self.reply_to.answer, self._unread))
+            self._unread = 0
+
     def _wake(self) -> None:
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(None)
@@ -89,10 +112,7 @@ class IncomingAnswer:
         while self._items and isinstance(self._items[0], str):
             pieces.append(str(self._items.popleft()))
         text = "".join(pieces) if len(pieces) > 1 else first
-        self._unread += len(text)
-        if self._unread >= WINDOW // 2 and self._connection is not None:
-            self._connection.say(Read(self.reply_to.answer, self._unread))
-            self._unread = 0
+        self._is_read(len(text))
         return text
 
 

@@ -137,7 +137,7 @@ class _OutgoingAnswer:
         match item:
             case str():
                 for start in range(0, len(item), WINDOW):
-                    await self._piece(item[start : start + WINDOW])
+                    await self._piece(item[start : start + WINDOW], more=start + WINDOW < len(item))
             case replies.Head(status=status, stream=stream):
                 self._connection.say(Head(self._number, int(status), stream))
             case replies.Failure(code=code, message=text, pointer=pointer, replica=replica, computing=computing):
@@ -156,9 +156,9 @@ class _OutgoingAnswer:
         if self._on_the_way < WINDOW and self._room is not None and not self._room.done():
             self._room.set_result(None)
 
-    async def _piece(self, text: str) -> None:
+    async def _piece(self, text: str, more: bool) -> None:
         while self._on_the_way >= WINDOW:
             self._room = asyncio.get_running_loop().create_future()
             await self._room
         self._on_the_way += len(text)
-        self._connection.say(Piece(self._number, text), len(text))
+        self._connection.say(Piece(self._number, text, more), len(text))

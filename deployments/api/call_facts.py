@@ -46,7 +46,7 @@ class PromptFacts:
 
 
 class CallFacts:
-    """A prompt has a quarter as many tokens as characters; images count for nothing. A grammar is expected to force as much as in its
+    """A prompt has a quarter as many tokens as bytes in UTF-8; images count for nothing. A grammar is expected to force as much as in its
     latest answers, as far as their usage figures tell, and nothing at first. No prompt is thought to be over `longest`, the model's
     context, and no answer over `most` tokens."""
 
@@ -107,8 +107,10 @@ def _name(beginning: list[str | int], longest: int) -> str:
 
 
 def _characters(text: str | int) -> int:
-    """A number is a token: a prompt may be token ids."""
-    return len(text) if isinstance(text, str) else CHARACTERS_PER_TOKEN
+    """Of a text in UTF-8: an ideogram or an emoji is a token or more. A number is a token: a prompt may be token ids."""
+    if not isinstance(text, str):
+        return CHARACTERS_PER_TOKEN
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _prompts(prompt: object) -> Iterator[int]:
@@ -116,7 +118,7 @@ def _prompts(prompt: object) -> Iterator[int]:
     several = isinstance(prompt, list) and prompt and not isinstance(prompt[0], int)
     for one in islice(prompt, LOOKED_AT) if several and isinstance(prompt, list) else (prompt,):
         if isinstance(one, str):
-            yield len(one)
+            yield _characters(one)
         elif isinstance(one, list) and one and isinstance(one[0], int):
             yield len(one) * CHARACTERS_PER_TOKEN
 

@@ -130,7 +130,7 @@ class Gateway:
             prompt.tokens,
             forced,
             f"{prompt.prefix}{salt[:16]}" if prompt.prefix and isinstance(salt, str) else prompt.prefix,
-            sequences=request.sequences,
+            sequences=request.seats,
             tenant=tenant,
             weight=weight,
             answer_tokens=self._facts.answers(request.endpoint, request.body, prompt.tokens),

@@ -12,13 +12,12 @@ from uuid import uuid4
 from deployments.access.caller import ANYBODY, Caller, Scope
 from deployments.access.charges import COMPLETION_TOKENS
 from deployments.api.bounds.request_limits import longest_answer, sequences_of
-from deployments.api.conversation import check_messages
 from deployments.api.lookahead import take_lookahead
 from deployments.api.request_fields.kinds import LONGEST_NAME, FieldRules
 from deployments.api.request_fields.table import NO_EFFECT, allowed_fields, ignored_fields
 from deployments.constraints.defaults import CHECK, ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
-from deployments.errors import ApiError, bad_request
+from deployments.errors import ApiError, bad_request, over_limit
 from grammar_service.spec import GrammarKind
 from grammar_service.warning import ConstraintWarning, first
 from model_service.lookahead.request import Lookahead
@@ -52,6 +51,11 @@ class ParsedRequest:
     wished: tuple[Requested | NamedGrammar, ...] = ()
 
     @property
+    def seats(self) -> int:
+        """Sequences that the engine computes at a time: a look-ahead tries `k` tokens of each."""
+        return self.sequences * (1 if self.lookahead is None else self.lookahead.parameters.k)
+
+    @property
     def stream(self) -> bool:
         return self.body.get("stream") is True
 
@@ -81,7 +85,7 @@ class RequestReader:
         limits = caller.bounds.within(self.rules.limits)
         copied = {**allowed_fields(endpoint, body, replace(self.rules, limits=limits)), "model": model}
         if endpoint is Endpoint.CHAT and "messages" not in copied:
-            check_messages(None)
+            raise bad_request("'messages' must be an array of at least one message.", "messages")
         sequences = sequences_of(endpoint, copied, limits)
         fitting = longest_answer(endpoint, copied, sequences, limits)
         requested = take_constraint(copied, self.defaults, self.tool_parser)
@@ -96,6 +100,9 @@ class RequestReader:
         mark_forced = copied.pop(MARK_FORCED, False)
         check = _take_check(copied, self.defaults.check)
         lookahead, wished = take_lookahead(copied, self.defaults, self.thresholds)
+        if lookahead is not None and sequences * lookahead.parameters.k > limits.max_sequences:
+            message = f"A request may have {limits.max_sequences} sequences; {sequences} with 'k' of {lookahead.parameters.k} have more."
+            raise over_limit("lookahead.k", message)
         warnings = first(chain(dropped, ignored_fields(endpoint, body)))
         return ParsedRequest(endpoint, uuid4().hex, copied, requested, sequences, mark_forced, check, warnings, lookahead, wished)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from deployments.errors import bad_request
+from deployments.errors import over_limit
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import Schema, mapped, walk
 from grammar_service.schema.pointer import join, of_fragment
@@ -26,7 +26,7 @@ def with_distinct_definitions(tools: Any) -> Any:
     if not isinstance(tools, list):
         return tools
     if sum(map(_number, tools)) > MOST:
-        raise bad_request(f"The 'tools' may have {MOST} definitions ('$defs') at most.", "tools", "over_limit")
+        raise over_limit("tools", f"The 'tools' may have {MOST} definitions ('$defs') at most.")
     names = _Names()
     return [_distinct(tool, names) for tool in tools]
 

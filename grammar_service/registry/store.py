@@ -9,6 +9,7 @@ from typing import cast
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
+from grammar_service.artifacts.cache.hashes import FIELDS
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from grammar_service.errors import EntryError
 from grammar_service.mac import Secret
@@ -20,6 +21,9 @@ FORMAT_VERSION = 2
 WRONG_TYPE = "WRONGTYPE"
 BATCH = 8
 """Entries that one call reads: all of the largest size, they still come within a call's time."""
+
+MOST_FIELDS, MOST_FIELD_BYTES = 100_000, 4 << 20
+"""Of a hash that lists names or tenants."""
 
 
 @dataclass(slots=True)
@@ -107,8 +111,9 @@ class RegistryStore:
         return self._entry(name, tenant, data) if data else None
 
     async def _fields(self, key: str) -> list[str]:
-        found = await self._patient.ask(lambda redis: cast(Awaitable[list[bytes]], redis.hkeys(key)))
-        return sorted(field.decode("utf-8", "replace") for field in found)
+        bounds = (MOST_FIELDS, MOST_FIELD_BYTES)
+        found = await self._patient.ask(lambda redis: cast(Awaitable[list[bytes]], redis.eval(FIELDS, 1, key, *bounds)))
+        return sorted(field.decode("utf-8", "replace") for field in found[::2])
 
     async def _read(self, names: Sequence[str], tenant: str, link: RedisLink) -> list[bytes]:
         """What is stored under the names, empty where nothing is."""

@@ -18,6 +18,8 @@ _OWN_NAMES = frozenset({"input_tokens", "input_text"})
 _SOUND_AND_VIDEO = ("audio_url", "audio_embeds", "input_audio", "video_url", "video_embeds")
 _MEDIA = ("image_url", "image_embeds", "image_pil", "input_image", *_SOUND_AND_VIDEO)
 """Types of a message's parts that are no text, and in parts without a type what holds them (vLLM 0.32: `renderers/chat_utils.py`)."""
+MOST_FAULTS = 1000
+"""That are looked at: all of them are built, 2 us each, before one is read."""
 _FIRST_WORD = re.compile(r"[`']?(\w+)")
 
 
@@ -33,7 +35,9 @@ def refused_field(named: str | None, message: str, endpoint: Endpoint, body: Map
 
 def first_fault(error: ValidationError, endpoint: Endpoint) -> tuple[str, str]:
     """What the first fault of a request is, and its place, such as `messages[0]`."""
-    fault = error.errors()[0]
+    if error.error_count() > MOST_FAULTS:
+        return f"'{_PROMPT[endpoint]}' is not what this endpoint takes", _PROMPT[endpoint]
+    fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
     name, *path = fault["loc"] or (None,)
     if not isinstance(name, str):
         # The parts of a message are read later than the request, on their own.

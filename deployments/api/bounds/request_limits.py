@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from deployments.access.charges import prompts_of
-from deployments.api.request_fields.kinds import Entries, Table, check_count, over_limit
+from deployments.api.request_fields.kinds import Entries, Table, Words, check_count
 from deployments.api.request_fields.table import FIELDS
 from deployments.config import LimitSettings
-from deployments.errors import bad_request
+from deployments.errors import bad_request, over_limit
 from model_service.messages import Endpoint
 
 
@@ -31,10 +31,9 @@ def longest_answer(endpoint: Endpoint, body: Mapping[str, Any], sequences: int, 
     Raises:
         ApiError: it asks for more tokens, or for log probabilities of its prompt, which the limits do not allow.
     """
-    if body.get("echo") and endpoint is Endpoint.COMPLETION and body.get("logprobs") is not None:
-        _check_prompt_logprobs("echo", limits)
-    if body.get("prompt_logprobs") is not None:
-        _check_prompt_logprobs("prompt_logprobs", limits)
+    for field, asked in _of_prompt(endpoint, body).items():
+        if asked is not None:
+            _check_prompt_logprobs(field, asked, limits)
     if (each := _values_of_a_token(endpoint, body)) == 0:
         return None
     most = max(1, limits.max_logprob_values // (each * sequences))
@@ -63,10 +62,19 @@ def check_counts(raw: bytes, limits: LimitSettings) -> None:
             check_count(name, len(counter.decode(value)), most, limits)
 
 
-def _check_prompt_logprobs(field: str, limits: LimitSettings) -> None:
+def _of_prompt(endpoint: Endpoint, body: Mapping[str, Any]) -> dict[str, int | None]:
+    """By field, how many log probabilities a token of the prompt gets. With `echo` they are those of the answer's tokens; in a chat, vLLM
+    computes them also where the request asks for none."""
+    echoed = body.get("top_logprobs", 0) if endpoint is Endpoint.CHAT else body.get("logprobs")
+    return {"prompt_logprobs": body.get("prompt_logprobs"), "echo": echoed if body.get("echo") else None}
+
+
+def _check_prompt_logprobs(field: str, asked: int, limits: LimitSettings) -> None:
     if limits.max_prompt_logprobs is None:
         message = f"'{field}': log probabilities of prompts are off here; the setting limits.max_prompt_logprobs turns them on."
         raise bad_request(message, field, "unsupported_parameter")
+    if asked > limits.max_prompt_logprobs:
+        raise over_limit(field, f"A token of a prompt may have {limits.max_prompt_logprobs} log probabilities; '{field}' asks for {asked}.")
 
 
 def _values_of_a_token(endpoint: Endpoint, body: Mapping[str, Any]) -> int:
@@ -77,7 +85,7 @@ def _values_of_a_token(endpoint: Endpoint, body: Mapping[str, Any]) -> int:
 
 
 _COUNTED = {"messages": "max_messages"} | {
-    row.name: row.kind.most for row in FIELDS if isinstance(row.kind, Entries | Table) and isinstance(row.kind.most, str)
+    row.name: row.kind.most for row in FIELDS if isinstance(row.kind, Entries | Table | Words) and isinstance(row.kind.most, str)
 }
 _FIELDS = msgspec.json.Decoder(msgspec.defstruct("Fields", [(name, msgspec.Raw, msgspec.Raw()) for name in _COUNTED]))
 _COUNTERS: dict[bytes, msgspec.json.Decoder[Any]] = {

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from deployments.api.conversation import check_messages
+from deployments.api.conversation import MOST_MEDIA, MessageReader
 from deployments.config import LimitSettings
-from deployments.errors import ApiError, bad_request
+from deployments.errors import bad_request, over_limit
 
-OVER_LIMIT = "over_limit"
 INT32, INT64 = 2**31 - 1, 2**63 - 1
 LONGEST_TEXT = 1024
 """Characters of a short text: a stop text, a name, a salt."""
@@ -136,6 +135,23 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """An array of texts of at most `most_bytes` in UTF-8 together, one more for each text."""
+
+    most: Bound
+    most_bytes: int
+
+    def read(self, value: Any, name: str, rules: FieldRules) -> list[str]:
+        words: list[str] = Entries(Text(), self.most).read(value, name, rules)
+        if sum(len(word.encode("utf-8", "surrogatepass")) + 1 for word in words) > self.most_bytes:
+            raise over_limit(name, f"'{name}' may have {self.most_bytes} bytes in all.")
+        return words
+
+    def describe(self) -> str:
+        return f"array of texts, at most {_shown(self.most)}, at most {self.most_bytes} bytes in all"
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """An object whose names are free and whose values are alike; `numbered`: its names are numbers of tokens."""
 
@@ -211,12 +227,10 @@ class Messages:
     def read(self, value: Any, name: str, rules: FieldRules) -> list[Any]:
         if isinstance(value, list):
             check_count(name, len(value), "max_messages", rules.limits)
-        check_messages(value)
-        checked: list[Any] = value
-        return checked
+        return MessageReader(rules.limits.max_messages).read(value)
 
     def describe(self) -> str:
-        return "array of messages, at most `limits.max_messages`"
+        return f"array of messages, at most `limits.max_messages`, with as many parts and calls in all, {MOST_MEDIA} of them images"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,10 +267,6 @@ def check_count(name: str, count: int, most: Bound, limits: LimitSettings) -> No
     bound = _number_of(most, limits)
     if bound is not None and count > bound:
         raise over_limit(name, f"'{name}' may have {bound:,} entries at most.")
-
-
-def over_limit(name: str, message: str) -> ApiError:
-    return bad_request(message, name, OVER_LIMIT)
 
 
 def _is_number(value: Any) -> bool:

@@ -26,6 +26,7 @@ from deployments.api.request_fields.kinds import (
     Record,
     Table,
     Text,
+    Words,
 )
 from deployments.constraints.forms import FIELDS_OF_CONSTRAINTS
 from deployments.errors import bad_request
@@ -65,6 +66,9 @@ CHAT, COMPLETION = (Endpoint.CHAT,), (Endpoint.COMPLETION,)
 _LOG_PROBABILITIES = Integer(0, "max_logprobs")
 _TOKENS = Integer(0)
 _ANY = Anything("any")
+MOST_BAD_BYTES = 512
+"""Each word is banned with and without a space in front, a token has a byte at least, and an engine ends where a request bans more than
+1,024 tokens (vLLM 0.32: `v1/worker/gpu/sample/bad_words.py`)."""
 _RENDERING = "only vLLM's rendering endpoints have it"
 _ENGINE = "reaches into the engine"
 _MEDIA = "reaches into the engine's readers of media"
@@ -93,7 +97,7 @@ _FORWARDED = (
     RequestField("repetition_penalty", Number(0.01, 100)),
     RequestField("logit_bias", Table(Number(-100, 100), "max_logit_bias", numbered=True)),
     RequestField("allowed_token_ids", Entries(_TOKENS, "max_logit_bias"), note="not beside a constraint"),
-    RequestField("bad_words", Entries(Text(), "max_stop"), note="not beside a constraint"),
+    RequestField("bad_words", Words("max_stop", MOST_BAD_BYTES), note="not beside a constraint"),
     RequestField("stop", Entries(Text(), "max_stop", alone=True)),
     RequestField("stop_token_ids", Entries(_TOKENS, "max_stop")),
     RequestField("include_stop_str_in_output", Flag()),
@@ -103,7 +107,7 @@ _FORWARDED = (
     RequestField("top_logprobs", _LOG_PROBABILITIES, endpoints=CHAT),
     RequestField("logprob_token_ids", Entries(_TOKENS, "max_logprobs")),
     RequestField("prompt_logprobs", Integer(0, "max_prompt_logprobs"), note="needs `limits.max_prompt_logprobs`"),
-    RequestField("echo", Flag(), note="beside `logprobs` of a completion: needs `limits.max_prompt_logprobs`"),
+    RequestField("echo", Flag(), note="of a chat, and beside `logprobs` of a completion: needs `limits.max_prompt_logprobs`"),
     RequestField(
         "repetition_detection",
         Record({"max_pattern_size": Integer(0, 64), "min_pattern_size": Integer(0, 64), "min_count": Integer(0, 16)}),

@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from redis.asyncio import Redis
 
 from deployments.access.caller import Caller, Scope
 from deployments.access.gate import Gate
@@ -124,6 +125,43 @@ async def test_what_an_ingress_held_that_ended_is_forgotten(redis_server: RedisP
     assert not is_in(await ingresses[1].enter(mine, 0))
     clock.now += 10
     assert is_in(await ingresses[1].enter(mine, 0))
+
+
+@pytest.mark.parametrize("field", ["r0x10", "t007", "xyz", "c", "r1.5", "t" + "9" * 400])
+async def test_what_no_ingress_writes_is_taken_out(redis_server: RedisProcess, clock: Clock, field: str) -> None:
+    namespace = uuid4().hex
+    ledger = Ledger(window_of(redis_server, namespace, "a"), 1, clock)
+    async with Redis.from_url(redis_server.url, password=PASSWORD) as redis:
+        assert is_in(await ledger.enter(caller(requests_per_minute=2), 0))
+        (key,) = [one async for one in redis.scan_iter(f"{namespace}:*")]
+        await redis.hset(key, field, "many")
+        await redis.hset(key, f"r{bucket_of(clock())}0", "1")  # of another time
+        assert is_in(await ledger.enter(caller(requests_per_minute=2), 0))
+        assert not is_in(await ledger.enter(caller(requests_per_minute=2), 0))
+        assert field.encode() not in await redis.hkeys(key)
+        await redis.hset(key, mapping={f"x{number}": 1 for number in range(10_001)})
+        assert is_in(await ledger.enter(caller(requests_per_minute=2), 0)), "all are forgotten"
+    await ledger.close()
+
+
+async def test_what_is_to_be_told_is_kept_where_a_client_leaves_while_it_is_told(dying_redis: RedisProcess, clock: Clock) -> None:
+    namespace = uuid4().hex
+    here, there = (Ledger(window_of(dying_redis, namespace, name), 2, clock) for name in "ab")
+    mine = caller(tokens_per_minute=100)
+    first = await here.enter(mine, 10)
+    assert first is not None
+    dying_redis.pause()
+    here.leave(first, 90)
+    entering = asyncio.create_task(here.enter(mine, 1))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    entering.cancel()
+    await asyncio.gather(entering, return_exceptions=True)
+    dying_redis.resume()
+    await here.settle()
+    assert not is_in(await there.enter(mine, 11))
+    for ledger in (here, there):
+        await ledger.close()
 
 
 async def test_tokens_that_an_answer_did_not_take_come_back(ingresses: list[Ledger]) -> None:

@@ -12,8 +12,9 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
-from deployments.access.presence_elsewhere import FRESH_S, GONE_S, PresenceElsewhere
+from deployments.access.presence_elsewhere import FRESH_S, GONE_S, MOST_BYTES, MOST_INGRESSES, PresenceElsewhere
 from deployments.access.use_elsewhere import UseElsewhere
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from router.dispatcher import Dispatcher
@@ -234,7 +235,14 @@ async def test_an_ingress_that_has_ended_is_not_waited_for(redis_server: RedisPr
     assert await exchanged(first, {}) == {}
     async with Redis.from_url(redis_server.url, password=PASSWORD) as redis:
         await redis.hset(key, "another", b"no JSON")
+        await redis.hset(key, "large", b"[1, {" + b" " * MOST_BYTES + b"}]")
     assert await exchanged(second, {}) == {}
+    assert await exchanged(first, here) == {}
+    assert await exchanged(second, {}) == here
+    async with Redis.from_url(redis_server.url, password=PASSWORD) as redis:
+        await redis.hset(key, mapping={str(number): b"" for number in range(MOST_INGRESSES)})
+    with pytest.raises(ResponseError):
+        await exchanged(second, {})
 
 
 async def test_without_redis_shares_are_each_ingress_own(dying_redis: RedisProcess) -> None:

@@ -101,6 +101,12 @@ def test_what_a_stream_tells_of_one_choice_is_not_all() -> None:
     assert cost.piece(f"data: {running}\n\n") == SAMPLED
 
 
+def test_a_look_ahead_costs_what_it_was_computed_of_and_not_what_was_said() -> None:
+    meter = asked(1000)
+    meter.piece(usage(7, 19).replace('"completion_tokens"', '"target_calls":300,"completion_tokens"'))
+    assert meter.tokens == 307
+
+
 def test_a_text_that_speaks_of_usage_tells_nothing() -> None:
     meter = asked(1000)
     meter.piece("data: " + json.dumps({"text": usage(0, 1)}))

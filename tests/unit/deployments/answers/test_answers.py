@@ -107,6 +107,18 @@ async def test_one_item_may_be_longer_than_the_window() -> None:
             await sent
 
 
+async def test_an_event_of_a_stream_comes_whole_however_long_it_is() -> None:
+    """Half of one would be taken for another: for the usage that ends an answer, for instance."""
+    event = "data: " + "ä" * (3 * WINDOW + 5) + "\n\n"
+    async with both_ends() as (receiver, sender):
+        with receiver.expect() as answer:
+            sent = asyncio.create_task(sender.send(answer.reply_to, saying(Head(200, stream=True), *[event, "data: b\n\n"] * 3)))
+            pieces = [item async for item in answer if isinstance(item, str)]
+            assert all(piece.startswith("data: ") and piece.endswith("\n\n") for piece in pieces)
+            assert "".join(pieces) == (event + "data: b\n\n") * 3
+            await sent
+
+
 async def test_a_caller_that_is_gone_ends_the_answer_while_there_is_nothing_to_say() -> None:
     closed = asyncio.Event()
 

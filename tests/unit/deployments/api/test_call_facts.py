@@ -28,6 +28,8 @@ JSON = st.recursive(
     ("body", "tokens"),
     [
         ({"prompt": "x" * 400}, 100),
+        ({"prompt": "好" * 40}, 30),
+        ({"messages": [{"content": "🙂" * 40}]}, 40),
         ({"prompt": [1, 2, 3]}, 3),
         ({"prompt": [[1, 2], [3]]}, 3),
         ({"messages": [{"role": "user", "content": "x" * 36}]}, 10),
@@ -40,7 +42,7 @@ JSON = st.recursive(
         ({}, 0),
     ],
 )
-def test_a_prompt_has_a_quarter_as_many_tokens_as_characters(body: dict[str, Any], tokens: int) -> None:
+def test_a_prompt_has_a_quarter_as_many_tokens_as_bytes(body: dict[str, Any], tokens: int) -> None:
     assert CallFacts(2048).prompt(body).tokens == tokens
 
 

@@ -1,4 +1,4 @@
-"""A chat request has messages, each with a role that somebody knows."""
+"""The messages of a chat: what is known of them reaches the engine, each with a value of its type, and nothing else does."""
 
 from __future__ import annotations
 
@@ -6,8 +6,19 @@ from typing import Any
 
 import pytest
 
-from deployments.api.conversation import ROLES, check_messages
+from deployments.api.conversation import LONGEST_FUNCTION_NAME, MOST_MEDIA, ROLES, MessageReader
 from deployments.errors import ApiError
+
+MOST = 4
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}
+
+
+def user(content: Any) -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+def calling(*calls: Any) -> dict[str, Any]:
+    return {"role": "assistant", "tool_calls": list(calls)}
 
 
 @pytest.mark.parametrize(
@@ -20,13 +31,53 @@ from deployments.errors import ApiError
         ([{"role": "user"}, {"content": "hello"}], "messages[1].role"),
         ([{"role": "narrator", "content": "hello"}], "messages[0].role"),
         ([{"role": ["user"], "content": "hello"}], "messages[0].role"),
+        ([user(5)], "messages[0].content"),
+        ([user({"type": "text"})], "messages[0].content"),
+        ([user([0])], "messages[0].content[0]"),
+        ([user([{"type": "text", "text": 5}])], "messages[0].content[0].text"),
+        ([user([{"type": "text"}])], "messages[0].content[0]"),
+        ([user([{"type": "thinking", "thinking": "so", "closed": 1}])], "messages[0].content[0].closed"),
+        ([user([{"type": "image_embeds", "image_embeds": {"a": [1] * 33}}])], "messages[0].content[0]"),
+        ([user([{"type": "image_embeds", "image_embeds": [[[[]]]]}])], "messages[0].content[0]"),
+        ([{"role": "user", "content": "a", "name": 5}], "messages[0].name"),
+        ([{"role": "tool", "content": "a", "tool_call_id": []}], "messages[0].tool_call_id"),
+        ([{"role": "assistant", "reasoning": {}}], "messages[0].reasoning"),
+        ([{"role": "assistant", "tool_calls": {}}], "messages[0].tool_calls"),
+        ([calling(5)], "messages[0].tool_calls[0]"),
+        ([calling({"id": "a"})], "messages[0].tool_calls[0]"),
+        ([calling({"function": {"arguments": "{}"}})], "messages[0].tool_calls[0].function"),
+        ([calling({"function": {"name": "f", "arguments": {}}})], "messages[0].tool_calls[0].function.arguments"),
+        ([calling({"function": {"name": "f" * (LONGEST_FUNCTION_NAME + 1)}})], "messages[0].tool_calls[0].function.name"),
+        ([user(["a"] * MOST), user(["a"])], "messages[1].content"),
+        ([user([])] * 3 + [calling(*[{"function": {"name": "f"}}] * (MOST + 1))], "messages[3].tool_calls"),
     ],
 )
-def test_a_message_without_a_known_role_is_a_400_that_names_it(messages: Any, param: str) -> None:
+def test_a_message_at_fault_is_a_400_that_names_the_place(messages: Any, param: str) -> None:
     with pytest.raises(ApiError) as caught:
-        check_messages(messages)
+        MessageReader(MOST).read(messages)
     assert (caught.value.status, caught.value.param) == (400, param)
+    assert len(caught.value.message) < 300
+
+
+def test_images_are_bounded_since_each_is_unpacked() -> None:
+    assert MessageReader(100).read([user([PICTURE] * MOST_MEDIA)]) == [user([PICTURE] * MOST_MEDIA)]
+    with pytest.raises(ApiError) as caught:
+        MessageReader(100).read([user([PICTURE] * MOST_MEDIA), user([PICTURE])])
+    assert (caught.value.code, caught.value.param) == ("over_limit", "messages[1].content[0]")
 
 
 def test_the_roles_of_openai_are_known() -> None:
-    check_messages([{"role": role, "content": "hello"} for role in ROLES])
+    assert len(MessageReader(MOST).read([user("hello") | {"role": role} for role in ROLES])) == len(ROLES)
+
+
+def test_a_conversation_with_calls_is_as_it_was_but_for_what_nobody_knows() -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
+        {"role": "user", "content": ["Rain?", PICTURE], "name": "ada"},
+        {"role": "assistant", "reasoning": "I look.", "tool_calls": [call]},
+        {"role": "tool", "content": "rain", "tool_call_id": "call_1"},
+    ]
+    cached = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
+    odd = [{**messages[0], "content": [cached]}, *({**message, "annotations": [], "audio": None} for message in messages[1:])]
+    assert MessageReader(MOST).read(odd) == messages

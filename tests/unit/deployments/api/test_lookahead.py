@@ -145,3 +145,11 @@ def test_a_draft_is_for_look_aheads() -> None:
     settings = parse_settings({"model": {"lookahead": True, "draft": {"path": "small", "engine_args": {"seed": 1}}}})
     assert settings.model.draft is not None
     assert settings.model.draft.path == "small"
+
+
+def test_it_takes_the_seats_of_all_that_it_tries() -> None:
+    several = {**ASKED, "k": 16}
+    assert READER.read(Endpoint.COMPLETION, {"prompt": ["a", "b"], "lookahead": several}).seats == 32
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.COMPLETION, {"prompt": ["a"] * 9, "lookahead": several})
+    assert (caught.value.code, caught.value.param) == ("over_limit", "lookahead.k")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from model_service.engine.refused_fields import first_fault, refused_field, refused_media
+from model_service.engine.refused_fields import MOST_FAULTS, first_fault, refused_field, refused_media
 from model_service.messages import Endpoint
 
 BODY = {"messages": [], "n": 0, "logprobs": True, "top_logprobs": 300, "presence_penalty": 9}
@@ -49,6 +49,11 @@ def test_a_value_of_a_wrong_type_is_told_by_its_place() -> None:
     assert message.startswith("'max_tokens': Input should be a valid integer")
     assert first_fault(fault(messages=[{}, "x"]), Endpoint.CHAT)[1] == "messages[1]"
     assert first_fault(fault(stop=5), Endpoint.CHAT)[1] == "stop"
+
+
+def test_of_very_many_faults_none_is_looked_for() -> None:
+    message, place = first_fault(fault(messages=[5] * MOST_FAULTS), Endpoint.CHAT)
+    assert (message, place) == ("'messages' is not what this endpoint takes", "messages")
 
 
 def test_a_fault_in_the_parts_of_a_message_is_one_of_the_prompt() -> None:

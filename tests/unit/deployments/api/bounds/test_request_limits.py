@@ -61,13 +61,26 @@ def test_an_answer_has_as_many_tokens_as_its_log_probabilities_leave_it(
         assert (caught.value.code, caught.value.param) == ("over_limit", "max_tokens")
 
 
-@pytest.mark.parametrize(("body", "field"), [({"prompt_logprobs": 0}, "prompt_logprobs"), ({"echo": True, "logprobs": 1}, "echo")])
-def test_log_probabilities_of_prompts_are_off_until_a_setting_allows_them(body: dict[str, Any], field: str) -> None:
+@pytest.mark.parametrize(
+    ("endpoint", "body", "field", "beyond"),
+    [
+        (COMPLETION, {"prompt_logprobs": 0}, "prompt_logprobs", {"prompt_logprobs": 2}),
+        (COMPLETION, {"echo": True, "logprobs": 1}, "echo", {"logprobs": 2}),
+        (CHAT, {"echo": True}, "echo", {"logprobs": True, "top_logprobs": 2}),  # vLLM computes them for what is not even told
+    ],
+)
+def test_log_probabilities_of_prompts_are_off_until_a_setting_allows_so_many(
+    endpoint: Endpoint, body: dict[str, Any], field: str, beyond: dict[str, Any]
+) -> None:
     with pytest.raises(ApiError) as caught:
-        longest_answer(COMPLETION, body, 1, LIMITS)
+        longest_answer(endpoint, body, 1, LIMITS)
     assert (caught.value.status, caught.value.param) == (400, field)
     assert "limits.max_prompt_logprobs" in caught.value.message
-    longest_answer(COMPLETION, body, 1, LIMITS.model_copy(update={"max_prompt_logprobs": 1}))
+    allowing = LIMITS.model_copy(update={"max_prompt_logprobs": 1})
+    longest_answer(endpoint, body, 1, allowing)
+    with pytest.raises(ApiError) as caught:
+        longest_answer(endpoint, {**body, **beyond}, 1, allowing)
+    assert (caught.value.code, caught.value.param) == ("over_limit", field)
 
 
 def test_entries_are_counted_before_they_are_built() -> None:
