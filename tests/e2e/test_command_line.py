@@ -120,34 +120,27 @@ def in_hub_cache(home: Path, name: str) -> None:
     (cached / "refs" / "main").write_text("0a1b")
 
 
-def test_a_name_of_the_hub_is_served_from_its_cache_and_without_a_chat_template_chats_are_told_what_to_set(tmp_path: Path) -> None:
+def test_a_name_of_the_hub_without_a_chat_template_is_served_from_its_cache_by_two_replicas_of_two_workers(tmp_path: Path) -> None:
     in_hub_cache(tmp_path / "home", "them/plain")
     port = free_port("127.0.0.1")
     url = f"http://127.0.0.1:{port}"
-    flags = ["--max-model-len", "1k", "--enforce-eager", "--port", str(port)]
-    with command(tmp_path, "serve", "them/plain", *flags, HF_HOME=str(tmp_path / "home"), HF_HUB_OFFLINE="1") as process:
+    two = ["--config", "examples/two_replicas_tp2.yaml", "--port", str(port)]
+    offline = {"HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}
+    with command(tmp_path, "serve", "them/plain", *two, "--max-model-len", "1k", "--enforce-eager", **offline) as process:
         wait_for(lambda: "Serving at" in (tmp_path / "out").read_text() or process.poll() is not None, START_S, "the service")
         text, told = (tmp_path / "out").read_text(), (tmp_path / "err").read_text()
         assert process.poll() is None, told
         chat = httpx.post(f"{url}/v1/chat/completions", json={"model": "them/plain", "messages": [{"role": "user", "content": "Hello."}]})
-        whole = {"model": "them/plain", "prompt": "Is it?", "max_tokens": 8, "structured_outputs": {"choice": ["yes", "no"]}}
-        completion = httpx.post(f"{url}/v1/completions", json=whole, timeout=60)
+        asked = {"model": "them/plain", "prompt": "Is it?", "max_tokens": 8}
+        completions = [
+            httpx.post(f"{url}/v1/completions", json={**asked, "structured_outputs": {"choice": [word]}}, timeout=60)
+            for word in ("yes", "no", "perhaps", "never")  # grammars spread over replicas
+        ]
     assert "1000 tokens of context" in text
     assert "no chat template" in told
     assert chat.status_code == 400
     assert "chat template" in chat.json()["error"]["message"]
-    assert completion.json()["choices"][0]["text"] in {"yes", "no"}
-
-
-def test_two_replicas_of_two_workers_each_answer(tmp_path: Path) -> None:
-    port = free_port("127.0.0.1")
-    arguments = ["serve", "--config", "examples/two_replicas_tp2.yaml", "--port", str(port), "--once"]
-    with command(tmp_path, *arguments) as process:
-        process.wait(START_S)
-    text = (tmp_path / "out").read_text()
-    assert process.returncode == 0, (tmp_path / "err").read_text()
-    answers = [json.loads(found) for found in re.findall(r'^\{"name".*\}$', text, re.MULTILINE)]
-    assert answers
+    assert [completion.json()["choices"][0]["text"] for completion in completions] == ["yes", "no", "perhaps", "never"]
 
 
 def test_a_taken_port_is_one_sentence_and_a_failure(tmp_path: Path) -> None:
