@@ -147,7 +147,7 @@ class Ledger:
             tenant.corrections.put_back(corrections)
             return None
         except asyncio.CancelledError:  # a client that leaves while Redis is asked: rather charged twice than not at all
-            tenant.corrections.put_back({at: used for at, used in corrections.items() if used.tokens > 0 or used.requests > 0})
+            tenant.corrections.put_back({at: used - Used() for at, used in corrections.items()})
             raise
 
     async def _tell(self, name: str, tenant: _Tenant) -> None:

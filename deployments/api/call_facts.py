@@ -7,8 +7,10 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import chain, islice, takewhile
+from itertools import islice, takewhile
 from typing import Any
+
+import msgspec
 
 from deployments.access.charges import asked_tokens
 from model_service.messages import MOST_ARGUMENT, Endpoint
@@ -61,7 +63,7 @@ class CallFacts:
         instructions = sum(1 for _ in takewhile(_instructs, turns))
         begins = instructions or 1
         beginning = list(_texts([body.get("tools"), body.get("prompt"), turns[:begins]]))
-        chat = sum(map(_characters, chain(_texts(body.get("tools")), _texts(turns))))
+        chat = _size(body.get("tools")) + _size(turns)
         most = self._longest * CHARACTERS_PER_TOKEN
         characters = min(most, chat) + sum(min(most, each) for each in _prompts(body.get("prompt")))
         longest = LONGEST if instructions and body.get("prompt") is None else FIRST
@@ -111,6 +113,12 @@ def _characters(text: str | int) -> int:
     if not isinstance(text, str):
         return CHARACTERS_PER_TOKEN
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _size(value: object) -> int:
+    """The characters of all texts in it; where there are too many to be walked through, those of its JSON."""
+    found = list(_texts(value))
+    return sum(map(_characters, found)) if len(found) < LOOKED_AT // 4 else len(msgspec.json.encode(value))
 
 
 def _prompts(prompt: object) -> Iterator[int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from deployments.constraints.json_shape import MOST_IN_TEXT, values_in
 from deployments.errors import bad_request, over_limit
 
 ROLES = ("developer", "system", "user", "assistant", "tool", "function")
@@ -16,7 +17,10 @@ LONGEST_FUNCTION_NAME = 256
 MOST_MEDIA = 16
 """Images of a request: each may take 48 MiB when it is unpacked, whatever its share of the body."""
 MOST_ENTRIES = 32
-"""Of an object or an array in such a part: its address, its detail, or the shapes of embeddings."""
+"""Tensors of embeddings, and numbers that tell their shapes."""
+SHORT_ARGUMENTS, CHARACTERS_A_VALUE = 512, 16
+"""Arguments are read as JSON for the prompt. Of so short ones nobody looks how many values they have: that would take longer."""
+_TEXTS = frozenset({"text", "refusal", "thinking", "tool_reference"})
 
 Reader = Callable[[Any, str], Any]
 """Of a value and its place: the value as the engine is to get it. Raises ApiError."""
@@ -27,14 +31,14 @@ class MessageReader:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._entries = self._media = 0
+        self._entries = self._media = self._values = 0
         self._members: Mapping[str, Reader] = {
             "role": _role,
             "content": self._content,
             "name": _function_name,
             "tool_call_id": _text,
             "tool_calls": self._calls,
-            "function_call": _function,
+            "function_call": self._function,
             "reasoning": _text,
             "reasoning_content": _text,
             "refusal": _text,
@@ -44,6 +48,8 @@ class MessageReader:
             "refusal": {"refusal": _text},
             "thinking": {"thinking": _text, "closed": _flag},
             "tool_reference": {"name": _function_name},
+            "image_url": {"image_url": _address},
+            "image_embeds": {"image_embeds": _embeddings},
         }
 
     def read(self, messages: Any) -> list[dict[str, Any]]:
@@ -72,23 +78,42 @@ class MessageReader:
         if not isinstance(part, dict):
             raise bad_request(f"'{place}' must be an object with a 'type'.", place)
         kind = part.get("type")
+        if kind is None and "image_url" in part:  # as OpenAI's API takes it, too
+            kind = "image_url"
         known = self._parts.get(kind) if isinstance(kind, str) else None
-        if known is not None:
-            if next(iter(known)) not in part:
-                raise bad_request(f"'{place}' must have a '{next(iter(known))}'.", place)
-            return {"type": kind, **_members(part, place, known)}
-        self._media += 1  # images; of others the engine says that it takes none
-        if self._media > MOST_MEDIA:
-            raise over_limit(place, f"A request may have {MOST_MEDIA} parts that are no text.")
-        if not _is_small(part):
-            raise over_limit(place, f"'{place}' may have objects and arrays of {MOST_ENTRIES} entries at most.")
-        return part
+        if kind not in _TEXTS:
+            self._media += 1
+            if self._media > MOST_MEDIA:
+                raise over_limit(place, f"A request may have {MOST_MEDIA} parts that are no text.")
+        if known is None:  # sound, video and files, of which the engine says that it takes none
+            return {name: value for name, value in part.items() if isinstance(value, str) and name != "uuid"} | {"type": kind}
+        found = {"type": kind, **_members(part, place, known)}
+        if next(iter(known)) not in found:
+            raise bad_request(f"'{place}' must have a '{next(iter(known))}'.", place)
+        return found
 
     def _calls(self, value: Any, place: str) -> list[Any]:
         if not isinstance(value, list):
             raise bad_request(f"'{place}' must be an array.", place)
         self._count(len(value), place)
-        return [_call(call, f"{place}[{index}]") for index, call in enumerate(value)]
+        return [self._call(call, f"{place}[{index}]") for index, call in enumerate(value)]
+
+    def _call(self, value: Any, place: str) -> dict[str, Any]:
+        if not isinstance(value, dict) or "function" not in value:
+            raise bad_request(f"'{place}' must be an object with a 'function'.", place)
+        return {"type": "function", **_members(value, place, {"id": _text, "function": self._function})}
+
+    def _function(self, value: Any, place: str) -> dict[str, Any]:
+        if not isinstance(value, dict) or "name" not in value:
+            raise bad_request(f"'{place}' must be an object with a 'name' and 'arguments'.", place)
+        return _members(value, place, {"name": _function_name, "arguments": self._arguments})
+
+    def _arguments(self, value: Any, place: str) -> str:
+        text = _text(value, place)
+        self._values += values_in(text) if len(text) > SHORT_ARGUMENTS else len(text) // CHARACTERS_A_VALUE
+        if self._values > MOST_IN_TEXT:
+            raise over_limit(place, f"The arguments of all calls of a request may have {MOST_IN_TEXT:,} values.")
+        return text
 
     def _count(self, more: int, place: str) -> None:
         self._entries += more
@@ -96,11 +121,26 @@ class MessageReader:
             raise over_limit(place, f"The messages of a request may have {self._most:,} parts and calls in all.")
 
 
-def _is_small(value: Any, levels: int = 3) -> bool:
-    if not isinstance(value, dict | list):
-        return True
-    entries = value.values() if isinstance(value, dict) else value
-    return levels > 0 and len(value) <= MOST_ENTRIES and all(_is_small(entry, levels - 1) for entry in entries)
+def _address(value: Any, place: str) -> dict[str, str]:
+    """Without the client's own name for the image (`uuid`): vLLM's caches of images go by it, and all tenants share them."""
+    if isinstance(value, str):
+        return {"url": value}
+    if not isinstance(value, dict) or "url" not in value:
+        raise bad_request(f"'{place}' must be an object with a 'url'.", place)
+    return _members(value, place, {"url": _text, "detail": _text})
+
+
+def _embeddings(value: Any, place: str) -> Any:
+    """A tensor as text, or several by their names, with numbers that tell their shape."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict) or len(value) > MOST_ENTRIES or not all(map(_is_tensor, value.values())):
+        raise bad_request(f"'{place}' must be a text, or an object of {MOST_ENTRIES} texts or short arrays of numbers at most.", place)
+    return value
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and len(value) <= MOST_ENTRIES and all(type(one) is int for one in value))
 
 
 def _members(value: Mapping[str, Any], place: str, known: Mapping[str, Reader]) -> dict[str, Any]:
@@ -112,18 +152,6 @@ def _role(value: Any, place: str) -> str:
     if not isinstance(value, str) or value not in ROLES:
         raise bad_request(f"'{place}' must be one of: {', '.join(map(repr, ROLES))}.", place)
     return value
-
-
-def _call(value: Any, place: str) -> dict[str, Any]:
-    if not isinstance(value, dict) or "function" not in value:
-        raise bad_request(f"'{place}' must be an object with a 'function'.", place)
-    return {"type": "function", **_members(value, place, {"id": _text, "function": _function})}
-
-
-def _function(value: Any, place: str) -> dict[str, Any]:
-    if not isinstance(value, dict) or "name" not in value:
-        raise bad_request(f"'{place}' must be an object with a 'name' and 'arguments'.", place)
-    return _members(value, place, {"name": _function_name, "arguments": _text})
 
 
 def _function_name(value: Any, place: str) -> str:

@@ -33,6 +33,7 @@ from model_service.engine.lookahead.wished import WishedGrammars
 from model_service.engine.output_watch import ForcedTotals
 from model_service.engine.refused_fields import first_fault, refused_field, refused_media
 from model_service.engine.rendering import render_short_prompts_at_once
+from model_service.engine.required_calls import read_required_calls_once
 from model_service.engine.workers.executors import executor_class
 from model_service.errors import EngineDead, EngineSettingsError, InvalidLookahead
 from model_service.hang_watch import Look, main_threads
@@ -78,6 +79,7 @@ class Engine:
             engine.lookaheads = await self._looking(engine)
         await engine.reset_mm_cache()  # or what vLLM has tried its memory with would stay in it
         render_short_prompts_at_once(engine.renderer)
+        read_required_calls_once()
         tasks = await engine.get_supported_tasks()
         try:
             await init_app_state(engine, self._state, arguments, tasks)

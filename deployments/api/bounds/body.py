@@ -7,23 +7,17 @@ brackets are a million arrays.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from deployments.api.bounds.request_limits import check_counts
 from deployments.config import LimitSettings
+from deployments.constraints.json_shape import COSTLY, EXPONENT, LONG_DIGIT, LONG_EXPONENT, Shape, number_cost, shape_of
 from deployments.errors import ApiError, bad_request
 
 MAX_BODY_NESTING = 160  # far above any sane request, far below what recursive readers behind us stand
-COSTLY = 4
-"""Values that a member, an object or an array counts as: to build one takes 0.3 µs, a number under 0.1 µs (msgspec 0.22)."""
-EXPONENT, LONG_EXPONENT, LONG_DIGIT = 8, 100, 2
-"""Values that a number counts for in addition. One with an exponent takes 0.8 µs to write. One with an exponent of three digits may be near
-the ends of the range of doubles, where it takes 7 to 13 µs to read. For each digit beyond fifteen: the time grows with their square."""
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
@@ -31,27 +25,7 @@ _ESCAPE = re.compile(
 wrong (python/cpython issue 106052)."""
 _PAIR = len(rb"\ud83d\ude00")
 _PLACE = re.compile(r"\(byte (\d+)\)")
-_CASE = 0xFF ^ ord("[") ^ ord("{")
-"""Without this bit, brackets and braces are the same."""
-_LOWER = np.uint8(ord("a") - ord("A"))
 _DECODER = msgspec.json.Decoder()
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Of a text in JSON, what stands in its strings left out. Each value but the first of its array or object has a comma in front, and
-    each of those a bracket; each member has a colon, too."""
-
-    commas: int
-    brackets: int
-    colons: int
-    nesting: int
-    number_cost: int = 0
-
-    @property
-    def values(self) -> int:
-        """No fewer than there are, some counted for more."""
-        return self.commas + self.brackets + (COSTLY - 1) * (self.brackets + self.colons) + self.number_cost
 
 
 def parse_body(raw: bytes, limits: LimitSettings) -> dict[str, Any]:
@@ -105,33 +79,6 @@ def _check_shape(raw: bytes, limits: LimitSettings) -> None:
     if shape.nesting > MAX_BODY_NESTING:
         raise _too_deep()
     check_counts(raw, limits)
-
-
-def shape_of(raw: bytes) -> Shape:
-    """Of what is no JSON, it is that of the text before its fault or more."""
-    # Outside of strings there are no escapes, and inside of them the first backslash of a row begins one.
-    plain = raw.replace(rb"\\", b"..").replace(rb"\"", b"..") if b"\\" in raw else raw
-    text = np.frombuffer(plain, np.uint8)
-    inside = np.cumsum(text == ord('"'), dtype=np.uint8) & 1
-    bare = text[inside == 0]
-    opening = (bare & _CASE) == ord("[") & _CASE
-    closing = (bare & _CASE) == ord("]") & _CASE
-    levels = np.cumsum(opening.view(np.int8) - closing.view(np.int8), dtype=np.int32)
-    commas, colons = np.count_nonzero(bare == ord(",")), np.count_nonzero(bare == ord(":"))
-    return Shape(int(commas), int(np.count_nonzero(opening)), int(colons), int(levels.max(initial=0)), number_cost(bare))
-
-
-def number_cost(text: npt.NDArray[np.uint8]) -> int:
-    """Values that numbers count for in addition, because of exponents and long runs of digits."""
-    digits = (text - ord("0") < 10) | (text == ord("."))
-    for width in (1, 2, 4, 8):  # then of runs of 2, 4, 8 and 16 digits, the first ones
-        digits = digits[:-width] & digits[width:]
-    places = np.flatnonzero((text | _LOWER) == ord("e")) + 1
-    padded = np.append(text, np.zeros(4, np.uint8))
-    places += np.isin(padded[places], (ord("+"), ord("-")))
-    first, *others = ((padded[places + each] - ord("0")) < 10 for each in range(3))
-    of_three = np.count_nonzero(first & others[0] & others[1])
-    return LONG_DIGIT * int(np.count_nonzero(digits)) + EXPONENT * int(np.count_nonzero(first)) + (LONG_EXPONENT - EXPONENT) * int(of_three)
 
 
 def _too_deep() -> ApiError:

@@ -14,6 +14,8 @@ from deployments.config import LimitSettings
 from deployments.errors import bad_request, over_limit
 from model_service.messages import Endpoint
 
+MOST_REPEATED = 1 << 18
+
 
 def sequences_of(endpoint: Endpoint, body: Mapping[str, Any], limits: LimitSettings) -> int:
     """How many sequences a request makes the engine compute. Raises ApiError: more than the limits allow."""
@@ -23,6 +25,14 @@ def sequences_of(endpoint: Endpoint, body: Mapping[str, Any], limits: LimitSetti
         field = "prompt" if prompts > limits.max_sequences else "n"
         raise over_limit(field, f"A request may have {limits.max_sequences} answers ('n' of each prompt); this one asks for {sequences}.")
     return sequences
+
+
+def check_repeated(body: Mapping[str, Any]) -> None:
+    """Raises ApiError: the answers would have a long prompt many times. Each of them has it, and a process has them all at once."""
+    if body.get("n", 1) == 1 or not any(body.get(name) for name in ("echo", "return_token_ids", "return_prompt_text")):
+        return
+    if body["n"] * _size([body.get("prompt"), body.get("messages")]) > MOST_REPEATED:
+        raise over_limit("n", f"Answers with their prompt may have {MOST_REPEATED:,} characters or tokens of it in all: lower 'n'.")
 
 
 def longest_answer(endpoint: Endpoint, body: Mapping[str, Any], sequences: int, limits: LimitSettings) -> int | None:
@@ -82,6 +92,15 @@ def _values_of_a_token(endpoint: Endpoint, body: Mapping[str, Any]) -> int:
         return 0
     most: int = body.get("top_logprobs", 0) if endpoint is Endpoint.CHAT else body["logprobs"]
     return 1 + max(most, len(body.get("logprob_token_ids", ())))
+
+
+def _size(value: Any) -> int:
+    """Characters of texts, and numbers."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return sum(map(_size, value))
+    return len(value) if isinstance(value, str) else int(value is not None)
 
 
 _COUNTED = {"messages": "max_messages"} | {

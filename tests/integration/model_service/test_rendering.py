@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -65,3 +66,26 @@ def test_an_image_for_a_model_of_texts_is_refused_with_its_place(jumping: Runnin
         "param": "messages[1]",
         "code": 400,
     }
+
+
+async def test_few_images_are_unpacked_at_a_time_and_nobody_is_passed_by() -> None:
+    from model_service.engine.rendering import ImageRoom
+
+    room, order = ImageRoom(4), list[str]()
+    leave = asyncio.Event()
+
+    async def unpack(name: str, images: int) -> None:
+        async with room.taken(images):
+            order.append(name)
+            await leave.wait()
+
+    tasks = [asyncio.create_task(unpack(name, images)) for name, images in (("a", 3), ("b", 2), ("c", 1), ("many", 9))]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert order == ["a"], "c waits behind b, for which there is no room"
+    tasks[1].cancel()
+    leave.set()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert order == ["a", "c", "many"]
+    async with asyncio.timeout(1), room.taken(4):
+        pass

@@ -158,3 +158,8 @@ def test_a_number_that_is_no_token_is_not_written_out() -> None:
     assert name
     assert facts.prompt({"prompt": [10**3998] * 2000}).prefix == name
     assert facts.prompt({"prompt": [2**63] * 2000}).prefix != name
+
+
+def test_what_comes_behind_thousands_of_small_texts_counts_as_well() -> None:
+    messages = [{"role": "user", "content": "a"}] * 2000 + [{"role": "user", "content": "x" * 100_000}]
+    assert CallFacts(1_000_000).prompt({"messages": messages}).tokens > 25_000

@@ -37,8 +37,10 @@ def calling(*calls: Any) -> dict[str, Any]:
         ([user([{"type": "text", "text": 5}])], "messages[0].content[0].text"),
         ([user([{"type": "text"}])], "messages[0].content[0]"),
         ([user([{"type": "thinking", "thinking": "so", "closed": 1}])], "messages[0].content[0].closed"),
-        ([user([{"type": "image_embeds", "image_embeds": {"a": [1] * 33}}])], "messages[0].content[0]"),
-        ([user([{"type": "image_embeds", "image_embeds": [[[[]]]]}])], "messages[0].content[0]"),
+        ([user([{"type": "image_embeds", "image_embeds": {"a": [1] * 33}}])], "messages[0].content[0].image_embeds"),
+        ([user([{"type": "image_embeds", "image_embeds": [[[[]]]]}])], "messages[0].content[0].image_embeds"),
+        ([user([{"type": "image_url", "image_url": {"detail": "low"}}])], "messages[0].content[0].image_url"),
+        ([user([{"type": "image_url", "image_url": None, "uuid": "theirs"}])], "messages[0].content[0]"),
         ([{"role": "user", "content": "a", "name": 5}], "messages[0].name"),
         ([{"role": "tool", "content": "a", "tool_call_id": []}], "messages[0].tool_call_id"),
         ([{"role": "assistant", "reasoning": {}}], "messages[0].reasoning"),
@@ -64,6 +66,20 @@ def test_images_are_bounded_since_each_is_unpacked() -> None:
     with pytest.raises(ApiError) as caught:
         MessageReader(100).read([user([PICTURE] * MOST_MEDIA), user([PICTURE])])
     assert (caught.value.code, caught.value.param) == ("over_limit", "messages[1].content[0]")
+
+
+@pytest.mark.parametrize(
+    ("part", "read"),
+    [
+        ({"image_url": "https://a/b.png", "uuid": "theirs"}, {"type": "image_url", "image_url": {"url": "https://a/b.png"}}),
+        ({**PICTURE, "uuid": "theirs"}, PICTURE),
+        ({"type": "input_audio", "uuid": "theirs", "input_audio": {"data": "", "format": "wav"}}, {"type": "input_audio"}),
+        ({"type": "image_embeds", "image_embeds": {"a": "x", "thw": [1, 2, 2]}, "uuid": "theirs"},) * 2,
+    ],
+)
+def test_an_image_has_no_name_of_the_clients_choice(part: dict[str, Any], read: dict[str, Any]) -> None:
+    """Caches that all tenants share would go by it."""
+    assert MessageReader(MOST).read([user([part])]) == [user([{name: value for name, value in read.items() if name != "uuid"}])]
 
 
 def test_the_roles_of_openai_are_known() -> None:

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deployments.api.bounds.body import COSTLY, EXPONENT, LONG_DIGIT, LONG_EXPONENT, MAX_BODY_NESTING, Shape, parse_body, shape_of
+from deployments.api.bounds.body import MAX_BODY_NESTING, parse_body
 from deployments.api.call_facts import CallFacts
 from deployments.api.protocol import RequestReader
 from deployments.config import HttpSettings, LimitSettings
 from deployments.constraints.defaults import ConstraintDefaults
+from deployments.constraints.json_shape import COSTLY, EXPONENT, LONG_DIGIT, LONG_EXPONENT, MOST_IN_TEXT, Shape, shape_of
 from deployments.errors import ApiError
 from model_service.messages import Endpoint
 from tests.hostile_bodies import HOSTILE_BODIES
@@ -221,3 +222,26 @@ def test_extreme_numbers_cost_what_they_take() -> None:
     with pytest.raises(ApiError, match="exponents"):
         parse_body(b'{"metadata":[' + b",".join([b"1e-310"] * 2600) + b"]}", LIMITS)
     assert parse_body(b'{"metadata":[' + b",".join([b"1e-10"] * 2600) + b"]}", LIMITS)
+
+
+SLOW_TEXT = '{"enum":[' + ",".join(["9e-300"] * (MOST_IN_TEXT // 100)) + "]}"
+CALL = {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": SLOW_TEXT}}]}
+TOOL = {"type": "function", "function": {"name": "f"}}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"messages": [CALL]}, "messages[0].tool_calls[0].function.arguments"),
+        ({"messages": [{"role": "user", "content": "a"}], "tools": [TOOL], "guided_json": SLOW_TEXT}, "guided_json"),
+    ],
+)
+def test_json_in_a_text_is_bounded_as_well(body: dict[str, Any], field: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, body)
+    assert (caught.value.code, caught.value.param) == ("over_limit", field)
+
+
+def test_a_long_text_in_arguments_is_no_value() -> None:
+    arguments = json.dumps({"file": "a, [b]: {c}, 9e300\n" * 50_000})
+    READER.read(Endpoint.CHAT, {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}]})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.api.bounds.request_limits import check_counts, longest_answer, sequences_of
+from deployments.api.bounds.request_limits import MOST_REPEATED, check_counts, check_repeated, longest_answer, sequences_of
 from deployments.config import LimitSettings
 from deployments.errors import ApiError
 from model_service.messages import Endpoint
@@ -81,6 +81,18 @@ def test_log_probabilities_of_prompts_are_off_until_a_setting_allows_so_many(
     with pytest.raises(ApiError) as caught:
         longest_answer(endpoint, {**body, **beyond}, 1, allowing)
     assert (caught.value.code, caught.value.param) == ("over_limit", field)
+
+
+@pytest.mark.parametrize("name", ["echo", "return_token_ids", "return_prompt_text"])
+def test_a_long_prompt_is_told_with_few_answers(name: str) -> None:
+    half = MOST_REPEATED // 2
+    for fitting in ({"prompt": "a" * half, "n": 2}, {"prompt": [1] * half, "n": 2}, {"prompt": "a" * MOST_REPEATED * 2}):
+        check_repeated({**fitting, name: True})
+    check_repeated({"prompt": "a" * half, "n": 3})
+    for beyond in ({"prompt": "a" * half}, {"prompt": [[1] * half, [1]]}, {"messages": [{"role": "user", "content": ["a" * half]}]}):
+        with pytest.raises(ApiError) as caught:
+            check_repeated({**beyond, "n": 3, name: True})
+        assert (caught.value.code, caught.value.param) == ("over_limit", "n")
 
 
 def test_entries_are_counted_before_they_are_built() -> None:
