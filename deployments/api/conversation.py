@@ -20,6 +20,8 @@ MOST_ENTRIES = 32
 """Tensors of embeddings, and numbers that tell their shapes."""
 SHORT_ARGUMENTS, CHARACTERS_A_VALUE = 512, 16
 """Arguments are read as JSON for the prompt. Of so short ones nobody looks how many values they have: that would take longer."""
+_ALSO = {"input_text": "text", "output_text": "text", "input_image": "image_url"}
+"""As OpenAI's Responses API calls them."""
 _TEXTS = frozenset({"text", "refusal", "thinking", "tool_reference"})
 
 Reader = Callable[[Any, str], Any]
@@ -50,6 +52,7 @@ class MessageReader:
             "tool_reference": {"name": _function_name},
             "image_url": {"image_url": _address},
             "image_embeds": {"image_embeds": _embeddings},
+            "prompt_embeds": {"data": _text},
         }
 
     def read(self, messages: Any) -> list[dict[str, Any]]:
@@ -78,15 +81,15 @@ class MessageReader:
         if not isinstance(part, dict):
             raise bad_request(f"'{place}' must be an object with a 'type'.", place)
         kind = part.get("type")
-        if kind is None and "image_url" in part:  # as OpenAI's API takes it, too
+        if kind is None and "image_url" in part:
             kind = "image_url"
-        known = self._parts.get(kind) if isinstance(kind, str) else None
+        kind = _ALSO.get(kind, kind) if isinstance(kind, str) else ""
+        if (known := self._parts.get(kind)) is None:
+            raise bad_request(f"'{place}.type' must be one of: {', '.join(map(repr, self._parts))}.", f"{place}.type")
         if kind not in _TEXTS:
             self._media += 1
             if self._media > MOST_MEDIA:
                 raise over_limit(place, f"A request may have {MOST_MEDIA} parts that are no text.")
-        if known is None:  # sound, video and files, of which the engine says that it takes none
-            return {name: value for name, value in part.items() if isinstance(value, str) and name != "uuid"} | {"type": kind}
         found = {"type": kind, **_members(part, place, known)}
         if next(iter(known)) not in found:
             raise bad_request(f"'{place}' must have a '{next(iter(known))}'.", place)

@@ -9,16 +9,24 @@ from typing import Protocol
 import msgspec
 
 from grammar_service.errors import ArtifactError, MaskcastError
-from grammar_service.sandbox.wire import LENGTH_BYTES, Result, Task, body_length, frame
+from grammar_service.sandbox.wire import LENGTH_BYTES, Judged, Judging, Payload, Refused, Resolved, Result, Task, body_length, frame
 
 _RESULT_SLACK = 64 * 1024
 """What a result holds besides its payload."""
+MOST_TOLD = 4 << 20
+"""Of a result that is no payload, which takes time in proportion to read."""
 _SCHEDULED = 2
 """Of a process's clocks the one that the scheduler keeps, in nanoseconds."""
 
 
 class ChildDied(MaskcastError):
     """A process of the sandbox ended, or sent something else than a message, before it had answered."""
+
+
+def _kind_of_answer(task: Task) -> type[Payload | Resolved | Judged]:
+    if isinstance(task, Judging):
+        return Judged
+    return Resolved if task.backend is None else Payload
 
 
 class Origin(Protocol):
@@ -61,12 +69,15 @@ class CompileChild:
             return 0.0
 
     async def run(self, task: Task) -> Result:
-        """The child's answer. Raises ChildDied. Once this is cancelled the child must be killed: its answer is still to come."""
+        """The child's answer, of the kind that the task has. Raises ChildDied. Once this is cancelled the child must be killed: its answer
+        is still to come."""
+        kind = _kind_of_answer(task)
+        limit = self._frame_limit if kind is Payload else min(self._frame_limit, MOST_TOLD)
         try:
             self._writer.write(frame(task))
             await self._writer.drain()
-            length = body_length(await self._reader.readexactly(LENGTH_BYTES), self._frame_limit)
-            answer: Result = msgspec.msgpack.decode(await self._reader.readexactly(length), type=Result)
+            length = body_length(await self._reader.readexactly(LENGTH_BYTES), limit)
+            answer: Result = msgspec.msgpack.decode(await self._reader.readexactly(length), type=kind | Refused)
             return answer
         except (OSError, EOFError, ValueError, ArtifactError) as error:
             raise ChildDied(str(error)) from None

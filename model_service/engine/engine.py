@@ -32,7 +32,7 @@ from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
 from model_service.engine.output_watch import ForcedTotals
 from model_service.engine.refused_fields import first_fault, refused_field, refused_media
-from model_service.engine.rendering import render_short_prompts_at_once
+from model_service.engine.rendering import TENANT, render_short_prompts_at_once
 from model_service.engine.required_calls import read_required_calls_once
 from model_service.engine.workers.executors import executor_class
 from model_service.errors import EngineDead, EngineSettingsError, InvalidLookahead
@@ -237,6 +237,7 @@ class Engine:
 
     async def _serve(self, call: Call, is_traced: bool) -> Any:
         body = with_ours(call, is_followed=call.constraint is not None or call.lookahead is not None or is_traced)
+        TENANT.set(call.tenant)
         if call.endpoint is Endpoint.CHAT:
             return await self._state.openai_serving_chat.create_chat_completion(ChatCompletionRequest.model_validate(body))
         return await self._state.openai_serving_completion.create_completion(CompletionRequest.model_validate(body))

@@ -14,6 +14,8 @@ BIND, UNBOUND = "VLLM_CPU_OMP_THREADS_BIND", "nobind"
 _MODEL_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
 _IMAGE_PIXELS = 16 << 20
 """Of vLLM's own 179 million one image takes 850 MiB, and an even one only kilobytes of a body."""
+_EMBEDDING_BYTES = 64 << 20
+"""Of vLLM's own 2 GiB a request may have a hundred; this is a prompt of 4,096 tokens and as many numbers in float32."""
 _PRIMITIVES = 128
 """That oneDNN keeps, one for each layer's shape and number of tokens in a step. With its own 1,024 a core of the embedded model grows from
 850 to 1,120 MiB in 5,000 requests and does not stop at that; with 128 it has 866 from 3,000 on, in the same processor time (89 s, 91)."""
@@ -37,6 +39,7 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
         "VLLM_LOGGING_LEVEL": "WARNING",
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
         "VLLM_MAX_IMAGE_PIXELS": str(_IMAGE_PIXELS),
+        "VLLM_MAX_EMBED_DECODE_BYTES": str(_EMBEDDING_BYTES),
     }
     if settings.lookahead or not settings.on_gpu:
         # The second model runner computes no rows for what it has not drafted itself. Its kernels are Triton's, which on a CPU is mostly

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+import time
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from itertools import chain
 from typing import Any
 
 from vllm.renderers import BaseRenderer, ChatParams
 from vllm.renderers.chat_utils import ChatTemplateResolutionError
 
+from grammar_service.sandbox.turns import FairTurns
+
 SHORT = 4096
 """Characters: about a millisecond and a half, where the detours that it saves took 25 ms beside 32 streams."""
 
-IMAGES = 16
-"""That are unpacked at a time, of all requests: one may take 48 MiB, whatever its share of the body."""
+TENANT: ContextVar[str] = ContextVar("the tenant of the request that is rendered", default="")
+UNPACKING = 4
+"""Requests with images at a time: each image may take 48 MiB, whatever its share of the body."""
+MOST_WAITING = 1 << 16
+"""Never reached: a replica has fewer requests."""
+MEDIA = frozenset({"image_url", "image_embeds", "prompt_embeds"})
 NO_CHAT_TEMPLATE = (
     "the model has no chat template: send a prompt to /v1/completions, or have it served with `--chat-template FILE` "
     "(`model.engine_args.chat_template`)"
@@ -28,13 +34,16 @@ def render_short_prompts_at_once(renderer: BaseRenderer) -> None:
 
     Templates are the operator's: requests with one of their own are refused at the door.
     """
-    chat_in_thread, completion_in_thread, images = renderer.render_chat_async, renderer.render_cmpl_async, ImageRoom(IMAGES)
+    chat_in_thread, completion_in_thread = renderer.render_chat_async, renderer.render_cmpl_async
+    turns = FairTurns(range(UNPACKING), MOST_WAITING, time.monotonic)
 
     async def render_chat(conversations: Sequence[Any], params: ChatParams, *arguments: Any, **options: Any) -> Any:
         try:
             if is_short_chat(conversations, params.chat_template_kwargs):
                 return renderer.render_chat(conversations, params, *arguments, **options)
-            async with images.taken(_images(conversations)):
+            if not has_media(conversations):
+                return await chat_in_thread(conversations, params, *arguments, **options)
+            async with turns.turn(TENANT.get()):
                 return await chat_in_thread(conversations, params, *arguments, **options)
         except ChatTemplateResolutionError as error:
             raise ChatTemplateResolutionError(NO_CHAT_TEMPLATE) from error
@@ -47,36 +56,13 @@ def render_short_prompts_at_once(renderer: BaseRenderer) -> None:
     renderer.render_chat_async, renderer.render_cmpl_async = render_chat, render_completion
 
 
-class ImageRoom:
-    """For so many images; who comes later waits until there is room for all of his."""
-
-    def __init__(self, images: int) -> None:
-        self._images = images
-        self._free = asyncio.Semaphore(images)
-        self._turn = asyncio.Lock()
-
-    @asynccontextmanager
-    async def taken(self, images: int) -> AsyncIterator[None]:
-        taken = 0
-        try:
-            async with self._turn:
-                while taken < min(images, self._images):
-                    await self._free.acquire()
-                    taken += 1
-            yield
-        finally:
-            for _ in range(taken):
-                self._free.release()
-
-
-def _images(conversations: Sequence[Sequence[dict[str, Any]]]) -> int:
+def has_media(conversations: Sequence[Sequence[dict[str, Any]]]) -> bool:
     """Makes lists of parts that pydantic would check only when they are looked at, which they can be once."""
-    found = 0
+    found = False
     for message in chain.from_iterable(conversations):
-        if isinstance(content := message.get("content"), str | None):
-            continue
-        parts = message["content"] = list(content)
-        found += sum(isinstance(part, Mapping) and part.get("type") == "image_url" for part in parts)
+        if not isinstance(content := message.get("content"), str | None):
+            parts = message["content"] = list(content)
+            found = found or any(isinstance(part, Mapping) and part.get("type") in MEDIA for part in parts)
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+MOST_HEADERS = 256
 GRACE_S = 1.0
 """Seconds in which an application that has waited as long may still say so."""
 TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n"
@@ -91,8 +92,17 @@ class BoundedConnection(HttpToolsProtocol):
         self._is_whole, self._in_headers = False, True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_headers:  # trailers are ignored
-            super().on_header(name, value)
+        if not self._in_headers:  # trailers are ignored
+            return
+        if len(self.headers) == MOST_HEADERS:  # each takes 120 bytes beside its own
+            raise ValueError("too many headers")
+        super().on_header(name, value)
+
+    def on_response_complete(self) -> None:
+        """A connection that idles keeps nothing of its last request, which nobody would count."""
+        self.headers, self.cycle.body = [], bytearray()
+        self.scope = self.cycle.scope = {**self.cycle.scope, "headers": []}
+        super().on_response_complete()
 
     def on_body(self, body: bytes) -> None:
         # Twice, since small chunks of a chunked body have headers of about their own size.

@@ -42,7 +42,7 @@ JSON = "application/json"
 LAST_WORD_S = 1.0
 TENANT = "tenant"
 """What an admin's query says whose grammar he means by."""
-BODY_UNREAD = frozenset({"body_timeout", "body_too_large", "ingress_busy"})
+BODY_UNREAD = frozenset({"body_timeout", "body_too_large", "headers_too_large", "ingress_busy"})
 """Errors that are answered before the body has been read. They close the connection; otherwise the rest of the body would be read."""
 CLIENT_CLOSED_REQUEST = 499
 """Nobody sees it but the metrics."""

@@ -65,6 +65,8 @@ class RequestField:
 CHAT, COMPLETION = (Endpoint.CHAT,), (Endpoint.COMPLETION,)
 _LOG_PROBABILITIES = Integer(0, "max_logprobs")
 _TOKENS = Integer(0)
+_EMBEDDINGS = Entries(Text(None), 8, alone=True)
+"""All are unpacked, up to 64 MiB each, before the first one is looked at."""
 _ANY = Anything("any")
 MOST_BAD_BYTES = 512
 """Each word is banned with and without a space in front, a token has a byte at least, and an engine ends where a request bans more than
@@ -77,9 +79,7 @@ _FORWARDED = (
     RequestField("model", Anything("text"), note="the served model or one of its adapters"),
     RequestField("messages", Messages(), endpoints=CHAT),
     RequestField("prompt", Prompt(), endpoints=COMPLETION),
-    RequestField(
-        "prompt_embeds", Entries(Text(None), None, alone=True), note="needs `engine_args.enable_prompt_embeds`", endpoints=COMPLETION
-    ),
+    RequestField("prompt_embeds", _EMBEDDINGS, note="needs `engine_args.enable_prompt_embeds`", endpoints=COMPLETION),
     RequestField("max_tokens", Integer(0, "max_tokens")),
     RequestField("max_completion_tokens", Integer(0, "max_tokens"), endpoints=CHAT),
     RequestField("min_tokens", Integer(0), note="not beside a constraint"),

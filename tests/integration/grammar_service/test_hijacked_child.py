@@ -6,13 +6,14 @@ import asyncio
 import ctypes
 import logging
 import os
+import socket
 import subprocess
 import sys
 import textwrap
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import psutil
@@ -26,10 +27,11 @@ from grammar_service.messages import CompileRequest
 from grammar_service.relaxation import Relax
 from grammar_service.resolve import resolve
 from grammar_service.sandbox import Sandbox, SandboxSettings
+from grammar_service.sandbox.child import MOST_TOLD, ChildDied, CompileChild, Origin
 from grammar_service.sandbox.nursery import Nursery
 from grammar_service.sandbox.slot import Slot
 from grammar_service.sandbox.turns import FairTurns
-from grammar_service.sandbox.wire import Payload, Resolved, Result, Setup, Task
+from grammar_service.sandbox.wire import Job, Judged, Judging, Payload, Resolved, Result, Setup, Task, frame
 from grammar_service.spec import GrammarKind, GrammarSpec
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -146,6 +148,20 @@ async def test_what_it_resolves_has_the_keys_of_what_it_was_asked_about(sandbox:
     for lie in lies:
         with pytest.raises(PoolUnavailable, match="compile child tells"):
             await hijacked(sandbox, msgspec.structs.replace(told, **lie)).resolve(OWN, DEADLINE_S, "")
+
+
+@pytest.mark.parametrize("told", [Judged((None,)), Payload("key", CompiledPayload(b"tables")), Judged((None,) * MOST_TOLD)])
+async def test_an_answer_of_another_kind_is_none(told: Result) -> None:
+    """Nor is one that its parent would take long to read."""
+    ours, its = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=ours)
+    _, child = await asyncio.open_connection(sock=its)
+    child.write(frame(told))
+    task: Task = Job(OWN, None) if told != Judged((None,) * MOST_TOLD) else Judging(OWN, ())
+    with pytest.raises(ChildDied):
+        await CompileChild(0, reader, writer, cast(Origin, None), output_limit_bytes=1 << 30).run(task)
+    for one in (writer, child):
+        one.close()
 
 
 async def test_it_cannot_say_that_a_grammar_stands_for_anothers(sandbox: Sandbox) -> None:

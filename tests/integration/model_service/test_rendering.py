@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -68,24 +67,10 @@ def test_an_image_for_a_model_of_texts_is_refused_with_its_place(jumping: Runnin
     }
 
 
-async def test_few_images_are_unpacked_at_a_time_and_nobody_is_passed_by() -> None:
-    from model_service.engine.rendering import ImageRoom
+@pytest.mark.parametrize("part", [IMAGE, {"type": "prompt_embeds", "data": ""}, {"type": "text", "text": ""}])
+def test_media_are_found_in_parts_that_can_be_looked_at_once(part: dict[str, Any]) -> None:
+    from model_service.engine.rendering import has_media
 
-    room, order = ImageRoom(4), list[str]()
-    leave = asyncio.Event()
-
-    async def unpack(name: str, images: int) -> None:
-        async with room.taken(images):
-            order.append(name)
-            await leave.wait()
-
-    tasks = [asyncio.create_task(unpack(name, images)) for name, images in (("a", 3), ("b", 2), ("c", 1), ("many", 9))]
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert order == ["a"], "c waits behind b, for which there is no room"
-    tasks[1].cancel()
-    leave.set()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    assert order == ["a", "c", "many"]
-    async with asyncio.timeout(1), room.taken(4):
-        pass
+    messages = [message(TEXT), message(iter([part]))]
+    assert has_media([messages]) == (part["type"] != "text")
+    assert messages[1]["content"] == [part]

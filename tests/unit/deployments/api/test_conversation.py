@@ -36,6 +36,9 @@ def calling(*calls: Any) -> dict[str, Any]:
         ([user([0])], "messages[0].content[0]"),
         ([user([{"type": "text", "text": 5}])], "messages[0].content[0].text"),
         ([user([{"type": "text"}])], "messages[0].content[0]"),
+        ([user([{"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}])], "messages[0].content[0].type"),
+        ([user([{"type": []}])], "messages[0].content[0].type"),
+        ([user([{"text": "a"}])], "messages[0].content[0].type"),
         ([user([{"type": "thinking", "thinking": "so", "closed": 1}])], "messages[0].content[0].closed"),
         ([user([{"type": "image_embeds", "image_embeds": {"a": [1] * 33}}])], "messages[0].content[0].image_embeds"),
         ([user([{"type": "image_embeds", "image_embeds": [[[[]]]]}])], "messages[0].content[0].image_embeds"),
@@ -73,7 +76,10 @@ def test_images_are_bounded_since_each_is_unpacked() -> None:
     [
         ({"image_url": "https://a/b.png", "uuid": "theirs"}, {"type": "image_url", "image_url": {"url": "https://a/b.png"}}),
         ({**PICTURE, "uuid": "theirs"}, PICTURE),
-        ({"type": "input_audio", "uuid": "theirs", "input_audio": {"data": "", "format": "wav"}}, {"type": "input_audio"}),
+        (
+            {"type": "input_image", "image_url": "https://a/b.png", "detail": "auto"},
+            {"type": "image_url", "image_url": {"url": "https://a/b.png"}},
+        ),
         ({"type": "image_embeds", "image_embeds": {"a": "x", "thw": [1, 2, 2]}, "uuid": "theirs"},) * 2,
     ],
 )
@@ -94,6 +100,6 @@ def test_a_conversation_with_calls_is_as_it_was_but_for_what_nobody_knows() -> N
         {"role": "assistant", "reasoning": "I look.", "tool_calls": [call]},
         {"role": "tool", "content": "rain", "tool_call_id": "call_1"},
     ]
-    cached = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
+    cached = {"type": "input_text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
     odd = [{**messages[0], "content": [cached]}, *({**message, "annotations": [], "audio": None} for message in messages[1:])]
     assert MessageReader(MOST).read(odd) == messages

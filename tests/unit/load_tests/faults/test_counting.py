@@ -17,7 +17,20 @@ import pytest
 from deployments.reporting.report import BenchReport
 from load_tests.errors import BenchFailed
 from load_tests.faults.__main__ import COMMAND, kept, merged, row, targets
-from load_tests.faults.clients import CUT, FAILED, HUNG, REFUSED, STRUCK, UNANSWERED, WHOLE, Clients, Ended, fitted_letters, outcome
+from load_tests.faults.clients import (
+    CUT,
+    FAILED,
+    HUNG,
+    REFUSED,
+    STRUCK,
+    UNANSWERED,
+    WHOLE,
+    Clients,
+    Ended,
+    fitted_letters,
+    listens,
+    outcome,
+)
 from load_tests.faults.strikes import STRIKES
 from load_tests.faults.waiting import wait_for
 from load_tests.reporting.running_service import PACKAGES
@@ -98,6 +111,15 @@ def test_a_connection_that_ends_and_leaves_its_ingress_is_lost(says: str, how: s
         control.flush()
         wait_for(lambda: clients.ended, 20, "the end of the request")
     assert clients.ended[0].how == how
+
+
+def test_an_ingress_that_has_shut_its_door_is_waited_for_by_nobody() -> None:
+    with door("") as (served, process, _):
+        assert listens(process, served.port)
+        assert not listens(process, served.port + 1)
+        process.kill()
+        process.wait()
+        assert not listens(process, served.port)
 
 
 @pytest.mark.parametrize(("seconds", "letters"), [((8.0, 8.0, 8.0), 150), ((1.0, 2.0, 3.0), 300), ((4.0, 5.0, 60.0), 240)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -16,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from deployments.api.bounds import connection
-from deployments.api.bounds.connection import ConnectionBounds
+from deployments.api.bounds.connection import MOST_HEADERS, BoundedConnection, ConnectionBounds
 from deployments.api.http.leaving import ClientLeft, while_connected
 from deployments.api.http.server import HttpServer
 from deployments.local.ports import free_port
@@ -120,6 +121,23 @@ async def test_what_has_no_end_is_not_kept(begin: bytes, more: bytes) -> None:
         for _ in range(64):
             writer.write(more)
         assert (await asyncio.wait_for(reader.readuntil(b"\r\n"), 20)).startswith(b"HTTP/1.1 431")
+
+
+async def test_many_headers_end_the_connection() -> None:
+    """Each takes more memory than it has bytes."""
+    async with connected() as (reader, writer):
+        begin, end = WHOLE.split(b"\r\n", 1)
+        writer.write(begin + b"\r\n" + b"a:b\r\n" * (MOST_HEADERS + 1) + end)
+        assert (await asyncio.wait_for(reader.read(), 20)).startswith(b"HTTP/1.1 400")
+
+
+async def test_a_connection_that_idles_keeps_nothing_of_its_last_request() -> None:
+    async with connected(read_s=20) as (reader, writer):
+        for _ in range(2):
+            writer.write(WHOLE)
+            assert await answered(reader) == b"HTTP/1.1 200 OK body"
+        (idle,) = (one for one in gc.get_objects() if type(one) is BoundedConnection and not one.transport.is_closing())
+        assert (idle.headers, bytes(idle.cycle.body), idle.cycle.scope["headers"]) == ([], b"", [])
 
 
 async def test_a_body_may_come_in_many_chunks_and_have_trailers() -> None:
