@@ -53,6 +53,11 @@ HEADLINE = (
         "character, 32 streaming clients: requests a second, ours / stock",
         "a small model, character sheet as JSON, 32 clients: requests a second, ours / stock vLLM",
     ),
+    Figure(
+        "front_door",
+        "worst workload, 32 and 64 streaming clients: p99 time to first token, ours / stock",
+        "the worst of its workloads: p99 time to first token, ours / stock vLLM",
+    ),
     Figure("conformance", "draft2020-12: invalid instances accepted", "JSON Schema test suite: invalid instances accepted"),
     Figure("grammar", "cold first mask on llguidance, p50", "a grammar nobody has asked for: median time to its first mask"),
     Figure("abuse", "p99 time to first token, attacked / alone", "p99 time to first token beside an attacker / alone"),
