@@ -27,13 +27,13 @@ from model_service.engine.arguments import load_parsers, parse_arguments
 from model_service.engine.configuration import USAGE, check_logits, engine_facts, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.forking import fork_cores
+from model_service.engine.frontend.refused_fields import first_fault, refused_field, refused_media
+from model_service.engine.frontend.rendering import TENANT, render_short_prompts_at_once
+from model_service.engine.frontend.required_calls import read_required_calls_once
 from model_service.engine.keyed import KeyedEngine, core_processes
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
 from model_service.engine.output_watch import ForcedTotals
-from model_service.engine.refused_fields import first_fault, refused_field, refused_media
-from model_service.engine.rendering import TENANT, render_short_prompts_at_once
-from model_service.engine.required_calls import read_required_calls_once
 from model_service.engine.workers.executors import executor_class
 from model_service.errors import EngineDead, EngineSettingsError, InvalidLookahead
 from model_service.hang_watch import Look, main_threads

@@ -60,7 +60,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"logprobs": True, "top_logprobs": 300}, "top_logprobs"),
     ({"messages": [{"role": "user", "content": "word " * 5000}]}, "messages"),
     ({"structured_outputs": {"json": "[" * 100_000}, "tools": [TOOL]}, "structured_outputs.json"),
-    ({"messages": [{"role": "user", "content": [{"type": "nothing"}]}]}, "messages"),
+    ({"messages": [{"role": "user", "content": [{"type": "nothing"}]}]}, "messages[0].content[0].type"),
     ({"messages": [{"role": "narrator", "content": "hello"}]}, "messages[0].role"),
     ({"messages": []}, "messages"),
     ({"chat_template_kwargs": {"tokenize": True, "padding": "max_length", "max_length": 3_000_000}}, "chat_template_kwargs"),

@@ -44,13 +44,13 @@ def test_a_chat_becomes_what_its_template_says(jumping: RunningEngine, times: in
 def test_chats_that_take_long_or_fetch_media_are_not_rendered_at_once(
     messages: list[dict[str, Any]], template_arguments: dict[str, Any], short: bool
 ) -> None:
-    from model_service.engine.rendering import is_short_chat  # vLLM reads the environment when it is imported
+    from model_service.engine.frontend.rendering import is_short_chat  # vLLM reads the environment when it is imported
 
     assert is_short_chat([messages], template_arguments) == short
 
 
 def test_tokens_count_as_much_as_characters() -> None:
-    from model_service.engine.rendering import SHORT, is_short
+    from model_service.engine.frontend.rendering import SHORT, is_short
 
     assert is_short([{"prompt_token_ids": [1] * (SHORT // 2)}])
     assert not is_short([{"prompt_token_ids": [1] * SHORT}])
@@ -69,7 +69,7 @@ def test_an_image_for_a_model_of_texts_is_refused_with_its_place(jumping: Runnin
 
 @pytest.mark.parametrize("part", [IMAGE, {"type": "prompt_embeds", "data": ""}, {"type": "text", "text": ""}])
 def test_media_are_found_in_parts_that_can_be_looked_at_once(part: dict[str, Any]) -> None:
-    from model_service.engine.rendering import has_media
+    from model_service.engine.frontend.rendering import has_media
 
     messages = [message(TEXT), message(iter([part]))]
     assert has_media([messages]) == (part["type"] != "text")

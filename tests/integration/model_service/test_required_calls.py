@@ -27,7 +27,7 @@ def stock() -> Any:
 
 
 def extracting() -> Any:
-    from model_service.engine.required_calls import RequiredCalls
+    from model_service.engine.frontend.required_calls import RequiredCalls
 
     return RequiredCalls().extract
 
@@ -55,7 +55,7 @@ def test_so_is_what_is_none(stock: Any, text: str) -> None:
 
 
 def test_what_was_read_is_not_read_again() -> None:
-    from model_service.engine.required_calls import Scan
+    from model_service.engine.frontend.required_calls import Scan
 
     text = json.dumps([{"name": "f", "parameters": {"a": "x" * 50}}])
     whole = Scan().advanced(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from model_service.engine.refused_fields import MOST_FAULTS, first_fault, refused_field, refused_media
+from model_service.engine.frontend.refused_fields import MOST_FAULTS, first_fault, refused_field, refused_media
 from model_service.messages import Endpoint
 
 BODY = {"messages": [], "n": 0, "logprobs": True, "top_logprobs": 300, "presence_penalty": 9}
