@@ -20,7 +20,7 @@ COMPLETION_TOKENS = 16
 # Only as keys of the answer's own: inside a JSON string the quotes would be escaped.
 _FORCED = re.compile(r'"forced_tokens":\s*(\d{1,9})')
 _USAGE = re.compile(r'"prompt_tokens":\s*(\d{1,9}),\s*"total_tokens":\s*(\d{1,9})')
-_COMPUTED = re.compile(r'"target_calls":\s*(\d{1,9})')
+_TARGET_CALLS = re.compile(r'"target_calls":\s*(\d{1,9})')
 _TOLD = {
     Verdict.CONCURRENT: ("requests under way at a time", "concurrent_requests", "requests"),
     Verdict.REQUESTS: ("requests a minute", "requests_per_minute", "requests"),
@@ -69,7 +69,7 @@ class TokenMeter:
     def piece(self, text: str) -> None:
         if self._owes and (usage := _usage(text)) is not None:
             prompt, total = usage
-            self._told += max(total, prompt + _computed(text))
+            self._told += max(total, prompt + _target_calls(text))
             self._owes = False
 
 
@@ -89,7 +89,7 @@ class CallCost:
             self._most = 0
             prompt, total = usage
             forced = min(total - prompt, int((_FORCED.findall(text) or [0])[-1]))
-            sampled = max(total - prompt - forced, _computed(text))
+            sampled = max(total - prompt - forced, _target_calls(text))
             more = PROMPT * (prompt - self._prompt_tokens) + SAMPLED * sampled + FORCED * forced - self._cost
         else:
             more = SAMPLED * text.count("data: {")
@@ -105,9 +105,9 @@ class CallCost:
         return max(0.0, SAMPLED * self._most - self._cost)
 
 
-def _computed(text: str) -> int:
-    """Tokens that a look-ahead asked the model for."""
-    return int((_COMPUTED.findall(text) or [0])[-1])
+def _target_calls(text: str) -> int:
+    """Tokens that the target model computed for a look-ahead; 0 without one."""
+    return int((_TARGET_CALLS.findall(text) or [0])[-1])
 
 
 def _usage(text: str) -> tuple[int, int] | None:

@@ -146,7 +146,7 @@ class Ledger:
         except CacheUnavailable:
             tenant.corrections.put_back(corrections)
             return None
-        except asyncio.CancelledError:  # a client that leaves while Redis is asked: rather charged twice than not at all
+        except asyncio.CancelledError:  # the client disconnected. Redis may have the corrections already: only charges are repeated
             tenant.corrections.put_back({at: used - Used() for at, used in corrections.items()})
             raise
 

@@ -72,7 +72,7 @@ other: what a later one has told counts the request of an earlier one already.
 
 ARGV: the bucket of now, buckets that count, the ingress, its requests with this one, the three limits (-1: none), tokens (-1: nothing is
 asked, only told), seconds until all is forgotten, the number of the call; then for each bucket to be corrected its number, requests and
-tokens. What no ingress writes is taken out.
+tokens. Fields that no ingress writes are deleted.
 Answers the `Verdict`, what other ingresses have under way, and fields and values before this request.
 """
 

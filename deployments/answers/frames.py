@@ -25,7 +25,7 @@ class Head(msgspec.Struct, frozen=True, array_like=True, tag="h"):
 
 
 class Piece(msgspec.Struct, frozen=True, array_like=True, tag="p"):
-    """`more`: what was to be said has more text than this."""
+    """A part of an item of the answer; `more`: the item has further parts."""
 
     answer: int
     text: str

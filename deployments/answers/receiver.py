@@ -42,8 +42,8 @@ class IncomingAnswer:
         self._arrival: asyncio.Future[None] | None = None
         self._unread = 0
         self._is_stream = False
-        self._begun: list[str] = []
-        """Of an event that has not come whole: halves would be taken for other events."""
+        self._partial_event: list[str] = []
+        """The parts of an incomplete event. Meters and checks read whole events."""
 
     def __aiter__(self) -> IncomingAnswer:
         return self
@@ -87,17 +87,17 @@ class IncomingAnswer:
 
     def _piece(self, text: str, more: bool) -> None:
         if more and self._is_stream:
-            self._begun.append(text)
-            self._is_read(len(text))  # otherwise the rest does not come
-        elif self._begun:
-            begun = "".join(self._begun)
-            self._begun.clear()
-            self._unread -= len(begun)  # it counts once more with the whole
-            self._items.append(begun + text)
+            self._partial_event.append(text)
+            self._acknowledge(len(text))  # the sender waits for room
+        elif self._partial_event:
+            beginning = "".join(self._partial_event)
+            self._partial_event.clear()
+            self._unread -= len(beginning)  # acknowledged already; the whole is acknowledged below
+            self._items.append(beginning + text)
         else:
             self._items.append(text)
 
-    def _is_read(self, characters: int) -> None:
+    def _acknowledge(self, characters: int) -> None:
         self._unread += characters
         if self._unread >= WINDOW // 2 and self._connection is not None:
             self._connection.say(Read(self.reply_to.answer, self._unread))
@@ -112,7 +112,7 @@ class IncomingAnswer:
         while self._items and isinstance(self._items[0], str):
             pieces.append(str(self._items.popleft()))
         text = "".join(pieces) if len(pieces) > 1 else first
-        self._is_read(len(text))
+        self._acknowledge(len(text))
         return text
 
 

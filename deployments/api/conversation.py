@@ -1,13 +1,15 @@
-"""The messages of a chat request, as far as they are looked at before the engine writes its prompt of them. vLLM's models try some twenty
-types for whatever stands in a message, and say of each why it is none: 2 KB of numbers for parts take it 80 ms and 66 MiB (vLLM 0.32,
-pydantic 2.13). So they get nothing else than what is known here."""
+"""Validates the messages of a chat request. The engine gets only the members and part types that are listed here.
+
+vLLM's own models are too slow for wrong input: they try some twenty types for each part and report an error for each. 2 KB of wrong parts
+take 80 ms and 66 MiB (vLLM 0.32, pydantic 2.13).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from deployments.constraints.json_shape import MOST_IN_TEXT, values_in
+from deployments.constraints.json_shape import MOST_VALUES_IN_TEXT, count_values
 from deployments.errors import bad_request, over_limit
 
 ROLES = ("developer", "system", "user", "assistant", "tool", "function")
@@ -15,21 +17,21 @@ ROLES = ("developer", "system", "user", "assistant", "tool", "function")
 LONGEST_FUNCTION_NAME = 256
 """vLLM logs the name of a call whose arguments are no JSON."""
 MOST_MEDIA = 16
-"""Images of a request: each may take 48 MiB when it is unpacked, whatever its share of the body."""
+"""Images of a request. A decoded image may take 48 MiB, however few bytes of the body it has."""
 MOST_ENTRIES = 32
-"""Tensors of embeddings, and numbers that tell their shapes."""
+"""Tensors in one part of embeddings, and integers in the shape of a tensor."""
 SHORT_ARGUMENTS, CHARACTERS_A_VALUE = 512, 16
-"""Arguments are read as JSON for the prompt. Of so short ones nobody looks how many values they have: that would take longer."""
-_ALSO = {"input_text": "text", "output_text": "text", "input_image": "image_url"}
-"""As OpenAI's Responses API calls them."""
-_TEXTS = frozenset({"text", "refusal", "thinking", "tool_reference"})
+"""Characters. vLLM parses arguments as JSON. In short arguments, a value is assumed per sixteen characters: counting takes 30 us a call."""
+_ALIASES = {"input_text": "text", "output_text": "text", "input_image": "image_url"}
+"""Part types of OpenAI's Responses API, by their names in chat completions."""
+_TEXT_TYPES = frozenset({"text", "refusal", "thinking", "tool_reference"})
 
 Reader = Callable[[Any, str], Any]
-"""Of a value and its place: the value as the engine is to get it. Raises ApiError."""
+"""Takes a value and its place; returns the value for the engine, or raises ApiError."""
 
 
 class MessageReader:
-    """Of one request, whose messages may have `most` parts and calls in all."""
+    """Reads the messages of one request, which may have `most` parts and tool calls in all."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -56,7 +58,7 @@ class MessageReader:
         }
 
     def read(self, messages: Any) -> list[dict[str, Any]]:
-        """With the members that are known; others change nothing. Raises ApiError, which names the message at fault."""
+        """The messages without unknown members. Raises ApiError, which names the place of the fault."""
         if not isinstance(messages, list) or not messages:
             raise bad_request("'messages' must be an array of at least one message.", "messages")
         return [self._message(message, f"messages[{index}]") for index, message in enumerate(messages)]
@@ -81,12 +83,12 @@ class MessageReader:
         if not isinstance(part, dict):
             raise bad_request(f"'{place}' must be an object with a 'type'.", place)
         kind = part.get("type")
-        if kind is None and "image_url" in part:
+        if kind is None and "image_url" in part:  # vLLM takes images without a type
             kind = "image_url"
-        kind = _ALSO.get(kind, kind) if isinstance(kind, str) else ""
+        kind = _ALIASES.get(kind, kind) if isinstance(kind, str) else ""
         if (known := self._parts.get(kind)) is None:
             raise bad_request(f"'{place}.type' must be one of: {', '.join(map(repr, self._parts))}.", f"{place}.type")
-        if kind not in _TEXTS:
+        if kind not in _TEXT_TYPES:
             self._media += 1
             if self._media > MOST_MEDIA:
                 raise over_limit(place, f"A request may have {MOST_MEDIA} parts that are no text.")
@@ -113,9 +115,9 @@ class MessageReader:
 
     def _arguments(self, value: Any, place: str) -> str:
         text = _text(value, place)
-        self._values += values_in(text) if len(text) > SHORT_ARGUMENTS else len(text) // CHARACTERS_A_VALUE
-        if self._values > MOST_IN_TEXT:
-            raise over_limit(place, f"The arguments of all calls of a request may have {MOST_IN_TEXT:,} values.")
+        self._values += count_values(text) if len(text) > SHORT_ARGUMENTS else len(text) // CHARACTERS_A_VALUE
+        if self._values > MOST_VALUES_IN_TEXT:
+            raise over_limit(place, f"The arguments of all calls of a request may have {MOST_VALUES_IN_TEXT:,} values.")
         return text
 
     def _count(self, more: int, place: str) -> None:
@@ -125,7 +127,7 @@ class MessageReader:
 
 
 def _address(value: Any, place: str) -> dict[str, str]:
-    """Without the client's own name for the image (`uuid`): vLLM's caches of images go by it, and all tenants share them."""
+    """Without `uuid`, a name of the client's choice: it is a key of vLLM's image caches, which all tenants share."""
     if isinstance(value, str):
         return {"url": value}
     if not isinstance(value, dict) or "url" not in value:
@@ -134,7 +136,7 @@ def _address(value: Any, place: str) -> dict[str, str]:
 
 
 def _embeddings(value: Any, place: str) -> Any:
-    """A tensor as text, or several by their names, with numbers that tell their shape."""
+    """A base64 tensor, or an object of named tensors and shapes."""
     if isinstance(value, str):
         return value
     if not isinstance(value, dict) or len(value) > MOST_ENTRIES or not all(map(_is_tensor, value.values())):

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from deployments.access.caller import ANYBODY, Caller, Scope
 from deployments.access.charges import COMPLETION_TOKENS
-from deployments.api.bounds.request_limits import check_repeated, longest_answer, sequences_of
+from deployments.api.bounds.request_limits import check_echoed_prompts, longest_answer, sequences_of
 from deployments.api.lookahead import take_lookahead
 from deployments.api.request_fields.kinds import LONGEST_NAME, FieldRules
 from deployments.api.request_fields.table import NO_EFFECT, allowed_fields, ignored_fields
@@ -52,7 +52,7 @@ class ParsedRequest:
 
     @property
     def seats(self) -> int:
-        """Sequences that the engine computes at a time: a look-ahead tries `k` tokens of each."""
+        """Sequences that the engine computes at a time. A look-ahead computes `k` candidates for each."""
         return self.sequences * (1 if self.lookahead is None else self.lookahead.parameters.k)
 
     @property
@@ -87,7 +87,7 @@ class RequestReader:
         if endpoint is Endpoint.CHAT and "messages" not in copied:
             raise bad_request("'messages' must be an array of at least one message.", "messages")
         sequences = sequences_of(endpoint, copied, limits)
-        check_repeated(copied)
+        check_echoed_prompts(copied)
         fitting = longest_answer(endpoint, copied, sequences, limits)
         requested = take_constraint(copied, self.defaults, self.tool_parser)
         dropped: list[ConstraintWarning] = []

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deployments.constraints.defaults import ANNOTATE, ENFORCE, REFUSE, WARN, ConstraintDefaults
-from deployments.constraints.json_shape import check_text
+from deployments.constraints.json_shape import check_json_text
 from deployments.constraints.json_writer import write_json
 from deployments.constraints.specs import SPECS, text_of
 from deployments.constraints.tool_places import place_in_request, pointer_in_request
@@ -314,7 +314,7 @@ def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_pa
             "tool_choice",
             "conflicting_constraints",
         )
-    check_text(requested.spec.text, requested.field)
+    check_json_text(requested.spec.text, requested.field)
     try:
         schema = json.loads(requested.spec.text) if requested.spec.kind is GrammarKind.JSON_SCHEMA else {"type": "object"}
         return Requested(auto_tag(tools, schema, tool_parser, single), requested.field, of_tools=True)

@@ -1,5 +1,5 @@
-"""What a text in JSON would cost to read, found at the speed of memory: two mebibytes may be 300,000 numbers of the slowest kind, and to
-read them is one call that keeps all of a process waiting."""
+"""Estimates what a JSON text costs to parse, without parsing it. A parser holds the GIL for its whole run, and 2 MiB of JSON may be 300,000
+numbers of the slowest kind."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ the ends of the range of doubles, where it takes 7 to 13 µs to read. For each d
 _CASE = 0xFF ^ ord("[") ^ ord("{")
 """Without this bit, brackets and braces are the same."""
 _LOWER = np.uint8(ord("a") - ord("A"))
-MOST_IN_TEXT = 100_000
-"""Values in a text that is a field's, which the body's own bound does not count: some 20 ms of the standard library."""
+MOST_VALUES_IN_TEXT = 100_000
+"""Values in a JSON text inside of a field, which `limits.max_body_values` does not count. The standard library parses them in 20 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,13 @@ def number_cost(text: npt.NDArray[np.uint8]) -> int:
     return LONG_DIGIT * int(np.count_nonzero(digits)) + EXPONENT * int(np.count_nonzero(first)) + (LONG_EXPONENT - EXPONENT) * int(of_three)
 
 
-def check_text(text: str, field: str) -> None:
-    """Raises ApiError where the text is JSON of too many values."""
-    if LONG_EXPONENT * len(text) > MOST_IN_TEXT and values_in(text) > MOST_IN_TEXT:
-        raise over_limit(field, f"The text in '{field}' may have {MOST_IN_TEXT:,} values; arrays, objects and members count as {COSTLY}.")
+def check_json_text(text: str, field: str) -> None:
+    """Raises ApiError where the text has more than `MOST_VALUES_IN_TEXT` JSON values."""
+    if LONG_EXPONENT * len(text) > MOST_VALUES_IN_TEXT and count_values(text) > MOST_VALUES_IN_TEXT:
+        raise over_limit(
+            field, f"The text in '{field}' may have {MOST_VALUES_IN_TEXT:,} values; arrays, objects and members count as {COSTLY}."
+        )
 
 
-def values_in(text: str) -> int:
+def count_values(text: str) -> int:
     return shape_of(text.encode("utf-8", "surrogatepass")).values

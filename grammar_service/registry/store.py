@@ -9,7 +9,7 @@ from typing import cast
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from grammar_service.artifacts.cache.hashes import FIELDS
+from grammar_service.artifacts.cache.bounded_hash import READ_BOUNDED_HASH
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from grammar_service.errors import EntryError
 from grammar_service.mac import Secret
@@ -23,7 +23,7 @@ BATCH = 8
 """Entries that one call reads: all of the largest size, they still come within a call's time."""
 
 MOST_FIELDS, MOST_FIELD_BYTES = 100_000, 4 << 20
-"""Of a hash that lists names or tenants."""
+"""Bounds for reading the hashes of names and of tenants: a hundred times the default of `grammar.max_registered`."""
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class RegistryStore:
 
     async def _fields(self, key: str) -> list[str]:
         bounds = (MOST_FIELDS, MOST_FIELD_BYTES)
-        found = await self._patient.ask(lambda redis: cast(Awaitable[list[bytes]], redis.eval(FIELDS, 1, key, *bounds)))
+        found = await self._patient.ask(lambda redis: cast(Awaitable[list[bytes]], redis.eval(READ_BOUNDED_HASH, 1, key, *bounds)))
         return sorted(field.decode("utf-8", "replace") for field in found[::2])
 
     async def _read(self, names: Sequence[str], tenant: str, link: RedisLink) -> list[bytes]:

@@ -13,8 +13,8 @@ from grammar_service.sandbox.wire import LENGTH_BYTES, Judged, Judging, Payload,
 
 _RESULT_SLACK = 64 * 1024
 """What a result holds besides its payload."""
-MOST_TOLD = 4 << 20
-"""Of a result that is no payload, which takes time in proportion to read."""
+MOST_VERDICT_BYTES = 4 << 20
+"""Of a result other than a payload. The event loop decodes it: 4 MiB take 30 ms at worst."""
 _SCHEDULED = 2
 """Of a process's clocks the one that the scheduler keeps, in nanoseconds."""
 
@@ -23,7 +23,7 @@ class ChildDied(MaskcastError):
     """A process of the sandbox ended, or sent something else than a message, before it had answered."""
 
 
-def _kind_of_answer(task: Task) -> type[Payload | Resolved | Judged]:
+def _result_type(task: Task) -> type[Payload | Resolved | Judged]:
     if isinstance(task, Judging):
         return Judged
     return Resolved if task.backend is None else Payload
@@ -69,10 +69,10 @@ class CompileChild:
             return 0.0
 
     async def run(self, task: Task) -> Result:
-        """The child's answer, of the kind that the task has. Raises ChildDied. Once this is cancelled the child must be killed: its answer
-        is still to come."""
-        kind = _kind_of_answer(task)
-        limit = self._frame_limit if kind is Payload else min(self._frame_limit, MOST_TOLD)
+        """The child's answer, of the type that the task asks for. Raises ChildDied. Once this is cancelled the child must be killed: its
+        answer is still to come."""
+        kind = _result_type(task)
+        limit = self._frame_limit if kind is Payload else min(self._frame_limit, MOST_VERDICT_BYTES)
         try:
             self._writer.write(frame(task))
             await self._writer.drain()

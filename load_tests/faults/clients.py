@@ -113,8 +113,8 @@ class Clients:
         while not self._over.is_set():
             sent_at, how, said = time.monotonic(), "", ""
             connection, door = HTTPConnection(HERE, self._served.port, timeout=self._patience_s), self._door
-            if door is not None and not (is_up(door) and listens(door, self._served.port)):
-                door = None  # it has ended, or answers what it has and takes no more
+            if door is not None and not (is_up(door) and is_listening(door, self._served.port)):
+                door = None  # it has ended, or drains
             try:
                 connection.connect()
                 if door is None or self._is_at(door, _port(connection)):
@@ -214,7 +214,7 @@ def is_up(process: psutil.Process) -> bool:
         return False
 
 
-def listens(process: psutil.Process, port: int) -> bool:
+def is_listening(process: psutil.Process, port: int) -> bool:
     try:
         return any(each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in process.net_connections("tcp"))
     except psutil.NoSuchProcess:

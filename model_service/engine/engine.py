@@ -27,9 +27,9 @@ from model_service.engine.arguments import load_parsers, parse_arguments
 from model_service.engine.configuration import USAGE, check_logits, engine_facts, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.forking import fork_cores
-from model_service.engine.frontend.refused_fields import first_fault, refused_field, refused_media
-from model_service.engine.frontend.rendering import TENANT, render_short_prompts_at_once
-from model_service.engine.frontend.required_calls import read_required_calls_once
+from model_service.engine.frontend.refused_fields import first_fault, refused_field, refused_images
+from model_service.engine.frontend.rendering import CURRENT_TENANT, render_short_prompts_at_once
+from model_service.engine.frontend.required_tool_calls import replace_required_tool_call_streaming
 from model_service.engine.keyed import KeyedEngine, core_processes
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
@@ -79,7 +79,7 @@ class Engine:
             engine.lookaheads = await self._looking(engine)
         await engine.reset_mm_cache()  # or what vLLM has tried its memory with would stay in it
         render_short_prompts_at_once(engine.renderer)
-        read_required_calls_once()
+        replace_required_tool_call_streaming()
         tasks = await engine.get_supported_tasks()
         try:
             await init_app_state(engine, self._state, arguments, tasks)
@@ -168,7 +168,7 @@ class Engine:
         except InvalidLookahead as error:
             field = ".".join(filter(None, ("lookahead", error.field)))
             return Head(HTTPStatus.BAD_REQUEST, stream=False), _whole(create_error_response(error.message, param=field).model_dump_json())
-        if fault := refused_media(call.body, self._engine.vllm_config.model_config.is_multimodal_model):
+        if not self._engine.vllm_config.model_config.is_multimodal_model and (fault := refused_images(call.body)):
             # vLLM calls it a fault of the server.
             message, place = fault
             refusal = create_error_response(message, param=place)
@@ -237,7 +237,7 @@ class Engine:
 
     async def _serve(self, call: Call, is_traced: bool) -> Any:
         body = with_ours(call, is_followed=call.constraint is not None or call.lookahead is not None or is_traced)
-        TENANT.set(call.tenant)
+        CURRENT_TENANT.set(call.tenant)
         if call.endpoint is Endpoint.CHAT:
             return await self._state.openai_serving_chat.create_chat_completion(ChatCompletionRequest.model_validate(body))
         return await self._state.openai_serving_completion.create_completion(CompletionRequest.model_validate(body))

@@ -13,9 +13,9 @@ BIND, UNBOUND = "VLLM_CPU_OMP_THREADS_BIND", "nobind"
 """Which CPUs each worker has of its own, and that none has any."""
 _MODEL_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
 _IMAGE_PIXELS = 16 << 20
-"""Of vLLM's own 179 million one image takes 850 MiB, and an even one only kilobytes of a body."""
+"""48 MiB as RGB. With vLLM's default of 179 million, a PNG of a few KB takes 850 MiB."""
 _EMBEDDING_BYTES = 64 << 20
-"""Of vLLM's own 2 GiB a request may have a hundred; this is a prompt of 4,096 tokens and as many numbers in float32."""
+"""Per tensor: a prompt of 4,096 tokens with 4,096 float32 numbers each. vLLM's default is 2 GiB, and a request may have several."""
 _PRIMITIVES = 128
 """That oneDNN keeps, one for each layer's shape and number of tokens in a step. With its own 1,024 a core of the embedded model grows from
 850 to 1,120 MiB in 5,000 requests and does not stop at that; with 128 it has 866 from 3,000 on, in the same processor time (89 s, 91)."""

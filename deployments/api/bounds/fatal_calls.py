@@ -40,7 +40,7 @@ class FatalCalls:
 
     def check(self, request: ParsedRequest) -> None:
         """Raises ApiError for a request that as many engines have ended over as may."""
-        self._forget(self._clock())
+        self._expire(self._clock())
         if not self._calls:
             return
         ended = self._calls.get(_digest(request))
@@ -51,7 +51,7 @@ class FatalCalls:
     def ended(self, request: ParsedRequest, replica: str) -> None:
         """An engine has, or all of this replica, while it computed the request."""
         now, digest = self._clock(), _digest(request)
-        self._forget(now)
+        self._expire(now)
         if len(self._calls) >= REMEMBERED:
             self._calls.popitem(last=False)  # the oldest
         ended = self._calls.pop(digest, None) or _Ended()
@@ -59,7 +59,7 @@ class FatalCalls:
         ended.at[replica], ended.until = now, now + REST_S
         self._calls[digest] = ended
 
-    def _forget(self, now: float) -> None:
+    def _expire(self, now: float) -> None:
         while self._calls and next(iter(self._calls.values())).until <= now:
             self._calls.popitem(last=False)
 

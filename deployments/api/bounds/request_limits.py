@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from deployments.access.charges import prompts_of
-from deployments.api.request_fields.kinds import Entries, Table, Words, check_count
+from deployments.api.request_fields.kinds import BoundedTexts, Entries, Table, check_count
 from deployments.api.request_fields.table import FIELDS
 from deployments.config import LimitSettings
 from deployments.errors import bad_request, over_limit
 from model_service.messages import Endpoint
 
-MOST_REPEATED = 1 << 18
+MOST_ECHOED = 256 << 10
+"""Bytes of the prompt's JSON, times `n`. A token has a byte at least, and 262,144 token ids take 8 ms to read and write, and 9 MiB."""
 
 
 def sequences_of(endpoint: Endpoint, body: Mapping[str, Any], limits: LimitSettings) -> int:
@@ -27,12 +28,12 @@ def sequences_of(endpoint: Endpoint, body: Mapping[str, Any], limits: LimitSetti
     return sequences
 
 
-def check_repeated(body: Mapping[str, Any]) -> None:
-    """Raises ApiError: the answers would have a long prompt many times. Each of them has it, and a process has them all at once."""
+def check_echoed_prompts(body: Mapping[str, Any]) -> None:
+    """Each of `n` answers has its whole prompt, and one process holds them all. Raises ApiError: that is too much."""
     if body.get("n", 1) == 1 or not any(body.get(name) for name in ("echo", "return_token_ids", "return_prompt_text")):
         return
-    if body["n"] * _size([body.get("prompt"), body.get("messages")]) > MOST_REPEATED:
-        raise over_limit("n", f"Answers with their prompt may have {MOST_REPEATED:,} characters or tokens of it in all: lower 'n'.")
+    if body["n"] * len(msgspec.json.encode([body.get("prompt"), body.get("messages")])) > MOST_ECHOED:
+        raise over_limit("n", f"'n' answers that include their prompt may have {MOST_ECHOED >> 10} KiB of it in all: lower 'n'.")
 
 
 def longest_answer(endpoint: Endpoint, body: Mapping[str, Any], sequences: int, limits: LimitSettings) -> int | None:
@@ -94,17 +95,8 @@ def _values_of_a_token(endpoint: Endpoint, body: Mapping[str, Any]) -> int:
     return 1 + max(most, len(body.get("logprob_token_ids", ())))
 
 
-def _size(value: Any) -> int:
-    """Characters of texts, and numbers."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        return sum(map(_size, value))
-    return len(value) if isinstance(value, str) else int(value is not None)
-
-
 _COUNTED = {"messages": "max_messages"} | {
-    row.name: row.kind.most for row in FIELDS if isinstance(row.kind, Entries | Table | Words) and isinstance(row.kind.most, str)
+    row.name: row.kind.most for row in FIELDS if isinstance(row.kind, Entries | Table | BoundedTexts) and isinstance(row.kind.most, str)
 }
 _FIELDS = msgspec.json.Decoder(msgspec.defstruct("Fields", [(name, msgspec.Raw, msgspec.Raw()) for name in _COUNTED]))
 _COUNTERS: dict[bytes, msgspec.json.Decoder[Any]] = {

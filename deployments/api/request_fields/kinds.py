@@ -135,8 +135,8 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """An array of texts of at most `most_bytes` in UTF-8 together, one more for each text."""
+class BoundedTexts:
+    """An array of texts with at most `most_bytes` in all. A text counts its bytes in UTF-8 and one more."""
 
     most: Bound
     most_bytes: int

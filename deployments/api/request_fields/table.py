@@ -13,6 +13,7 @@ from deployments.api.request_fields.kinds import (
     INT64,
     LONGEST_NAME,
     Anything,
+    BoundedTexts,
     Entries,
     FieldRules,
     Flag,
@@ -26,7 +27,6 @@ from deployments.api.request_fields.kinds import (
     Record,
     Table,
     Text,
-    Words,
 )
 from deployments.constraints.forms import FIELDS_OF_CONSTRAINTS
 from deployments.errors import bad_request
@@ -66,10 +66,10 @@ CHAT, COMPLETION = (Endpoint.CHAT,), (Endpoint.COMPLETION,)
 _LOG_PROBABILITIES = Integer(0, "max_logprobs")
 _TOKENS = Integer(0)
 _EMBEDDINGS = Entries(Text(None), 8, alone=True)
-"""All are unpacked, up to 64 MiB each, before the first one is looked at."""
+"""vLLM decodes all of them, up to 64 MiB each, before it checks any length."""
 _ANY = Anything("any")
 MOST_BAD_BYTES = 512
-"""Each word is banned with and without a space in front, a token has a byte at least, and an engine ends where a request bans more than
+"""vLLM bans each word with and without a leading space, a token has at least a byte, and the engine core ends if a request bans more than
 1,024 tokens (vLLM 0.32: `v1/worker/gpu/sample/bad_words.py`)."""
 _RENDERING = "only vLLM's rendering endpoints have it"
 _ENGINE = "reaches into the engine"
@@ -97,7 +97,7 @@ _FORWARDED = (
     RequestField("repetition_penalty", Number(0.01, 100)),
     RequestField("logit_bias", Table(Number(-100, 100), "max_logit_bias", numbered=True)),
     RequestField("allowed_token_ids", Entries(_TOKENS, "max_logit_bias"), note="not beside a constraint"),
-    RequestField("bad_words", Words("max_stop", MOST_BAD_BYTES), note="not beside a constraint"),
+    RequestField("bad_words", BoundedTexts("max_stop", MOST_BAD_BYTES), note="not beside a constraint"),
     RequestField("stop", Entries(Text(), "max_stop", alone=True)),
     RequestField("stop_token_ids", Entries(_TOKENS, "max_stop")),
     RequestField("include_stop_str_in_output", Flag()),

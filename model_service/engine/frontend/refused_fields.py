@@ -4,7 +4,7 @@ mostly name one, sometimes by another name than the request; those of pydantic t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -15,11 +15,9 @@ from model_service.messages import Endpoint
 _PROMPT = {Endpoint.CHAT: "messages", Endpoint.COMPLETION: "prompt"}
 _OWN_NAMES = frozenset({"input_tokens", "input_text"})
 """What vLLM calls the prompt."""
-_SOUND_AND_VIDEO = ("audio_url", "audio_embeds", "input_audio", "video_url", "video_embeds")
-_MEDIA = ("image_url", "image_embeds", "image_pil", "input_image", *_SOUND_AND_VIDEO)
-"""Types of a message's parts that are no text, and in parts without a type what holds them (vLLM 0.32: `renderers/chat_utils.py`)."""
+IMAGE_TYPES = frozenset({"image_url", "image_embeds"})
 MOST_FAULTS = 1000
-"""That are looked at: all of them are built, 2 us each, before one is read."""
+"""Pydantic builds all errors, 2 us each, before the first one can be read."""
 _FIRST_WORD = re.compile(r"[`']?(\w+)")
 
 
@@ -46,25 +44,11 @@ def first_fault(error: ValidationError, endpoint: Endpoint) -> tuple[str, str]:
     return f"'{place}': {fault['msg']}", place
 
 
-def refused_media(body: Mapping[str, Any], is_multimodal: bool) -> tuple[str, str] | None:
-    """Why a request for such a model is refused, and the place, such as `messages[0]`, of its first part that is at fault; None: it is not.
-    Sound and video are refused from all: nothing has shown that they go with constraints, and their readers are in no lock."""
-    taken, kinds = ("text and images, no sound and no video", _SOUND_AND_VIDEO) if is_multimodal else ("text only", _MEDIA)
-    place = _place_of(kinds, body)
-    return None if place is None else (f"'{place}': this model takes {taken}", place)
-
-
-def _place_of(kinds: Sequence[str], body: Mapping[str, Any]) -> str | None:
-    messages = body.get("messages")
-    for number, message in enumerate(messages if isinstance(messages, list) else ()):
-        parts = message.get("content") if isinstance(message, Mapping) else None
-        if isinstance(parts, list) and any(_is_one(kinds, part) for part in parts):
-            return f"messages[{number}]"
+def refused_images(body: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Why a model of texts refuses a request, and the first message with an image, such as `messages[0]`; None: there is none."""
+    for number, message in enumerate(body.get("messages", ())):
+        parts = message.get("content")
+        if isinstance(parts, list) and any(isinstance(part, Mapping) and part.get("type") in IMAGE_TYPES for part in parts):
+            place = f"messages[{number}]"
+            return f"'{place}': this model takes text only", place
     return None
-
-
-def _is_one(kinds: Sequence[str], part: Any) -> bool:
-    if not isinstance(part, Mapping):
-        return False
-    kind = part.get("type")
-    return any(part.get(name) is not None for name in kinds) if kind is None else kind in kinds

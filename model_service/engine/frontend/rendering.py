@@ -16,12 +16,12 @@ from grammar_service.sandbox.turns import FairTurns
 SHORT = 4096
 """Characters: about a millisecond and a half, where the detours that it saves took 25 ms beside 32 streams."""
 
-TENANT: ContextVar[str] = ContextVar("the tenant of the request that is rendered", default="")
-UNPACKING = 4
-"""Requests with images at a time: each image may take 48 MiB, whatever its share of the body."""
+CURRENT_TENANT: ContextVar[str] = ContextVar("the tenant of the request that is rendered", default="")
+CONCURRENT_MEDIA_REQUESTS = 4
+"""A decoded image may take 48 MiB, and a request has at most sixteen: 3 GiB in all."""
 MOST_WAITING = 1 << 16
 """Never reached: a replica has fewer requests."""
-MEDIA = frozenset({"image_url", "image_embeds", "prompt_embeds"})
+MEDIA_TYPES = frozenset({"image_url", "image_embeds", "prompt_embeds"})
 NO_CHAT_TEMPLATE = (
     "the model has no chat template: send a prompt to /v1/completions, or have it served with `--chat-template FILE` "
     "(`model.engine_args.chat_template`)"
@@ -35,7 +35,7 @@ def render_short_prompts_at_once(renderer: BaseRenderer) -> None:
     Templates are the operator's: requests with one of their own are refused at the door.
     """
     chat_in_thread, completion_in_thread = renderer.render_chat_async, renderer.render_cmpl_async
-    turns = FairTurns(range(UNPACKING), MOST_WAITING, time.monotonic)
+    turns = FairTurns(range(CONCURRENT_MEDIA_REQUESTS), MOST_WAITING, time.monotonic)
 
     async def render_chat(conversations: Sequence[Any], params: ChatParams, *arguments: Any, **options: Any) -> Any:
         try:
@@ -43,7 +43,7 @@ def render_short_prompts_at_once(renderer: BaseRenderer) -> None:
                 return renderer.render_chat(conversations, params, *arguments, **options)
             if not has_media(conversations):
                 return await chat_in_thread(conversations, params, *arguments, **options)
-            async with turns.turn(TENANT.get()):
+            async with turns.turn(CURRENT_TENANT.get()):
                 return await chat_in_thread(conversations, params, *arguments, **options)
         except ChatTemplateResolutionError as error:
             raise ChatTemplateResolutionError(NO_CHAT_TEMPLATE) from error
@@ -57,12 +57,12 @@ def render_short_prompts_at_once(renderer: BaseRenderer) -> None:
 
 
 def has_media(conversations: Sequence[Sequence[dict[str, Any]]]) -> bool:
-    """Makes lists of parts that pydantic would check only when they are looked at, which they can be once."""
+    """Whether a message has an image or an embedding. Replaces lazy iterators, which pydantic leaves for `content`, by lists."""
     found = False
     for message in chain.from_iterable(conversations):
         if not isinstance(content := message.get("content"), str | None):
             parts = message["content"] = list(content)
-            found = found or any(isinstance(part, Mapping) and part.get("type") in MEDIA for part in parts)
+            found = found or any(isinstance(part, Mapping) and part.get("type") in MEDIA_TYPES for part in parts)
     return found
 
 

@@ -27,7 +27,7 @@ from grammar_service.messages import CompileRequest
 from grammar_service.relaxation import Relax
 from grammar_service.resolve import resolve
 from grammar_service.sandbox import Sandbox, SandboxSettings
-from grammar_service.sandbox.child import MOST_TOLD, ChildDied, CompileChild, Origin
+from grammar_service.sandbox.child import MOST_VERDICT_BYTES, ChildDied, CompileChild, Origin
 from grammar_service.sandbox.nursery import Nursery
 from grammar_service.sandbox.slot import Slot
 from grammar_service.sandbox.turns import FairTurns
@@ -150,14 +150,14 @@ async def test_what_it_resolves_has_the_keys_of_what_it_was_asked_about(sandbox:
             await hijacked(sandbox, msgspec.structs.replace(told, **lie)).resolve(OWN, DEADLINE_S, "")
 
 
-@pytest.mark.parametrize("told", [Judged((None,)), Payload("key", CompiledPayload(b"tables")), Judged((None,) * MOST_TOLD)])
+@pytest.mark.parametrize("told", [Judged((None,)), Payload("key", CompiledPayload(b"tables")), Judged((None,) * MOST_VERDICT_BYTES)])
 async def test_an_answer_of_another_kind_is_none(told: Result) -> None:
     """Nor is one that its parent would take long to read."""
     ours, its = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=ours)
     _, child = await asyncio.open_connection(sock=its)
     child.write(frame(told))
-    task: Task = Job(OWN, None) if told != Judged((None,) * MOST_TOLD) else Judging(OWN, ())
+    task: Task = Job(OWN, None) if told != Judged((None,) * MOST_VERDICT_BYTES) else Judging(OWN, ())
     with pytest.raises(ChildDied):
         await CompileChild(0, reader, writer, cast(Origin, None), output_limit_bytes=1 << 30).run(task)
     for one in (writer, child):

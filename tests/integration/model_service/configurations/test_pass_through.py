@@ -146,16 +146,6 @@ def test_images_are_seen_those_of_many_megabytes_too(seeing: RunningEngine) -> N
     assert answers[0]["prompt_logprobs"] != answers[1]["prompt_logprobs"]
 
 
-def test_sound_and_video_are_refused_with_their_place(seeing: RunningEngine) -> None:
-    for part in (
-        {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}},
-        {"type": "video_url", "video_url": {"url": "data:"}},
-    ):
-        error = seeing.body("", SPEC, messages=[{"role": "user", "content": [part]}])["error"]
-        assert (error["code"], error["param"]) == (400, "messages[0]")
-        assert "no sound and no video" in error["message"]
-
-
 def test_log_probabilities_of_a_prompt_come_with_its_constrained_answer(jumping: RunningEngine) -> None:
     """Which is stepped: nobody hears what the model makes of a token that it is not asked for."""
     body = jumping.body(QUESTION, SPEC, prompt_logprobs=1)

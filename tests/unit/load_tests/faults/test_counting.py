@@ -28,7 +28,7 @@ from load_tests.faults.clients import (
     Clients,
     Ended,
     fitted_letters,
-    listens,
+    is_listening,
     outcome,
 )
 from load_tests.faults.strikes import STRIKES
@@ -115,11 +115,11 @@ def test_a_connection_that_ends_and_leaves_its_ingress_is_lost(says: str, how: s
 
 def test_an_ingress_that_has_shut_its_door_is_waited_for_by_nobody() -> None:
     with door("") as (served, process, _):
-        assert listens(process, served.port)
-        assert not listens(process, served.port + 1)
+        assert is_listening(process, served.port)
+        assert not is_listening(process, served.port + 1)
         process.kill()
         process.wait()
-        assert not listens(process, served.port)
+        assert not is_listening(process, served.port)
 
 
 @pytest.mark.parametrize(("seconds", "letters"), [((8.0, 8.0, 8.0), 150), ((1.0, 2.0, 3.0), 300), ((4.0, 5.0, 60.0), 240)])

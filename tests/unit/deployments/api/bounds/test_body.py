@@ -17,7 +17,7 @@ from deployments.api.call_facts import CallFacts
 from deployments.api.protocol import RequestReader
 from deployments.config import HttpSettings, LimitSettings
 from deployments.constraints.defaults import ConstraintDefaults
-from deployments.constraints.json_shape import COSTLY, EXPONENT, LONG_DIGIT, LONG_EXPONENT, MOST_IN_TEXT, Shape, shape_of
+from deployments.constraints.json_shape import COSTLY, EXPONENT, LONG_DIGIT, LONG_EXPONENT, MOST_VALUES_IN_TEXT, Shape, shape_of
 from deployments.errors import ApiError
 from model_service.messages import Endpoint
 from tests.hostile_bodies import HOSTILE_BODIES
@@ -224,7 +224,7 @@ def test_extreme_numbers_cost_what_they_take() -> None:
     assert parse_body(b'{"metadata":[' + b",".join([b"1e-10"] * 2600) + b"]}", LIMITS)
 
 
-SLOW_TEXT = '{"enum":[' + ",".join(["9e-300"] * (MOST_IN_TEXT // 100)) + "]}"
+SLOW_TEXT = '{"enum":[' + ",".join(["9e-300"] * (MOST_VALUES_IN_TEXT // 100)) + "]}"
 CALL = {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": SLOW_TEXT}}]}
 TOOL = {"type": "function", "function": {"name": "f"}}
 

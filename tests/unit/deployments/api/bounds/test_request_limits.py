@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.api.bounds.request_limits import MOST_REPEATED, check_counts, check_repeated, longest_answer, sequences_of
+from deployments.api.bounds.request_limits import MOST_ECHOED, check_counts, check_echoed_prompts, longest_answer, sequences_of
 from deployments.config import LimitSettings
 from deployments.errors import ApiError
 from model_service.messages import Endpoint
@@ -84,14 +84,14 @@ def test_log_probabilities_of_prompts_are_off_until_a_setting_allows_so_many(
 
 
 @pytest.mark.parametrize("name", ["echo", "return_token_ids", "return_prompt_text"])
-def test_a_long_prompt_is_told_with_few_answers(name: str) -> None:
-    half = MOST_REPEATED // 2
-    for fitting in ({"prompt": "a" * half, "n": 2}, {"prompt": [1] * half, "n": 2}, {"prompt": "a" * MOST_REPEATED * 2}):
-        check_repeated({**fitting, name: True})
-    check_repeated({"prompt": "a" * half, "n": 3})
-    for beyond in ({"prompt": "a" * half}, {"prompt": [[1] * half, [1]]}, {"messages": [{"role": "user", "content": ["a" * half]}]}):
+def test_a_long_prompt_is_echoed_in_few_answers(name: str) -> None:
+    text, tokens = "a" * (MOST_ECHOED // 3 - 20), [1] * (MOST_ECHOED // 6 - 20)
+    for fitting in ({"prompt": text, "n": 2}, {"prompt": tokens, "n": 2}, {"prompt": text * 9}):
+        check_echoed_prompts({**fitting, name: True})
+    check_echoed_prompts({"prompt": text * 9, "n": 3})
+    for prompt in ({"prompt": text}, {"prompt": [tokens, tokens]}, {"messages": [{"role": "user", "content": [text]}]}):
         with pytest.raises(ApiError) as caught:
-            check_repeated({**beyond, "n": 3, name: True})
+            check_echoed_prompts({**prompt, "n": 4, name: True})
         assert (caught.value.code, caught.value.param) == ("over_limit", "n")
 
 

@@ -14,6 +14,7 @@ from deployments.api.request_fields.kinds import (
     INT64,
     LONGEST_TEXT,
     Bound,
+    BoundedTexts,
     Entries,
     FieldRules,
     Flag,
@@ -27,7 +28,6 @@ from deployments.api.request_fields.kinds import (
     Record,
     Table,
     Text,
-    Words,
 )
 from deployments.api.request_fields.table import BY_NAME, FIELDS, RequestField, Treatment, allowed_fields
 from deployments.config import LimitSettings
@@ -64,7 +64,7 @@ AT_THEIR_BOUNDS: dict[type, Callable[[Any], list[Any]]] = {
     ListedArguments: lambda kind: [{listed(kind): True}, {listed(kind): "a" * LONGEST_TEXT}, {listed(kind): 1.5}],
     Messages: lambda _: [[TURN] * 2],
     Prompt: lambda _: ["a", [1, 2], ["a", "b"], [[1], [2]]],
-    Words: lambda kind: [["a" * (kind.most_bytes - 1)], ["ä" * (kind.most_bytes // 2 - 2), "a"], []],
+    BoundedTexts: lambda kind: [["a" * (kind.most_bytes - 1)], ["ä" * (kind.most_bytes // 2 - 2), "a"], []],
 }
 BEYOND_THEM: dict[type, Callable[[Any], list[Any]]] = {
     Flag: lambda _: [1, 0, "true", []],
@@ -78,7 +78,7 @@ BEYOND_THEM: dict[type, Callable[[Any], list[Any]]] = {
     ListedArguments: lambda kind: [[], {"other": 1}, {listed(kind): {}}, {listed(kind): "a" * 1025}, {listed(kind): 10**400}],
     Messages: lambda _: [[TURN] * 3, [], "a", [1], [{"role": "other"}]],
     Prompt: lambda _: [1, [1, "a"], [[]], [-1], [True], {}, ["a", [1]]],
-    Words: lambda kind: [["a" * kind.most_bytes], ["ä" * (kind.most_bytes // 2)], ["a"] * 3, [1], "a"],
+    BoundedTexts: lambda kind: [["a" * kind.most_bytes], ["ä" * (kind.most_bytes // 2)], ["a"] * 3, [1], "a"],
 }
 
 

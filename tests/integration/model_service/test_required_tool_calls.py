@@ -27,9 +27,9 @@ def stock() -> Any:
 
 
 def extracting() -> Any:
-    from model_service.engine.frontend.required_calls import RequiredCalls
+    from model_service.engine.frontend.required_tool_calls import RequiredToolCallStreams
 
-    return RequiredCalls().extract
+    return RequiredToolCallStreams().extract
 
 
 def told(extract: Any, text: str, ends: list[int]) -> list[Any]:
@@ -55,12 +55,12 @@ def test_so_is_what_is_none(stock: Any, text: str) -> None:
 
 
 def test_what_was_read_is_not_read_again() -> None:
-    from model_service.engine.frontend.required_calls import Scan
+    from model_service.engine.frontend.required_tool_calls import ToolCallScan
 
     text = json.dumps([{"name": "f", "parameters": {"a": "x" * 50}}])
-    whole = Scan().advanced(text)
+    whole = ToolCallScan().extended(text)
     other = "~" * len(text)  # nothing of it is looked at
-    assert whole.advanced(other).spans == whole.spans
+    assert whole.extended(other).spans == whole.spans
 
 
 def test_streams_alike_share_what_was_read_and_do_not_disturb_each_other(stock: Any) -> None:

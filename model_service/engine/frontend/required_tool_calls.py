@@ -1,5 +1,5 @@
-"""Streams of calls with `tool_choice: required`, whose answer is an array of `{"name": …, "parameters": …}` (vLLM 0.32:
-`tool_parsers/streaming.py`). vLLM reads all of the answer again with each token, character by character: 1.6 ms for 32,000 of them."""
+"""Parses streamed tool calls of `tool_choice: required` incrementally: an array of `{"name": …, "parameters": …}` (vLLM 0.32:
+`tool_parsers/streaming.py`). vLLM scans the whole answer again with each token, which takes 1 ms for 32,000 characters."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from vllm.entrypoints.generate.base.protocol import DeltaFunctionCall, DeltaMess
 from vllm.parser import abstract_parser
 from vllm.renderers.chat_utils import make_tool_call_id
 
-REMEMBERED = 4096
-"""Streams: more than an engine has at a time."""
-ELEMENT = 2
-"""How deep a call's members stand."""
+CACHED_SCANS = 4096
+"""Texts. A stream needs only its latest one, so that each of 256 streams may fall 16 tokens behind."""
+CALL_DEPTH = 2
+"""The nesting of a call's members: in an object of the array."""
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A call: its name once that is whole, and where its parameters begin and end."""
+class ToolCallSpan:
+    """A tool call: its name, None while that is incomplete, and the offsets of its parameters in the text."""
 
     name: str | None = None
     start: int | None = None
@@ -31,12 +31,12 @@ class Span:
 
 
 @dataclass(slots=True)
-class Scan:
-    """How far an answer has been read. `spans` are its calls; of the member that is being read, `value` is where its value begins, and
-    `has_ended` whether that is whole."""
+class ToolCallScan:
+    """The parser's state after `length` characters. Of the current member, `value` is the offset of its value, and `has_ended` says whether
+    that is complete."""
 
     length: int = 0
-    spans: list[Span] = field(default_factory=list)
+    spans: list[ToolCallSpan] = field(default_factory=list)
     depth: int = 0
     is_over: bool = False
     string: int | None = None
@@ -46,8 +46,8 @@ class Scan:
     value: int | None = None
     has_ended: bool = False
 
-    def advanced(self, text: str) -> Scan:
-        """With what `text` has beyond what was read of it."""
+    def extended(self, text: str) -> ToolCallScan:
+        """The state after all of `text`, which begins with what was parsed before."""
         new = replace(self, spans=list(self.spans))
         for place in range(self.length, len(text)):
             if new.is_over:
@@ -58,7 +58,7 @@ class Scan:
 
     @property
     def ready(self) -> int:
-        """So many calls, the first ones, can be told."""
+        """How many calls, from the first one, have a name and the beginning of their parameters."""
         return next((number for number, span in enumerate(self.spans) if not span.is_ready), len(self.spans))
 
     def _read(self, text: str, place: int) -> None:
@@ -72,7 +72,7 @@ class Scan:
             self._open(character, place)
         elif character in "]}":
             self._close(text, place)
-        elif self.depth == ELEMENT:
+        elif self.depth == CALL_DEPTH:
             self._read_between(text, place)
 
     def _read_in_string(self, text: str, place: int) -> None:
@@ -83,24 +83,24 @@ class Scan:
         elif text[place] == '"':
             begin, self.string = self.string, None
             assert begin is not None
-            if self.depth == ELEMENT and self.key is None:
+            if self.depth == CALL_DEPTH and self.key is None:
                 self.key = text[begin + 1 : place]
-            elif self.depth == ELEMENT and self.value == begin:
+            elif self.depth == CALL_DEPTH and self.value == begin:
                 self._end_value(text, place + 1)
 
     def _open(self, character: str, place: int) -> None:
-        self.is_over = self.depth < ELEMENT and character != "[{"[self.depth]
+        self.is_over = self.depth < CALL_DEPTH and character != "[{"[self.depth]
         self._begin_value(place)
         self.depth += 1
-        if self.depth == ELEMENT:
-            self.spans.append(Span())
+        if self.depth == CALL_DEPTH:
+            self.spans.append(ToolCallSpan())
             self._begin_member()
 
     def _close(self, text: str, place: int) -> None:
-        if self.depth == ELEMENT:
+        if self.depth == CALL_DEPTH:
             self._end_value(text, place)
         self.depth -= 1
-        if self.depth == ELEMENT:
+        if self.depth == CALL_DEPTH:
             self._end_value(text, place + 1)
         self.is_over = self.depth <= 0
 
@@ -120,7 +120,7 @@ class Scan:
         self.key, self.has_colon, self.value, self.has_ended = None, False, None, False
 
     def _begin_value(self, place: int) -> None:
-        if self.depth == ELEMENT and self.has_colon and self.value is None:
+        if self.depth == CALL_DEPTH and self.has_colon and self.value is None:
             self.value = place
             if self.key == "parameters":
                 self.spans[-1] = replace(self.spans[-1], start=place)
@@ -134,26 +134,26 @@ class Scan:
         elif self.key == "name" and text[self.value] == '"':
             try:
                 self.spans[-1] = replace(self.spans[-1], name=json.loads(text[self.value : place]))
-            except ValueError:  # then it is no call
+            except ValueError:  # no valid name: never announced
                 return
 
 
-class RequiredCalls:
-    """Remembers by its text how far each stream was read; streams alike may share that."""
+class RequiredToolCallStreams:
+    """Keeps the parser's state by text: streams with the same text share it."""
 
     def __init__(self) -> None:
-        self._scans: OrderedDict[tuple[int, int], Scan] = OrderedDict()
+        self._scans: OrderedDict[tuple[int, int], ToolCallScan] = OrderedDict()
 
     def extract(
         self, *, previous_text: str, current_text: str | None, tool_call_idx: int | None, tool_call_id_type: str
     ) -> tuple[DeltaMessage | None, bool]:
-        """What of the calls is new, and whether one has been told of."""
+        """The new part of the calls, and whether any call has been announced; as vLLM's function of that name."""
         if not current_text:
             return None, False
-        before = self._scans.get(_key(previous_text)) or Scan().advanced(previous_text)
-        now = before.advanced(current_text)
+        before = self._scans.get(_key(previous_text)) or ToolCallScan().extended(previous_text)
+        now = before.extended(current_text)
         self._scans[_key(current_text)] = now
-        if len(self._scans) > REMEMBERED:
+        if len(self._scans) > CACHED_SCANS:
             self._scans.popitem(last=False)
         told, calls = before.ready, list[DeltaToolCall]()
         for index, span in enumerate(now.spans[: now.ready]):
@@ -172,6 +172,6 @@ def _key(text: str) -> tuple[int, int]:
     return len(text), hash(text)
 
 
-def read_required_calls_once() -> None:
-    """In place of vLLM's own function."""
-    abstract_parser.extract_required_tool_call_streaming = RequiredCalls().extract
+def replace_required_tool_call_streaming() -> None:
+    """Replaces vLLM's function in this process."""
+    abstract_parser.extract_required_tool_call_streaming = RequiredToolCallStreams().extract

@@ -1,8 +1,8 @@
-"""Reads hashes that many processes write their parts of, without trusting that only they do."""
+"""Reads a Redis hash within bounds: whoever can write to Redis could make it arbitrarily large."""
 
 from __future__ import annotations
 
-FIELDS = """
+READ_BOUNDED_HASH = """
 local most, left, told = tonumber(ARGV[1]), tonumber(ARGV[2]), {}
 if redis.call('HLEN', KEYS[1]) > most then return redis.error_reply('more fields than anybody has told') end
 for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
@@ -15,5 +15,7 @@ for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
 end
 return told
 """
-"""Fields and values in turn. ARGV: how many fields there may be, an error otherwise, and the bytes that they and their values may have in
-all; larger ones are left out."""
+"""A Lua script for EVAL; its text is constant, and all arguments are numbers. Answers fields and values in turn.
+
+ARGV: the most fields (more are an error), and the most bytes of fields and values in all (what does not fit is left out).
+"""
