@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -67,6 +68,14 @@ class CompileChild:
             return time.clock_gettime(~self.pid << 3 | _SCHEDULED)
         except OSError:
             return 0.0
+
+    def is_runnable(self) -> bool:
+        """It has a processor or waits for one; it neither waits for something else, nor is suspended, nor has ended. (proc_pid_stat(5).)"""
+        try:
+            stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return False
+        return stat.rpartition(")")[2].split()[0] == "R"
 
     async def run(self, task: Task) -> Result:
         """The child's answer, of the type that the task asks for. Raises ChildDied. Once this is cancelled the child must be killed: its

@@ -20,8 +20,7 @@ _ERROR_NAME = re.compile(
 _LOOKED_AT_S = 0.01
 """The least time between two looks at a child's clock."""
 _PATIENCE = 4
-"""Times its deadline that a job may take by the clock. Beside a busy service some waited for a processor for seconds, and a deadline by
-the clock blamed 4 grammars in 20,000 that compile in milliseconds."""
+"""Times its deadline that a job may take by the clock, unless it waits for a processor: beside a busy service some have 1 % of one."""
 
 
 class Slot:
@@ -53,7 +52,7 @@ class Slot:
 
         Raises:
             CompileTimeout, CompileFailed: and the child is replaced.
-            PoolBusy: it had no processor for so long, and is replaced as well: it may hang.
+            PoolBusy: the child hangs: it neither computes nor waits for a processor. It is replaced as well.
             PoolUnavailable: no child could be had.
         """
         left_s = deadline_s
@@ -128,14 +127,14 @@ async def _in_time(child: CompileChild, job: Task, deadline_s: float) -> Result:
     ends_s, until = child.processor_s() + deadline_s, time.monotonic() + _PATIENCE * deadline_s
     running = asyncio.create_task(child.run(job))
     try:
-        while (left_s := ends_s - child.processor_s()) > 0 and time.monotonic() < until:
+        while (left_s := ends_s - child.processor_s()) > 0 and (time.monotonic() < until or child.is_runnable()):
             await asyncio.wait((running,), timeout=max(left_s, _LOOKED_AT_S))
             if running.done():
                 return running.result()
     finally:
         running.cancel()
     if left_s > 0:
-        raise PoolBusy("the compile pool has no processor for the grammar")
+        raise PoolBusy("the process that compiled the grammar hung")
     raise TimeoutError
 
 
