@@ -60,9 +60,13 @@ HEADLINE = (
     ),
     Figure("conformance", "draft2020-12: invalid instances accepted", "JSON Schema test suite: invalid instances accepted"),
     Figure("grammar", "cold first mask on llguidance, p50", "a grammar nobody has asked for: median time to its first mask"),
-    Figure("abuse", "p99 time to first token, attacked / alone", "p99 time to first token beside an attacker / alone"),
+    Figure(
+        "tenants",
+        "hostile grammars: light clients' p99 time to first token, beside / alone",
+        "p99 time to first token beside a tenant with hostile grammars / alone",
+    ),
     Figure("routing", "grammars resident on a replica, power of two / ours", "grammars that a replica holds, power of two / ours"),
-    Figure("routing_faults", "a replica killed: traffic is back after", "a replica killed: all grammars are answered again after"),
+    Figure("faults", "requests lost", "requests lost while each kind of process is killed, or suspended"),
     Figure(
         "mask_path",
         "a worker, forward to masked logits, stock by ours: 256 requests, K = 0",
