@@ -10,11 +10,14 @@ from typing import Any
 
 from deployments.access.window import Standing, Verdict
 from deployments.errors import ApiError, bad_request
+from model_service.lookahead.parameters import MOST as MOST_CANDIDATES
+from model_service.lookahead.parameters import Parameters
 from model_service.messages import Endpoint
 from router.turns.shares import FORCED, PROMPT, SAMPLED
 
 MOST = 2**31
 """No request has as many tokens or answers."""
+USUAL_CANDIDATES = Parameters().k
 COMPLETION_TOKENS = 16
 """What a completion has where the request does not say (OpenAI's API, and vLLM's)."""
 # Only as keys of the answer's own: inside a JSON string the quotes would be escaped.
@@ -30,14 +33,15 @@ _TOLD = {
 
 def asked_tokens(endpoint: Endpoint, body: Mapping[str, Any], prompt_tokens: int, longest: int, most: int) -> int:
     """The most that the answers to `body` may have, and the prompts' own: what is not used is given back at the end. A body that is at
-    fault costs little: it is refused. `longest` is the model's context; one answer has at most `most`, also where nothing is asked."""
+    fault costs little: it is refused. `longest` is the model's context; one answer has at most `most`, also where nothing is asked. A
+    look-ahead computes `k` candidates for each token."""
     if endpoint is Endpoint.CHAT:
         prompts, usual = 1, max(0, longest - prompt_tokens)
         asked = _number(body.get("max_completion_tokens"), _number(body.get("max_tokens"), usual))
     else:
         prompts = max(1, prompts_of(body))
         asked = _number(body.get("max_tokens"), COMPLETION_TOKENS)
-    return prompt_tokens + _number(body.get("n"), 1) * prompts * min(asked, longest, most)
+    return prompt_tokens + _number(body.get("n"), 1) * prompts * _candidates(body) * min(asked, longest, most)
 
 
 def prompts_of(body: Mapping[str, Any]) -> int:
@@ -159,6 +163,11 @@ def _prompts(value: Any) -> int:
     if isinstance(value, list):
         return 1 if value and isinstance(value[0], int) else len(value)
     return 0 if value is None else 1
+
+
+def _candidates(body: Mapping[str, Any]) -> int:
+    lookahead = body.get("lookahead")
+    return min(MOST_CANDIDATES, _number(lookahead.get("k"), USUAL_CANDIDATES)) if isinstance(lookahead, Mapping) else 1
 
 
 def _number(value: Any, otherwise: int) -> int:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import Any
 
 import msgspec
@@ -23,6 +23,10 @@ NEWEST = 0.2
 """What the latest answer counts in the mean of a grammar's forced tokens."""
 LOOKED_AT = 4_000
 """Values of a body that are walked through, which takes 2 us each; a body of 4 MiB may have a million."""
+IMAGE_TOKENS = 1024
+"""What an image counts as: of models that people serve, a photo takes 256 to 4,096."""
+EMBEDDING_CHARACTERS = 1024
+"""What a token of embeddings takes in base64 at least: 384 numbers of 16 bits."""
 INSTRUCTIONS = frozenset({"system", "developer"})
 SHORTEST, LONGEST = 128, 4096
 """Characters of a prompt's beginning; a shorter one is not worth to be looked for."""
@@ -34,6 +38,8 @@ TOKEN_BITS = 64
 TOO_LONG = "no token"
 """In place of a larger number: to write one takes the square of its digits."""
 _NO_TEXT = frozenset({"image_url", "input_audio"})
+_IN_CHATS = ("messages", "tools", "documents", "chat_template_kwargs")
+"""What a chat template may show."""
 # Only as a key of the answer's own: inside a JSON string the quotes would be escaped.
 _FORCED = re.compile(r'"forced_tokens":\s*(\d{1,9})')
 
@@ -48,9 +54,9 @@ class PromptFacts:
 
 
 class CallFacts:
-    """A prompt has a quarter as many tokens as bytes in UTF-8; images count for nothing. A grammar is expected to force as much as in its
-    latest answers, as far as their usage figures tell, and nothing at first. No prompt is thought to be over `longest`, the model's
-    context, and no answer over `most` tokens."""
+    """A prompt has a quarter as many tokens as all that a template may show of it has bytes in UTF-8. A grammar is expected to force as
+    much as in its latest answers, as far as their usage figures tell, and nothing at first. No prompt is thought to be over `longest`, the
+    model's context, and no answer over `most` tokens."""
 
     def __init__(self, longest: int, most: int | None = None) -> None:
         self._longest = longest
@@ -63,9 +69,9 @@ class CallFacts:
         instructions = sum(1 for _ in takewhile(_instructs, turns))
         begins = instructions or 1
         beginning = list(_texts([body.get("tools"), body.get("prompt"), turns[:begins]]))
-        chat = _size(body.get("tools")) + _size(turns)
         most = self._longest * CHARACTERS_PER_TOKEN
-        characters = min(most, chat) + sum(min(most, each) for each in _prompts(body.get("prompt")))
+        prompts = chain([_size([body.get(name) for name in _IN_CHATS])], _prompts(body.get("prompt")), _embeddings(body))
+        characters = sum(min(most, each) for each in prompts)
         longest = LONGEST if instructions and body.get("prompt") is None else FIRST
         return PromptFacts(characters // CHARACTERS_PER_TOKEN, _name(beginning, longest))
 
@@ -116,9 +122,36 @@ def _characters(text: str | int) -> int:
 
 
 def _size(value: object) -> int:
-    """The characters of all texts in it; where there are too many to be walked through, those of its JSON."""
-    found = list(_texts(value))
-    return sum(map(_characters, found)) if len(found) < LOOKED_AT // 4 else len(msgspec.json.encode(value))
+    """The characters of all texts and names in it; where there are too many values to be walked through, those of its JSON."""
+    left, characters = [value], 0
+    for _ in range(LOOKED_AT):
+        if not left:
+            return characters
+        found = left.pop()
+        if isinstance(found, str | int):
+            characters += _characters(found)
+        elif isinstance(found, list):
+            left += found[: LOOKED_AT + 1]
+        elif isinstance(found, dict):
+            characters += IMAGE_TOKENS * CHARACTERS_PER_TOKEN * sum(name in found for name in _NO_TEXT)
+            left += islice(found, LOOKED_AT + 1)
+            left += [item for name, item in islice(found.items(), LOOKED_AT + 1) if name not in _NO_TEXT]
+    return _json_size(value)
+
+
+def _json_size(value: object) -> int:
+    try:
+        return len(msgspec.json.encode(value))
+    except (RecursionError, TypeError, ValueError):  # of a job of the cluster, which may send what is no JSON; it is refused
+        return 0
+
+
+def _embeddings(body: Mapping[str, Any]) -> Iterator[int]:
+    """The characters that the texts would have in whose place a completion has embeddings."""
+    embeds = body.get("prompt_embeds")
+    for one in embeds if isinstance(embeds, list) else (embeds,):
+        if isinstance(one, str):
+            yield len(one) * CHARACTERS_PER_TOKEN // EMBEDDING_CHARACTERS
 
 
 def _prompts(prompt: object) -> Iterator[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from deployments.constraints.json_shape import MOST_VALUES_IN_TEXT, count_values
+from deployments.constraints.json_shape import MOST_VALUES_IN_TEXT, count_values_of
 from deployments.errors import bad_request, over_limit
 
 ROLES = ("developer", "system", "user", "assistant", "tool", "function")
@@ -17,11 +17,9 @@ ROLES = ("developer", "system", "user", "assistant", "tool", "function")
 LONGEST_FUNCTION_NAME = 256
 """vLLM logs the name of a call whose arguments are no JSON."""
 MOST_MEDIA = 16
-"""Images of a request. A decoded image may take 48 MiB, however few bytes of the body it has."""
+"""Images of a request. A decoded image takes up to 64 MiB, however few bytes of the body it has."""
 MOST_ENTRIES = 32
 """Tensors in one part of embeddings, and integers in the shape of a tensor."""
-SHORT_ARGUMENTS, CHARACTERS_A_VALUE = 512, 16
-"""Characters. vLLM parses arguments as JSON. In short arguments, a value is assumed per sixteen characters: counting takes 30 us a call."""
 _ALIASES = {"input_text": "text", "output_text": "text", "input_image": "image_url"}
 """Part types of OpenAI's Responses API, by their names in chat completions."""
 _TEXT_TYPES = frozenset({"text", "refusal", "thinking", "tool_reference"})
@@ -35,7 +33,8 @@ class MessageReader:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._entries = self._media = self._values = 0
+        self._entries = self._media = 0
+        self._all_arguments = list[str]()
         self._members: Mapping[str, Reader] = {
             "role": _role,
             "content": self._content,
@@ -61,7 +60,11 @@ class MessageReader:
         """The messages without unknown members. Raises ApiError, which names the place of the fault."""
         if not isinstance(messages, list) or not messages:
             raise bad_request("'messages' must be an array of at least one message.", "messages")
-        return [self._message(message, f"messages[{index}]") for index, message in enumerate(messages)]
+        found = [self._message(message, f"messages[{index}]") for index, message in enumerate(messages)]
+        # vLLM parses them as JSON.
+        if count_values_of(self._all_arguments) > MOST_VALUES_IN_TEXT:
+            raise over_limit("messages", f"The arguments of all calls of a request may have {MOST_VALUES_IN_TEXT:,} values.")
+        return found
 
     def _message(self, message: Any, place: str) -> dict[str, Any]:
         if not isinstance(message, dict):
@@ -114,10 +117,7 @@ class MessageReader:
         return _members(value, place, {"name": _function_name, "arguments": self._arguments})
 
     def _arguments(self, value: Any, place: str) -> str:
-        text = _text(value, place)
-        self._values += count_values(text) if len(text) > SHORT_ARGUMENTS else len(text) // CHARACTERS_A_VALUE
-        if self._values > MOST_VALUES_IN_TEXT:
-            raise over_limit(place, f"The arguments of all calls of a request may have {MOST_VALUES_IN_TEXT:,} values.")
+        self._all_arguments.append(text := _text(value, place))
         return text
 
     def _count(self, more: int, place: str) -> None:

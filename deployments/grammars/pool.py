@@ -64,10 +64,6 @@ class CompilePool:
         assert isinstance(answer, Verdicts)
         return answer.faults
 
-    async def unpin(self, key: str) -> None:
-        """Let the replica that owns the key evict its artifact again. Raises PoolBusy, PoolUnavailable."""
-        await self._ask("unpin", key, key)
-
     async def fingerprint(self) -> str:
         """The fingerprint of the tokenizer that the pool compiles for; waits until the pool is up."""
         answer: str = await self._handle.options(method_name="fingerprint").remote()

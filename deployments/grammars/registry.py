@@ -6,14 +6,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
 
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested
-from deployments.errors import ApiError, translated
+from deployments.errors import translated
 from deployments.grammars.registration import Registration, read_registration
 from deployments.grammars.registry_errors import damaged, fixed, no_room, no_store, not_found, silent, taken, unknown_name
 from grammar_service.bounded_cache import BoundedCache
@@ -45,8 +45,6 @@ class Pool(Protocol):
     """What the registry asks of the compile pool; raises as `CompilePool` does."""
 
     async def prepare(self, request: CompileRequest) -> Prepared: ...
-
-    async def unpin(self, key: str) -> None: ...
 
 
 class GrammarRegistry:
@@ -137,14 +135,12 @@ class GrammarRegistry:
         if self._store is None:
             raise no_store()
         try:
-            earlier, _ = await self._current(name, tenant)
             deleted = await self._store.delete(name, tenant)
         except CacheUnavailable as error:
             raise silent("deleted") from error
         self._names.forget(name, tenant)
         if not deleted:
             raise not_found(name)
-        await self._unpin(earlier)
         return {"object": "grammar.deleted", "id": name, "deleted": True}
 
     async def compile_ahead(self) -> None:
@@ -192,7 +188,6 @@ class GrammarRegistry:
                 continue
             if stored is not Stored.NEW:
                 raise no_room(stored, self._room)
-            await self._unpin(existing)
             return entry, True
 
     async def _already_fixed(self, name: str, grammar: Resolution) -> GrammarEntry:
@@ -252,14 +247,6 @@ class GrammarRegistry:
         except MaskcastError as error:
             self._ahead.not_compiled_ahead += 1
             logger.warning("the grammar %r is not compiled ahead: %s", entry.id, error)
-
-    async def _unpin(self, entry: GrammarEntry | None) -> None:
-        """As far as the pool can be asked: a pin that nobody uses gives way to others anyway."""
-        if entry is None:
-            return
-        with suppress(ApiError, PoolBusy, PoolUnavailable):
-            if key := (await self._resolved(entry)).key:
-                await self._pool.unpin(key)
 
 
 def _kept(resolved: ResolvedAs) -> ResolvedAs | None:

@@ -63,9 +63,6 @@ class CompilerDeployment:
         await self._count()
         return answer
 
-    async def unpin(self, key: str) -> None:
-        self._compiler.unpin(key)
-
     async def check_health(self) -> None:
         await self._compiler.check_health()
         # What was compiled behind an answer is counted though no other request follows.

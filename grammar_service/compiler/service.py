@@ -102,10 +102,6 @@ class GrammarCompiler:
         self._resolutions.keep(spec, tenant, relax, resolution)
         return resolution
 
-    def unpin(self, key: str) -> None:
-        """An artifact that was pinned may leave this replica's memory again."""
-        self._cache.unpin(key)
-
     async def counters(self) -> dict[str, int]:
         """Counters that only grow: this replica's, its cache's, how many children were replaced, and how many refusals `remembered`."""
         own = {"remembered": self._lookup.remembered, "children_replaced": self._sandbox.replaced}

@@ -35,6 +35,14 @@ def _parts(number: int) -> dict[str, Any]:
     return {"role": "user", "content": [{"type": "text", "text": str(number)}] * 8}
 
 
+def _call(number: int) -> dict[str, Any]:
+    return {"id": str(number), "function": {"name": "f", "arguments": f"[{','.join(['7e-99'] * 80)}]"}}
+
+
+def _calling(calls: list[Any]) -> dict[str, Any]:
+    return {"role": "assistant", "tool_calls": calls}
+
+
 def _tools(tools: list[Any]) -> dict[str, Any]:
     return _chat(tools=tools, tool_choice="required")
 
@@ -47,6 +55,7 @@ BODIES: dict[str, Callable[[int], bytes]] = {
     "one text": lambda size: _json({"messages": [{"role": "user", "content": "a" * (size - 60)}]}),
     "a text of quotes": lambda size: _json({"messages": [{"role": "user", "content": '"' * ((size - 60) // 2)}]}),
     "messages of parts": lambda size: _filled(_parts, lambda all_: {"messages": all_[:2048]}, size),
+    "calls with short arguments": lambda size: _filled(_call, lambda all_: {"messages": [*MESSAGES, _calling(all_[:2047])]}, size),
     "tools": lambda size: _filled(lambda number: {"function": {"name": f"t{number}"}}, _tools, size),
     "tools whose definitions clash": lambda size: _filled(_clashing, _tools, size),
     "token ids": lambda size: _filled(lambda number: number, lambda all_: {"prompt": all_}, size),

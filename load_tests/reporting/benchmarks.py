@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GRAMMARS = ("grammar_service",)
-ENGINES = ("grammar_service", "model_service")
+ENGINES = ("grammar_service", "model_service", ":(exclude)model_service/engine/frontend")
 _SERVING = "access answers api app.py builders.py constraints grammars replicas single.py telemetry tracing".split()
-SERVICE = (*(f"deployments/{name}" for name in _SERVING), *ENGINES, "router")
+SERVICE = (*(f"deployments/{name}" for name in _SERVING), *GRAMMARS, "model_service", "router")
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """`command` writes a report to the file of `--json`. `paths` are those that it measures, relative to the root, besides its own folder
-    of `load_tests`. `separate`: `make bench` leaves it out, because it takes half an hour or needs a checkout of another repository."""
+    """`command` writes a report to the file of `--json`. `paths` are those that it measures besides its own folder of
+    `load_tests`, for git. `separate`: `make bench` leaves it out, because it takes half an hour or needs a checkout of another repository."""
 
     command: str
     paths: tuple[str, ...]

@@ -28,8 +28,9 @@ from model_service.engine.configuration import USAGE, check_logits, engine_facts
 from model_service.engine.drafting import start_draft
 from model_service.engine.forking import fork_cores
 from model_service.engine.frontend.refused_fields import first_fault, refused_field, refused_images
-from model_service.engine.frontend.rendering import CURRENT_TENANT, render_short_prompts_at_once
+from model_service.engine.frontend.rendering import CURRENT_TENANT, quiet_argument_warnings, render_short_prompts_at_once
 from model_service.engine.frontend.required_tool_calls import replace_required_tool_call_streaming
+from model_service.engine.frontend.tool_call_patterns import replace_tool_call_patterns
 from model_service.engine.keyed import KeyedEngine, core_processes
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
@@ -79,7 +80,9 @@ class Engine:
             engine.lookaheads = await self._looking(engine)
         await engine.reset_mm_cache()  # or what vLLM has tried its memory with would stay in it
         render_short_prompts_at_once(engine.renderer)
+        quiet_argument_warnings()
         replace_required_tool_call_streaming()
+        replace_tool_call_patterns()
         tasks = await engine.get_supported_tasks()
         try:
             await init_app_state(engine, self._state, arguments, tasks)

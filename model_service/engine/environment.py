@@ -13,7 +13,7 @@ BIND, UNBOUND = "VLLM_CPU_OMP_THREADS_BIND", "nobind"
 """Which CPUs each worker has of its own, and that none has any."""
 _MODEL_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
 _IMAGE_PIXELS = 16 << 20
-"""48 MiB as RGB. With vLLM's default of 179 million, a PNG of a few KB takes 850 MiB."""
+"""64 MiB in Pillow. With vLLM's default of 179 million, a PNG of a few KB takes 850 MiB."""
 _EMBEDDING_BYTES = 64 << 20
 """Per tensor: a prompt of 4,096 tokens with 4,096 float32 numbers each. vLLM's default is 2 GiB, and a request may have several."""
 _PRIMITIVES = 128

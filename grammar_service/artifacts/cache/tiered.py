@@ -71,11 +71,8 @@ class TieredCache:
             await self._redis.put(artifact.header.key, artifact.blob)
 
     def pin(self, key: str) -> None:
-        """Keep what memory holds of `key` until `unpin`, within the bounds of `MemoryCache`."""
+        """Keep what memory holds of `key`, within the bounds of `MemoryCache`. A pin that nobody uses gives way to others."""
         self._memory.pin(key)
-
-    def unpin(self, key: str) -> None:
-        self._memory.unpin(key)
 
     def counters(self) -> dict[str, int]:
         """Counters that only grow, Redis's own with the prefix `redis_server_`."""

@@ -54,9 +54,6 @@ class OneProcessPool:
             self.memory.pin(request.key)
         return Prepared(request.key, request.backend)
 
-    async def unpin(self, key: str) -> None:
-        self.memory.unpin(key)
-
 
 @pytest.fixture(scope="module")
 def tokenizer() -> GrammarTokenizer:
@@ -157,7 +154,7 @@ async def test_another_grammar_under_a_taken_name_is_a_conflict_unless_it_replac
     second, is_new = await registry.register({**OTHER_WORD, "replace": True})
     assert is_new
     assert second["key"] != first["key"]
-    assert pool.memory.pinned_bytes == len(pool.memory.get(second["key"]) or b"")
+    assert pool.memory.pinned_bytes == sum(len(pool.memory.get(grammar["key"]) or b"") for grammar in (first, second))
 
 
 async def test_a_faulty_grammar_is_refused_as_in_a_request(registry: GrammarRegistry) -> None:
@@ -185,10 +182,17 @@ async def test_names_of_the_settings_stay_as_they_are(registry: GrammarRegistry)
     assert (grammar, is_new) == (await registry.get("fixed"), False)
 
 
-async def test_a_deleted_grammar_is_unknown_and_not_pinned(registry: GrammarRegistry, pool: OneProcessPool) -> None:
+async def test_a_tenant_that_deletes_a_grammar_leaves_those_of_the_settings_pinned(registry: GrammarRegistry, pool: OneProcessPool) -> None:
+    await registry.compile_ahead()
+    pinned = pool.memory.pinned_bytes
+    await registry.register({"id": "mine", "structured_outputs": {"regex": "fixed"}})
+    await registry.delete("mine")
+    assert pool.memory.pinned_bytes == pinned > 0
+
+
+async def test_a_deleted_grammar_is_unknown(registry: GrammarRegistry) -> None:
     await registry.register(WORD)
     assert await registry.delete("word") == {"object": "grammar.deleted", "id": "word", "deleted": True}
-    assert pool.memory.pinned_bytes == 0
     for answer in (registry.get("word"), registry.delete("word")):
         assert (await refused(answer)).status == 404
     error = await refused(registry.spec(NamedGrammar("word", "response_format.grammar_id")))

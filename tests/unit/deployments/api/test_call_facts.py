@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deployments.access.charges import prompts_of
-from deployments.api.call_facts import FIRST, REMEMBERED, CallFacts
+from deployments.api.call_facts import EMBEDDING_CHARACTERS, FIRST, IMAGE_TOKENS, LOOKED_AT, REMEMBERED, CallFacts
 from model_service.messages import MOST_ARGUMENT, Endpoint
 
 LONG = "You are careful and brief. " * 10
@@ -29,20 +29,26 @@ JSON = st.recursive(
     [
         ({"prompt": "x" * 400}, 100),
         ({"prompt": "好" * 40}, 30),
-        ({"messages": [{"content": "🙂" * 40}]}, 40),
+        ({"messages": [{"content": "🙂" * 40}]}, 41),
         ({"prompt": [1, 2, 3]}, 3),
         ({"prompt": [[1, 2], [3]]}, 3),
-        ({"messages": [{"role": "user", "content": "x" * 36}]}, 10),
-        ({"messages": [{"content": [{"type": "text", "text": "x" * 36}, {"image_url": {"url": "y" * 9000}}]}]}, 10),
+        ({"messages": [{"role": "user", "content": "x" * 36}]}, 12),
+        ({"messages": [{"content": [{"type": "text", "text": "x" * 36}, {"image_url": {"url": "y" * 9000}}]}]}, IMAGE_TOKENS + 16),
+        ({"messages": [{"x": [None] * LOOKED_AT, "role": "user", "content": "x" * 90_000}]}, 2048),
+        ({"messages": [{"x": dict.fromkeys(map(str, range(LOOKED_AT)), None), "content": "x" * 90_000}]}, 2048),
+        ({"messages": [], "tools": [{"function": {"parameters": {"default": [None] * LOOKED_AT, "title": "x" * 90_000}}}]}, 2048),
+        ({"messages": [], "tools": [{"function": {"parameters": {"properties": {"x" * 90_000: {}}}}}]}, 2048),
+        ({"messages": [], "documents": [{"text": "x" * 392}]}, 99),
+        ({"prompt_embeds": ["x" * 4 * EMBEDDING_CHARACTERS] * 2}, 8),
         ({"prompt": "x" * 90_000}, 2048),
         ({"prompt": ["x" * 90_000] * 3 + ["x" * 40]}, 3 * 2048 + 10),
         ({"prompt": [[1] * 90_000, [1, 2]]}, 2050),
-        ({"tools": [{"function": {"name": "f" * 40}}]}, 10),
-        ({"messages": [{"role": ["system"], "content": "x" * 36}]}, 10),
+        ({"tools": [{"function": {"name": "f" * 40}}]}, 13),
+        ({"messages": [{"role": ["system"], "content": "x" * 36}]}, 13),
         ({}, 0),
     ],
 )
-def test_a_prompt_has_a_quarter_as_many_tokens_as_bytes(body: dict[str, Any], tokens: int) -> None:
+def test_a_prompt_has_a_quarter_as_many_tokens_as_all_that_a_template_may_show_has_bytes(body: dict[str, Any], tokens: int) -> None:
     assert CallFacts(2048).prompt(body).tokens == tokens
 
 

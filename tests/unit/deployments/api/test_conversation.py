@@ -88,6 +88,21 @@ def test_an_image_has_no_name_of_the_clients_choice(part: dict[str, Any], read: 
     assert MessageReader(MOST).read([user([part])]) == [user([{name: value for name, value in read.items() if name != "uuid"}])]
 
 
+@pytest.mark.parametrize("before", ["", '"', '"\\', "\\"])
+def test_the_values_in_arguments_of_many_calls_count_together(before: str) -> None:
+    """A text without its end hides nothing of the next one."""
+
+    def calls(arguments: str) -> list[dict[str, Any]]:
+        functions = [{"name": "f", "arguments": text} for text in [before, *[arguments] * 1000]]
+        return [{"role": "assistant", "tool_calls": [{"function": function} for function in functions]}]
+
+    assert MessageReader(2000).read(calls('{"city": "Oslo, [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["}'))
+    for slow in ("[" + ",".join(["2e-308"] * 60) + "]", "[" * 200):
+        with pytest.raises(ApiError) as caught:
+            MessageReader(2000).read(calls(slow))
+        assert (caught.value.code, caught.value.param) == ("over_limit", "messages")
+
+
 def test_the_roles_of_openai_are_known() -> None:
     assert len(MessageReader(MOST).read([user("hello") | {"role": role} for role in ROLES])) == len(ROLES)
 
