@@ -16,8 +16,8 @@ SERVICE = (*(f"deployments/{name}" for name in _SERVING), *GRAMMARS, "model_serv
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """`command` writes a report to the file of `--json`. `paths` are those that it measures besides its own folder of
-    `load_tests`, for git. `separate`: `make bench` leaves it out, because it takes half an hour or needs a checkout of another repository."""
+    """`command` writes a report to the file of `--json`. `paths` are those that it measures besides its own folder of `load_tests`, for
+    git. `separate`: `make bench` leaves it out, because it takes half an hour or needs a checkout of another repository."""
 
     command: str
     paths: tuple[str, ...]
