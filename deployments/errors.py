@@ -25,6 +25,9 @@ from typing import Any
 from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, MaskcastError, PoolBusy, PoolUnavailable
 from grammar_service.warning import shortened
 
+INGRESS_BUSY = "ingress_busy"
+"""The code of the error that tells a client to come to this ingress later, or to another one."""
+
 
 class SettingsError(MaskcastError):
     """The operator's settings are wrong; the message names the key or the file."""

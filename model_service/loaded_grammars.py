@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections import OrderedDict
+from collections.abc import Callable
 from threading import Lock
 
 from grammar_service.backends import CompiledGrammar, loading_backends
 from grammar_service.errors import ArtifactError
+from grammar_service.own_memory import resident_bytes
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import fetch
 
@@ -20,6 +22,10 @@ TRIMMED_EVERY = 100
 free pages of those lie between used ones. With 2,000 schemas a process of 541 to 548 MiB takes 516 to 535. It takes 2 to 5 ms, which is
 what a load does."""
 
+GROWN, LEAST_GROWN = 2, 256 << 20
+"""Times their memory, and bytes, that the whole process may grow; beyond both, all grammars go. llguidance makes states as they are needed
+and does not tell of them: 50,000 of one grammar may take 75 MiB."""
+
 
 class LoadedGrammars:
     """Least recently used out first, beyond `max_bytes`, of which the compiler of recipes has a part; called from several threads.
@@ -27,11 +33,14 @@ class LoadedGrammars:
     It keeps its backends, whose compiler stays warm. They load without the interpreter's lock, beside the process's other work.
     """
 
-    def __init__(self, tokenizer: GrammarTokenizer, max_bytes: int) -> None:
+    def __init__(self, tokenizer: GrammarTokenizer, max_bytes: int, resident: Callable[[], int] = resident_bytes) -> None:
         self.tokenizer = tokenizer
         compiler_bytes = max_bytes // COMPILER_SHARE
         self._backends = loading_backends(compiler_bytes)
         self._max_bytes = max_bytes - compiler_bytes
+        self._most_grown = max(LEAST_GROWN, GROWN * max_bytes)
+        self._resident = resident
+        self._resident_before = resident()
         self._held: OrderedDict[str, CompiledGrammar] = OrderedDict()
         self._lock = Lock()
         self.loaded = 0
@@ -57,9 +66,25 @@ class LoadedGrammars:
         with self._lock:
             self._held[key] = grammar
             self.loaded += 1
+            self._drop_if_grown(key)
             while len(self._held) > 1 and sum(g.size_bytes for g in self._held.values()) > self._max_bytes:
                 self._held.popitem(last=False)
             trimmed = self.loaded % TRIMMED_EVERY == 0
         if trimmed:
-            ctypes.CDLL(None).malloc_trim(0)
+            _trim()
         return grammar
+
+    def drop(self, key: str) -> None:
+        """The next one that asks for it loads it anew: states that its matchers share may be out of order."""
+        with self._lock:
+            self._held.pop(key, None)
+
+    def _drop_if_grown(self, but: str) -> None:
+        if self._resident() - self._resident_before > self._most_grown:
+            self._held = OrderedDict({but: self._held[but]})
+            _trim()
+            self._resident_before = self._resident()
+
+
+def _trim() -> None:
+    ctypes.CDLL(None).malloc_trim(0)

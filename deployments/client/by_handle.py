@@ -16,7 +16,7 @@ from ray.util import get_node_ip_address
 from deployments.answers.receiver import AnswerReceiver
 from deployments.client.answer_thread import AnswerThread
 from deployments.client.transport import parse_events
-from deployments.errors import AnswerLost, ApiError, unavailable
+from deployments.errors import INGRESS_BUSY, AnswerLost, ApiError, unavailable
 
 LOST = (AnswerLost, RayActorError, DeploymentUnavailableError, RequestCancelledError)
 FAULTS = (RayTaskError, BackPressureError, *LOST)
@@ -79,7 +79,7 @@ class HandleTransport:
 def api_error(error: Exception) -> Exception:
     """What a caller is told of one of `FAULTS`: what the ingress has raised, or why there is no answer."""
     if isinstance(error, BackPressureError):
-        return unavailable("The service's ingresses are busy; try again in a moment.", "ingress_busy")
+        return unavailable("The service's ingresses are busy; try again in a moment.", INGRESS_BUSY)
     if not isinstance(error, RayTaskError) or isinstance(error.cause, LOST):
         return unavailable("The service's ingress ended, or cannot be reached; try again in a moment.", "ingress_lost", 5)
     return error.cause if isinstance(error.cause, ApiError) else error

@@ -21,6 +21,8 @@ from grammar_service.schema.references import References, asserting
 
 MOST_FORMS = 200
 MOST_SLOTS = 256
+MOST_SCALARS = 100
+"""Listed values of one form. Each token that a mask allows is tried with each of them: with 500 a mask takes 140 ms."""
 ANYTHING = "*"
 """In place of the pointer of a schema that is not written: it asks for nothing."""
 _ALL_TYPES = ("null", "boolean", "number", "string", "array", "object")
@@ -123,6 +125,8 @@ class FormBuilder:
             raise _unknown()
         self._refuse_other_strings(leaves, endless, scalars)
         kept = tuple(text for text in scalars if _type_of(text) not in endless)
+        if len(kept) > MOST_SCALARS:
+            raise UnsupportedGrammar(f"`uniqueItems` of more than {MOST_SCALARS} listed values beside others is not enforced")
         # Of several, which one it is may show late: then each is counted for itself.
         layouts = tuple(self._object(leaf, tail, len(objects) > 1) for leaf in objects)
         self._refuse_mixed(objects, layouts)

@@ -50,6 +50,9 @@ from model_service.replies import Head
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
 
+GRAMMAR_FAILED = "The engine ended the request: the masks of its grammar take too long, or the grammar cannot be followed."
+ENDED_BY_ENGINE = "Internal server error"
+"""What vLLM says of a request that its engine core has ended."""
 LOOKAHEAD_STEPS = "lookahead_steps"
 """What a choice of an answer has of what its look-aheads have tried."""
 
@@ -191,10 +194,12 @@ class Engine:
             # Whoever keeps account of the call has found it by now.
             self._engine.forget(call.request_id)
         if isinstance(answer, ErrorResponse):
+            if call.constraint is not None and answer.error.message == ENDED_BY_ENGINE:
+                answer.error.message = GRAMMAR_FAILED
             answer.error.param = refused_field(answer.error.param, answer.error.message, call.endpoint, call.body)
             return Head(answer.error.code or HTTPStatus.INTERNAL_SERVER_ERROR, stream=False), _whole(answer.model_dump_json())
         if isinstance(answer, AsyncGenerator):
-            return Head(HTTPStatus.OK, stream=True), _events(answer, usage)
+            return Head(HTTPStatus.OK, stream=True), _events(answer, usage, is_constrained=call.constraint is not None)
         return Head(HTTPStatus.OK, stream=False), _whole(usage.whole(answer.model_dump_json()))
 
     def _dead(self) -> EngineDead:
@@ -277,7 +282,8 @@ async def _whole(answer: str) -> AsyncGenerator[str, None]:
     yield answer
 
 
-async def _events(events: AsyncGenerator[str, None], usage: ForcedUsage) -> AsyncGenerator[str, None]:
+async def _events(events: AsyncGenerator[str, None], usage: ForcedUsage, *, is_constrained: bool) -> AsyncGenerator[str, None]:
     async with aclosing(events):
         async for event in events:
-            yield usage.event(event)
+            is_failure = is_constrained and event.startswith('data: {"error"')
+            yield usage.event(event.replace(ENDED_BY_ENGINE, GRAMMAR_FAILED) if is_failure else event)

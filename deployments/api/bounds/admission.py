@@ -1,9 +1,14 @@
-"""Which request an ingress begins next."""
+"""Which request an ingress begins next, and when it refuses one that it has no room for."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable
+
+REFUSED_AFTER_S = 1.0
+MOST_REFUSED = 256
+"""Requests whose refusal is delayed at a time; the connection of each may hold 64 KiB of its body."""
 
 
 class AdmissionQueue:
@@ -39,3 +44,20 @@ class AdmissionQueue:
             self._waiting[tenant] = queue  # behind all other tenants
         if not admitted.done():
             admitted.set_result(None)
+
+
+class RefusalDelay:
+    """Delays refusals. A client that is refused may ask again at once: a few that do so take half of the event loop from all others."""
+
+    def __init__(self, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        self._pause = pause
+        self._delayed = 0
+
+    async def wait(self) -> None:
+        if self._delayed == MOST_REFUSED:
+            return
+        self._delayed += 1
+        try:
+            await self._pause(REFUSED_AFTER_S)
+        finally:
+            self._delayed -= 1

@@ -9,7 +9,7 @@ import numpy as np
 from starlette.requests import Request
 
 from deployments.api.bounds.places import Places
-from deployments.errors import ApiError, unavailable
+from deployments.errors import INGRESS_BUSY, ApiError, unavailable
 
 WIDEST = 4
 """Bytes of a character in a text that has one beyond the Basic Multilingual Plane (PEP 393)."""
@@ -33,7 +33,7 @@ class HeldBody:
         if (more := number - self._reserved) <= 0:
             return
         if not self._memory.has_room_for(self._tenant, more):
-            raise unavailable("The service is full; try again in a moment.", "ingress_busy")
+            raise unavailable("The service is full; try again in a moment.", INGRESS_BUSY)
         self._memory.take(self._tenant, more)
         self._reserved = number
 

@@ -19,7 +19,7 @@ from starlette.types import Scope as AsgiScope
 from deployments.access.api_keys import ApiKeys
 from deployments.access.caller import Caller, Scope
 from deployments.access.gate import Gate, Visit
-from deployments.api.bounds.admission import AdmissionQueue
+from deployments.api.bounds.admission import AdmissionQueue, RefusalDelay
 from deployments.api.bounds.aside import LARGE_BODY, Aside
 from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.places import Places
@@ -29,7 +29,7 @@ from deployments.api.health import HealthReader
 from deployments.api.http.leaving import ClientLeft, before, while_connected
 from deployments.config import LimitSettings
 from deployments.engine_errors import error_body
-from deployments.errors import ApiError, bad_request, translated, unavailable
+from deployments.errors import INGRESS_BUSY, ApiError, bad_request, translated, unavailable
 from deployments.grammars.registry import PAGE, GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
@@ -42,7 +42,7 @@ JSON = "application/json"
 LAST_WORD_S = 1.0
 TENANT = "tenant"
 """What an admin's query says whose grammar he means by."""
-BODY_UNREAD = frozenset({"body_timeout", "body_too_large", "headers_too_large", "ingress_busy"})
+BODY_UNREAD = frozenset({"body_timeout", "body_too_large", "headers_too_large", INGRESS_BUSY})
 """Errors that are answered before the body has been read. They close the connection; otherwise the rest of the body would be read."""
 CLIENT_CLOSED_REQUEST = 499
 """Nobody sees it but the metrics."""
@@ -80,11 +80,12 @@ class HttpIngress:
         self._places = Places(max_ongoing)
         self._aside = Aside()
         self._admissions = AdmissionQueue()
+        self._delay = RefusalDelay()
         self._started = int(time.time())
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
         """Answer one HTTP request; every error becomes an OpenAI-shaped body."""
-        call = _Call(endpoint)
+        call, refusal = _Call(endpoint), None
         try:
             caller = self._authorize(request, Scope.GENERATE)
             call.tenant = caller.name
@@ -103,14 +104,23 @@ class HttpIngress:
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
-            response = error_response(translated(error), call.visit.headers)
+            refusal = translated(error)
+            response = error_response(refusal, call.visit.headers)
         except BaseException:
             self._leave_place(call)
             call.visit.leave()
             raise
         if not isinstance(response, _EventStream):
             self._finish(call, response.status_code)
+        if refusal is not None and refusal.code == INGRESS_BUSY:
+            await self._delay.wait()
         return response
+
+    async def refused(self, error: ApiError) -> Response:
+        """The answer to a request for which a method has raised."""
+        if error.code == INGRESS_BUSY:
+            await self._delay.wait()
+        return error_response(error)
 
     async def _answered(self, items: AsyncGenerator[Head | str, None], call: _Call, until: float) -> Response:
         head = await anext(items)
@@ -130,7 +140,7 @@ class HttpIngress:
 
     def _take_place(self, tenant: str) -> None:
         if not self._places.has_one_for(tenant):
-            raise unavailable("The service is full; try again in a moment.", "ingress_busy")
+            raise unavailable("The service is full; try again in a moment.", INGRESS_BUSY)
         self._places.take(tenant)
 
     def _leave_place(self, call: _Call) -> None:

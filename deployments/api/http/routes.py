@@ -35,6 +35,10 @@ def http_application(http: HttpIngress, is_leaving: Callable[[], bool] = lambda:
     async def able(request: Request) -> Response:
         return await (alive(request) if is_leaving() else http.ready(request))
 
+    async def error(_: Request, raised: Exception) -> Response:
+        assert isinstance(raised, ApiError)
+        return await http.refused(raised)
+
     return Starlette(
         routes=[
             Route("/v1/chat/completions", post_chat, methods=["POST"]),
@@ -49,7 +53,7 @@ def http_application(http: HttpIngress, is_leaving: Callable[[], bool] = lambda:
             Route("/readyz", http.ready),
             Route("/metrics", http.metrics),
         ],
-        exception_handlers={ApiError: _error, HTTPException: _unknown},
+        exception_handlers={ApiError: error, HTTPException: _unknown},
     )
 
 
@@ -60,11 +64,6 @@ def _resource(path: str, **answers: Answer) -> Route:
         return await answers["GET" if request.method == "HEAD" else request.method](request)
 
     return Route(path, answer, methods=[*answers])
-
-
-async def _error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, ApiError)
-    return error_response(error)
 
 
 async def _unknown(request: Request, error: Exception) -> Response:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import xgrammar
 
+from grammar_service.backends.mask_time import check_masks
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
 from grammar_service.backends.xgrammar.cost import LoadRate, ReaderPaces, RuleCosts, worth_tables
 from grammar_service.backends.xgrammar.learning import RuleLearning
@@ -26,6 +27,7 @@ NEVER_FULL = 1 << 62
 """Bytes of a compiler's cache. It must not make room by itself: the places of rules that go are kept with the memory of the largest that
 ever stood there (`cpp/support/container.h` of 0.2.8, `List`), so that a cache of 1/2 MiB takes 7 after 400 grammars, and goes on."""
 WRITTEN_RULES = frozenset({GrammarKind.EBNF, GrammarKind.STRUCTURAL_TAG})
+MAY_BE_AMBIGUOUS = WRITTEN_RULES | {GrammarKind.REGEX}
 _NATIVE_PREFIX = re.compile(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ")
 
 
@@ -67,6 +69,8 @@ class XgrammarLibrary:
         grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
         _refuse_endless(recipe)
         shape, little = shape_of(grammar), _forces_little(recipe)
+        if recipe.kind in MAY_BE_AMBIGUOUS:
+            check_masks(XgrammarGrammar(grammar, tokenizer, recipe, little), tokenizer)
         compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
         load_ms = rate.load_ms(shape.size)
         if worth_tables(compile_ms, load_ms, shape.size, self._max_expanded_bytes):

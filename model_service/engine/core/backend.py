@@ -6,7 +6,11 @@ its tables, or from the recipe of one that has compiled in the sandbox, and comp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,18 +25,28 @@ from vllm.v1.structured_output.backend_types import (
 from grammar_service.backends import Matcher
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.backends.canonical.product import ProductMatcher
+from grammar_service.backends.mask_time import MaskTime
 from grammar_service.backends.trial import accepted_prefix
+from grammar_service.errors import ArtifactError
 from grammar_service.segments import Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.key_constraint import key_of
 from model_service.loaded_grammars import LoadedGrammars
 
+logger = logging.getLogger(__name__)
+
+REFUSED_S, MOST_REFUSED = 600.0, 1000
+"""For how long a grammar is refused whose masks have taken too long, and how many such grammars are remembered."""
+
 
 class KeyedGrammar(StructuredOutputGrammar):
-    """One request's matcher, in vLLM's clothes."""
+    """One request's matcher, in vLLM's clothes. `fault` is called once, where the grammar fails: with True where its masks take too
+    long."""
 
-    def __init__(self, matcher: Matcher) -> None:
+    def __init__(self, matcher: Matcher, fault: Callable[[bool], None] = lambda _: None) -> None:
         self._matcher = matcher
+        self._fault = fault
+        self._taken = MaskTime()
         self._ahead = 0
         self._violated = False
 
@@ -63,8 +77,13 @@ class KeyedGrammar(StructuredOutputGrammar):
         return not self._violated
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        """Where it is False, vLLM ends the request with an error."""
         known, self._ahead = self._ahead, 0
-        return not self._violated and self.advance(tokens[known:])
+        if self._violated:
+            return False
+        if not (accepted := self.advance(tokens[known:])):
+            self._fault(False)
+        return accepted
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         return tokens[: accepted_prefix(self.matcher, tokens)]
@@ -73,7 +92,11 @@ class KeyedGrammar(StructuredOutputGrammar):
         self.matcher.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
+        began = time.thread_time()
         self.matcher.fill(bitmask, batch_index)
+        if self._taken.add(time.thread_time() - began) and not self._violated:
+            self._violated = True
+            self._fault(True)
 
     def is_terminated(self) -> bool:
         return self.matcher.is_terminated()
@@ -106,6 +129,7 @@ class ArtifactBackend(StructuredOutputBackend):
         self._channel = channel
         self._max_rollback_tokens = max_rollback_tokens
         self._verified_rows = verified_rows
+        self._refused = OrderedDict[str, float]()
 
     @property
     def vocabulary(self) -> GrammarTokenizer:
@@ -115,7 +139,8 @@ class ArtifactBackend(StructuredOutputBackend):
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> KeyedGrammar:
         """A matcher for the artifact whose key stands in `grammar_spec`."""
-        return KeyedGrammar(self._matcher(key_of(grammar_spec), sorted(stop_token_ids) if stop_token_ids else None))
+        key = key_of(grammar_spec)
+        return KeyedGrammar(self._matcher(key, sorted(stop_token_ids) if stop_token_ids else None), partial(self._failed, key))
 
     def make_loaded_at_once(self, manager: StructuredOutputManager) -> None:
         """Let `manager`, which has a thread make each request's grammar, make those that need no loading itself: a request whose grammar is
@@ -130,7 +155,17 @@ class ArtifactBackend(StructuredOutputBackend):
 
         manager.grammar_init = grammar_init
 
+    def _failed(self, key: str, is_slow: bool) -> None:
+        self.grammars.drop(key)
+        if is_slow:
+            logger.warning("the masks of the grammar %s take too long: its requests are refused for %g s", key, REFUSED_S)
+            self._refused[key] = time.monotonic() + REFUSED_S
+            while len(self._refused) > MOST_REFUSED:
+                self._refused.popitem(last=False)
+
     def _matcher(self, key: str, stops: Sequence[int] | None) -> Matcher:
+        if self._refused.get(key, 0.0) > time.monotonic():
+            raise ArtifactError("the masks of the grammar take too long")
         return self.grammars.get(key, self._channel).matcher(stops, self._max_rollback_tokens)
 
     def segmenter(self) -> Segmenter:

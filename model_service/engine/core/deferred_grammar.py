@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from vllm.v1.structured_output.backend_types import StructuredOutputOptions
 
@@ -19,12 +20,14 @@ class DeferredGrammar(KeyedGrammar):
     `stops` are the request's stop tokens, None: the tokenizer's.
     """
 
-    def __init__(self, matcher: Matcher, key: str, stops: tuple[int, ...] | None, defers: bool) -> None:
-        super().__init__(matcher)
+    def __init__(
+        self, matcher: Matcher, key: str, stops: tuple[int, ...] | None, defers: bool, fault: Callable[[bool], None] = lambda _: None
+    ) -> None:
+        super().__init__(matcher, fault)
         self.key = key
         self.stops = stops
         self._defers = defers
-        self._taken: list[int] = []
+        self._tokens: list[int] = []
         self._matched = 0
         self._sent = 0
 
@@ -36,22 +39,22 @@ class DeferredGrammar(KeyedGrammar):
 
     def take_all(self) -> list[int]:
         """All tokens so far, which count as sent."""
-        self._sent = len(self._taken)
-        return self._taken
+        self._sent = len(self._tokens)
+        return self._tokens
 
     def take_unsent(self) -> list[int]:
         """The tokens that have not been sent before; they count as sent."""
-        tokens, self._sent = self._taken[self._sent :], len(self._taken)
+        tokens, self._sent = self._tokens[self._sent :], len(self._tokens)
         return tokens
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         if self._defers and not self._ahead and not self._violated:
-            self._taken += tokens
+            self._tokens += tokens
             return True
         return super().accept_tokens(request_id, tokens)
 
     def advance(self, tokens: Sequence[int]) -> bool:
-        self._taken.extend(tokens)
+        self._tokens.extend(tokens)
         return self._defers or self._catch_up()
 
     def advance_ahead(self, tokens: Sequence[int]) -> bool:
@@ -62,17 +65,17 @@ class DeferredGrammar(KeyedGrammar):
 
     def rollback(self, num_tokens: int) -> None:
         super().rollback(num_tokens)
-        del self._taken[len(self._taken) - num_tokens :]
-        self._matched = len(self._taken)
+        del self._tokens[len(self._tokens) - num_tokens :]
+        self._matched = len(self._tokens)
 
     def reset(self) -> None:
         super().reset()
-        self._taken.clear()
+        self._tokens.clear()
         self._matched = self._sent = 0
 
     def _catch_up(self) -> bool:
         """Whether all of the tokens that were still ahead are allowed; from the first that is not, they are dropped."""
-        matcher, taken = self._matcher, self._taken
+        matcher, taken = self._matcher, self._tokens
         while self._matched < len(taken):
             if not matcher.is_terminated() and not matcher.accept(taken[self._matched]):
                 del taken[self._matched :]
@@ -94,4 +97,4 @@ class DeferredBackend(ArtifactBackend):
         key = key_of(grammar_spec)
         matcher = self._matcher(key, stops)
         defers = not self._max_rollback_tokens and not isinstance(matcher, CanonicalMatcher)
-        return DeferredGrammar(matcher, key, stops, defers)
+        return DeferredGrammar(matcher, key, stops, defers, partial(self._failed, key))

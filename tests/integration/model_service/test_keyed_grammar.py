@@ -1,10 +1,16 @@
-"""A matcher in vLLM's clothes: what it took ahead of vLLM is not taken twice, and a violation stays one."""
+"""A matcher in vLLM's clothes: what it took ahead of vLLM is not taken twice, a violation stays one, and masks that take long end it."""
 
 from __future__ import annotations
 
 import pytest
+import torch
+import xgrammar
 
+from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import backend_named
+from grammar_service.backends.mask_time import MOST_SLOW
+from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
+from grammar_service.backends.xgrammar.recipe import compiled, recipe_of
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
@@ -35,6 +41,37 @@ def test_a_violation_ahead_is_told_when_vllm_asks(grammar: KeyedGrammar) -> None
     assert not grammar.advance_ahead(_ids(b"ax"))
     assert not grammar.accept_tokens("request", _ids(b"ax"))
     assert not grammar.accept_tokens("request", _ids(b"b"))
+
+
+AMBIGUOUS = 'root ::= e "#"\ne ::= e e | l\nl ::= [a-z] | "(" l ")"'
+
+
+def test_a_request_whose_masks_take_too_long_ends() -> None:
+    """A compiler that tries its masks refuses this one; others may hide it from such a walk."""
+    recipe = recipe_of(GrammarSpec(GrammarKind.EBNF, AMBIGUOUS))
+    tokenizer = GrammarTokenizer.load(EMBEDDED_WEIGHTS)
+    grammar = XgrammarGrammar(compiled(recipe, xgrammar.GrammarCompiler(tokenizer.xgrammar)), tokenizer, recipe, forces_little=True)
+    faults = list[bool]()
+    keyed, mask = (
+        KeyedGrammar(grammar.matcher(None, 0), faults.append),
+        torch.zeros(1, (tokenizer.vocab_size + 31) // 32, dtype=torch.int32),
+    )
+    letter = tokenizer.vocabulary.index(b"a")
+    assert keyed.accept_tokens("request", [letter] * 80)
+    for _ in range(MOST_SLOW):
+        assert not faults
+        keyed.fill_bitmask(mask, 0)
+    assert faults == [True]
+    assert not keyed.accept_tokens("request", [letter])
+
+
+def test_a_grammar_that_fails_is_told_of() -> None:
+    faults = list[bool]()
+    backend = backend_named("llguidance")
+    grammar = backend.load(backend.compile(GrammarSpec(GrammarKind.REGEX, "abc"), TOKENIZER).data, TOKENIZER)
+    keyed = KeyedGrammar(grammar.matcher(None, 0), faults.append)
+    assert not keyed.accept_tokens("request", _ids(b"x"))
+    assert faults == [False]
 
 
 def test_drafts_are_tried_without_being_taken(grammar: KeyedGrammar) -> None:

@@ -11,7 +11,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.soak.schemas import schema
 from model_service.artifact_channel import Payload
-from model_service.loaded_grammars import COMPILER_SHARE, LoadedGrammars
+from model_service.loaded_grammars import COMPILER_SHARE, LEAST_GROWN, LoadedGrammars
 from tests.driving import schema_spec
 from tests.native_memory import handed_out
 from tests.offered_grammars import offered, offered_specs
@@ -41,6 +41,32 @@ def test_one_is_kept_whatever_it_takes() -> None:
         assert grammars.get("1", channel) is grammars.get("1", channel)
         grammars.get("2", channel)
         assert (len(grammars), grammars.loaded) == (1, 2)
+
+
+def test_what_is_dropped_is_loaded_anew() -> None:
+    tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
+    with offered_specs(SPECS, tokenizer) as channel:
+        grammars = LoadedGrammars(tokenizer, 1 << 30)
+        first = grammars.get("1", channel)
+        grammars.drop("1")
+        grammars.drop("2")  # which is not there
+        assert grammars.get("1", channel) is not first
+
+
+def test_all_others_go_where_the_process_has_grown_by_much_more_than_they_are_said_to_take() -> None:
+    tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
+    held = [1 << 30]
+    with offered_specs(SPECS, tokenizer) as channel:
+        grammars = LoadedGrammars(tokenizer, 1 << 20, lambda: held[0])
+        grammars.get("1", channel)
+        held[0] += LEAST_GROWN
+        grammars.get("2", channel)
+        assert len(grammars) == 2
+        held[0] += 1
+        third = grammars.get("3", channel)
+        assert (len(grammars), grammars.get("3", channel)) == (1, third)
+        grammars.get("1", channel)  # from there on, growth counts anew
+        assert len(grammars) == 2
 
 
 def test_what_compilers_keep_of_recipes_is_within_the_memory_too() -> None:

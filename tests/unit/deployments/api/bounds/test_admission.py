@@ -1,10 +1,10 @@
-"""Requests that come at once begin one after another, tenants in turn."""
+"""Requests that come at once begin one after another, tenants in turn; and who is refused cannot ask again at once."""
 
 from __future__ import annotations
 
 import asyncio
 
-from deployments.api.bounds.admission import AdmissionQueue
+from deployments.api.bounds.admission import MOST_REFUSED, AdmissionQueue, RefusalDelay
 
 
 async def test_a_request_begins_before_another_tenants_that_came_in_thousands() -> None:
@@ -45,3 +45,23 @@ async def test_who_leaves_while_waiting_takes_no_turn() -> None:
     leaving.cancel()
     await asyncio.gather(first, staying)
     assert leaving.cancelled()
+
+
+async def test_refusals_come_late_but_not_more_than_so_many() -> None:
+    over = asyncio.Event()
+
+    async def pause(_: float) -> None:
+        await over.wait()
+
+    delay = RefusalDelay(pause)
+    late = [asyncio.create_task(delay.wait()) for _ in range(MOST_REFUSED)]
+    await asyncio.sleep(0)
+    await delay.wait()  # which is one too many
+    assert not any(task.done() for task in late)
+    over.set()
+    await asyncio.gather(*late)
+    over.clear()
+    again = asyncio.create_task(delay.wait())
+    await asyncio.sleep(0)
+    assert not again.done()
+    again.cancel()

@@ -34,6 +34,12 @@ def test_a_schema_inside_lark_is_refused(text: str) -> None:
         select_backend(lark(text))
 
 
+@pytest.mark.parametrize("text", ['{"grammars": [{"json_schema": {"type": "integer"}}]}', ' \n{"grammars": []}'])
+def test_the_librarys_own_json_is_no_lark(text: str) -> None:
+    with pytest.raises(UnsupportedGrammar, match="begins with a rule"):
+        select_backend(lark(text))
+
+
 @pytest.mark.parametrize(
     "text",
     [

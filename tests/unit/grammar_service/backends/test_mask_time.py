@@ -1,0 +1,43 @@
+"""Grammars whose masks take long are refused where they are compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+from deployments.builders import EMBEDDED_WEIGHTS
+from grammar_service.backends import backend_named
+from grammar_service.backends.mask_time import MOST_SLOW, MOST_SLOW_S, SLOW_S, MaskTime
+from grammar_service.backends.selection import select_backend
+from grammar_service.errors import GrammarTooLarge
+from grammar_service.spec import GrammarKind, GrammarSpec
+from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+
+TOKENIZER = GrammarTokenizer.load(EMBEDDED_WEIGHTS)
+AMBIGUOUS = 'e "#"\ne ::= e e | l\nl ::= [a-z] | "(" l ")"'
+
+
+@pytest.mark.parametrize("root", [AMBIGUOUS, f'"{"so be it " * 3}" {AMBIGUOUS}'], ids=["at once", "behind what is forced"])
+def test_an_ambiguous_grammar_that_xgrammar_takes_long_for_is_refused(root: str) -> None:
+    with pytest.raises(GrammarTooLarge, match="ambiguous"):
+        backend_named("xgrammar").compile(GrammarSpec(GrammarKind.EBNF, f"root ::= {root}"), TOKENIZER)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (GrammarKind.EBNF, 'root ::= e\ne ::= e ("+" | "*") e | "(" e ")" | [0-9]+'),
+        (GrammarKind.EBNF, 'root ::= ([a-z]+ " ")* "."'),
+        (GrammarKind.LARK, "start: e\ne: e OPERATOR e | NUMBER\nOPERATOR: /[+*]/\nNUMBER: /[0-9]+/"),
+        (GrammarKind.REGEX, "([a-z]|[a-z][a-z])*#"),
+    ],
+)
+def test_what_people_write_is_not(kind: GrammarKind, text: str) -> None:
+    spec = GrammarSpec(kind, text)
+    assert select_backend(spec).compile(spec, TOKENIZER).data
+
+
+def test_one_slow_mask_may_be_the_machines_fault_and_many_quick_ones_are_none() -> None:
+    taken = MaskTime()
+    assert not any(taken.add(SLOW_S) for _ in range(1000))
+    assert not taken.add(100.0)
+    assert [taken.add(MOST_SLOW_S) for _ in range(MOST_SLOW - 1)] == [False, True]
