@@ -19,8 +19,8 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 SLOW_S = 0.02
 """Processor time."""
-MOST_SLOW, MOST_SLOW_S = 3, 0.1
-"""Several, since one alone may be the machine's fault."""
+MOST_SLOW, MOST_SLOW_S, HOPELESS_S = 3, 0.1, 1.0
+"""Several, since one alone may be the machine's fault, unless it takes as long as no machine makes it."""
 WALKS, STEPS = 2, 48
 """A step takes about 0.3 ms with a vocabulary of 131,072 tokens."""
 
@@ -37,7 +37,7 @@ class MaskTime:
         if seconds > SLOW_S:
             self._number += 1
             self._seconds += seconds
-        return self._number >= MOST_SLOW and self._seconds > MOST_SLOW_S
+        return self._seconds > HOPELESS_S or (self._number >= MOST_SLOW and self._seconds > MOST_SLOW_S)
 
 
 def check_masks(grammar: CompiledGrammar, tokenizer: GrammarTokenizer) -> None:

@@ -57,9 +57,8 @@ def test_a_request_whose_masks_take_too_long_ends() -> None:
         torch.zeros(1, (tokenizer.vocab_size + 31) // 32, dtype=torch.int32),
     )
     letter = tokenizer.vocabulary.index(b"a")
-    assert keyed.accept_tokens("request", [letter] * 80)
+    assert keyed.accept_tokens("request", [letter] * 60)
     for _ in range(MOST_SLOW):
-        assert not faults
         keyed.fill_bitmask(mask, 0)
     assert faults == [True]
     assert not keyed.accept_tokens("request", [letter])
