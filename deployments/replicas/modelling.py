@@ -25,6 +25,7 @@ from deployments.telemetry.logs import about_request, handlers_kept, log_json, t
 from deployments.telemetry.metrics import EngineMetrics, GrammarMetrics, JumpMetrics, LookaheadMetrics
 from deployments.tracing.opening import close_tracing, open_tracing
 from grammar_service.compiler.source import GrammarSource
+from grammar_service.heap import settle_heap
 from model_service.core_figures import CoreFigures
 from model_service.messages import Call, ReplicaStatus
 from model_service.replica import ModelReplica
@@ -78,6 +79,7 @@ class ModelDeployment:
         # After the engine, whose processes are none of ours to send for.
         self._tracing = open_tracing(settings, MODEL)
         self._answering = self._replica if self._tracing is None else TracedReplica(self._replica, name, self._tracing)
+        settle_heap()
 
     async def respond(self, call: Call, reply_to: ReplyTo) -> None:
         """Returns when the caller has all of the answer, which goes its own way."""
