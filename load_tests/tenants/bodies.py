@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from deployments.config import LimitSettings
 from grammar_service.spec import GrammarSpec
 from tests.hostile_bodies import HOSTILE_BODIES
 from tests.hostile_corpus import HOSTILE, request_field
@@ -17,6 +18,8 @@ NEW_TEXTS = 200
 """Schemas that nobody has asked for before; their answers are known after a round."""
 WAITING = 1_792
 """Seven eighths of the requests that an ingress holds open: what one tenant may have of them."""
+LOG_PROBABILITIES = 20
+"""Of each token, beside its own."""
 _PADDING = {"tokenize": True, "padding": "max_length", "max_length": 3_000_000}
 _PENALTIES = {"repetition_penalty": 1.1, "presence_penalty": 1.0, "frequency_penalty": 1.0}
 _REPETITION = {"max_pattern_size": 30_000, "min_count": 2}
@@ -50,6 +53,7 @@ def chat(words: int, max_tokens: int, **fields: Any) -> bytes:
 
 def floods(seats: int, widest: int) -> list[Flood]:
     """By what a flood is made of, for an engine of so many seats, of which one request may have `widest`."""
+    most_tokens = LimitSettings().max_logprob_values // ((LOG_PROBABILITIES + 1) * widest)
     grammars = [_constrained(name, spec) for name, spec in list(HOSTILE.items())]
     return [
         Flood("n at its limit", [chat(20, 128, n=widest)], 8),
@@ -60,7 +64,7 @@ def floods(seats: int, widest: int) -> list[Flood]:
         Flood("alternatives compared in pairs", [_schema(_pairs(number)) for number in range(NEW_TEXTS)], MANY_GRAMMARS),
         Flood("patterns of names compared in pairs", [_schema(_patterns(number)) for number in range(NEW_TEXTS)], MANY_GRAMMARS),
         Flood("warnings with long names", [_schema(_long_names(number)) for number in range(4)], MANY_GRAMMARS),
-        Flood("log probabilities", [chat(20, 90, n=widest, logprobs=True, top_logprobs=20)], 4),
+        Flood("log probabilities", [chat(20, most_tokens, n=widest, logprobs=True, top_logprobs=LOG_PROBABILITIES)], 4),
         Flood("penalties", [chat(20, 400, **_PENALTIES)], 2 * seats),
         Flood("bodies that wait", [chat(400, 8)], WAITING),
         Flood("large bodies", [chat(200_000, 8)], WAITING),

@@ -85,7 +85,7 @@ class HttpIngress:
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
         """Answer one HTTP request; every error becomes an OpenAI-shaped body."""
-        call, refusal = _Call(endpoint), None
+        call, has_no_room = _Call(endpoint), False
         try:
             caller = self._authorize(request, Scope.GENERATE)
             call.tenant = caller.name
@@ -104,15 +104,16 @@ class HttpIngress:
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
-            refusal = translated(error)
-            response = error_response(refusal, call.visit.headers)
+            response = error_response(refusal := translated(error), call.visit.headers)
+            has_no_room = refusal.code == INGRESS_BUSY
+            del refusal  # its traceback has this frame, which has the body: only a full collection would find them
         except BaseException:
             self._leave_place(call)
             call.visit.leave()
             raise
         if not isinstance(response, _EventStream):
             self._finish(call, response.status_code)
-        if refusal is not None and refusal.code == INGRESS_BUSY:
+        if has_no_room:
             await self._delay.wait()
         return response
 
