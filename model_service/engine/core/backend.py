@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -27,16 +26,12 @@ from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.backends.canonical.product import ProductMatcher
 from grammar_service.backends.mask_time import MaskTime
 from grammar_service.backends.trial import accepted_prefix
-from grammar_service.errors import ArtifactError
 from grammar_service.segments import Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.key_constraint import key_of
 from model_service.loaded_grammars import LoadedGrammars
 
 logger = logging.getLogger(__name__)
-
-REFUSED_S, MOST_REFUSED = 600.0, 1000
-"""For how long a grammar is refused whose masks have taken too long, and how many such grammars are remembered."""
 
 
 class KeyedGrammar(StructuredOutputGrammar):
@@ -129,7 +124,6 @@ class ArtifactBackend(StructuredOutputBackend):
         self._channel = channel
         self._max_rollback_tokens = max_rollback_tokens
         self._verified_rows = verified_rows
-        self._refused = OrderedDict[str, float]()
 
     @property
     def vocabulary(self) -> GrammarTokenizer:
@@ -158,14 +152,9 @@ class ArtifactBackend(StructuredOutputBackend):
     def _failed(self, key: str, is_slow: bool) -> None:
         self.grammars.drop(key)
         if is_slow:
-            logger.warning("the masks of the grammar %s take too long: its requests are refused for %g s", key, REFUSED_S)
-            self._refused[key] = time.monotonic() + REFUSED_S
-            while len(self._refused) > MOST_REFUSED:
-                self._refused.popitem(last=False)
+            logger.warning("a request ends: masks of its grammar take too long (%s)", key)
 
     def _matcher(self, key: str, stops: Sequence[int] | None) -> Matcher:
-        if self._refused.get(key, 0.0) > time.monotonic():
-            raise ArtifactError("the masks of the grammar take too long")
         return self.grammars.get(key, self._channel).matcher(stops, self._max_rollback_tokens)
 
     def segmenter(self) -> Segmenter:

@@ -21,7 +21,7 @@ def test_it_ends_its_own_requests_alone(jumping: RunningEngine) -> None:
     with ThreadPoolExecutor() as threads:
         others = [threads.submit(jumping.ask, "Spell.", EASY, max_tokens=60) for _ in range(4)]
         streamed = jumping.events("Spell.", HIDDEN, max_tokens=400, logit_bias=bias)
-        whole = jumping.body("Spell.", HIDDEN, max_tokens=400)  # which is refused, though it would not come to that door
+        whole = jumping.body("Spell.", HIDDEN, max_tokens=400, logit_bias=bias)
         for other in others:
             assert (other.result().finish_reason, len(other.result().text)) == ("stop", 40)
     assert "masks of its grammar" in streamed[-1]["error"]["message"]
