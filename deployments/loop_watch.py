@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from grammar_service.heap import HeapWatch
 from model_service.hang_watch import PERIOD_S, HangWatch, Look, thread_state
 
 HANG_S = 15.0
@@ -24,13 +25,15 @@ def end_process() -> None:
 
 
 class LoopWatch:
-    """`end` is called once, in a thread, when the loop has answered nothing for `hang_s` of the time that it could have (`HangWatch`)."""
+    """`end` is called once, in a thread, when the loop has answered nothing for `hang_s` of the time that it could have (`HangWatch`).
+    On the loop, it looks after the heap (`HeapWatch`)."""
 
     def __init__(self, hang_s: float = HANG_S, period_s: float = PERIOD_S, end: Callable[[], None] = end_process) -> None:
         self._watch = HangWatch(hang_s)
         self._period_s = period_s
         self._end = end
         self._beats = 0
+        self._heap = HeapWatch()
         self._stopped = threading.Event()
 
     def start(self) -> None:
@@ -43,6 +46,7 @@ class LoopWatch:
 
     def _beat(self) -> None:
         self._beats += 1
+        self._heap.look()
 
     def _run(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
         asked = 0

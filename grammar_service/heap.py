@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
+from collections.abc import Callable
 
+from grammar_service.own_memory import resident_bytes
+
+GROWN_BYTES = 128 << 20
+"""By which a process grows until all of its garbage is collected."""
 MMAP_THRESHOLD = 128 << 10
 """Bytes: what glibc begins with, before it raises the threshold to the size of the largest block that was freed."""
 _M_MMAP_THRESHOLD = -3
@@ -21,6 +26,23 @@ def settle_heap() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG, MIDDLE, FULL)
+
+
+class HeapWatch:
+    """Collects all garbage of a process that has grown: what holds itself, an error and the frames of its traceback, may hold a body."""
+
+    def __init__(self, resident: Callable[[], int] = resident_bytes) -> None:
+        self._resident = resident
+        self._least = resident()
+
+    def look(self) -> bool:
+        """To be called now and then, in the thread whose pauses matter least. Returns whether it has collected."""
+        now = self._resident()
+        is_due = now - self._least > GROWN_BYTES
+        if is_due:
+            gc.collect()
+        self._least = self._resident() if is_due else min(self._least, now)
+        return is_due
 
 
 def unmap_large_blocks() -> None:

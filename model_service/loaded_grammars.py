@@ -22,6 +22,8 @@ TRIMMED_EVERY = 100
 free pages of those lie between used ones. With 2,000 schemas a process of 541 to 548 MiB takes 516 to 535. It takes 2 to 5 ms, which is
 what a load does."""
 
+LOOKED_EVERY = 64
+"""Requests for a grammar, after which the process's memory is looked at, as it is with each load."""
 GROWN, LEAST_GROWN = 2, 256 << 20
 """Times their memory, and bytes, that the whole process may grow; beyond both, all grammars go. llguidance makes states as they are needed
 and does not tell of them: 50,000 of one grammar may take 75 MiB."""
@@ -43,7 +45,7 @@ class LoadedGrammars:
         self._resident_before = resident()
         self._held: OrderedDict[str, CompiledGrammar] = OrderedDict()
         self._lock = Lock()
-        self.loaded = 0
+        self._asked = self.loaded = 0
 
     def __len__(self) -> int:
         """Those that are held now; `loaded` have been in all, and as often as they had to be."""
@@ -56,6 +58,9 @@ class LoadedGrammars:
     def get(self, key: str, channel: str) -> CompiledGrammar:
         """`channel`: the replica's that offers the artifact, see `artifact_channel.fetch`. Raises ChannelError, ArtifactError."""
         with self._lock:
+            self._asked += 1
+            if self._asked % LOOKED_EVERY == 0:
+                self._drop_if_grown()
             if key in self._held:
                 self._held.move_to_end(key)
                 return self._held[key]
@@ -64,9 +69,9 @@ class LoadedGrammars:
             raise ArtifactError(f"there is no backend named {payload.backend[:40]!r}")
         grammar = backend.load(payload.data, self.tokenizer)
         with self._lock:
+            self._drop_if_grown()
             self._held[key] = grammar
             self.loaded += 1
-            self._drop_if_grown(key)
             while len(self._held) > 1 and sum(g.size_bytes for g in self._held.values()) > self._max_bytes:
                 self._held.popitem(last=False)
             trimmed = self.loaded % TRIMMED_EVERY == 0
@@ -79,9 +84,9 @@ class LoadedGrammars:
         with self._lock:
             self._held.pop(key, None)
 
-    def _drop_if_grown(self, but: str) -> None:
+    def _drop_if_grown(self) -> None:
         if self._resident() - self._resident_before > self._most_grown:
-            self._held = OrderedDict({but: self._held[but]})
+            self._held.clear()
             _trim()
             self._resident_before = self._resident()
 

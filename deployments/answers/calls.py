@@ -45,7 +45,8 @@ async def _follow(response: DeploymentResponse[Any], answer: IncomingAnswer) -> 
     try:
         await response
     except BaseException as error:  # noqa: BLE001  # whoever reads the answer is told
-        answer.fail(error)
+        # Its traceback has this frame, and so the answer: only a full collection would find them, with the call and its body.
+        answer.fail(error.with_traceback(None))
     else:
         if not answer.is_complete:
             asyncio.get_running_loop().call_later(LAST_FRAME_S, answer.fail, AnswerLost("the end of the answer is lost"))

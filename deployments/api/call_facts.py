@@ -23,6 +23,8 @@ NEWEST = 0.2
 """What the latest answer counts in the mean of a grammar's forced tokens."""
 LOOKED_AT = 4_000
 """Values of a body that are walked through, which takes 2 us each; a body of 4 MiB may have a million."""
+FLOAT_CHARACTERS, BITS_PER_DIGIT = 20, 3
+"""No less than most are written with."""
 IMAGE_TOKENS = 1024
 """What an image counts as: of models that people serve, a photo takes 256 to 4,096."""
 EMBEDDING_CHARACTERS = 1024
@@ -38,8 +40,9 @@ TOKEN_BITS = 64
 TOO_LONG = "no token"
 """In place of a larger number: to write one takes the square of its digits."""
 _NO_TEXT = frozenset({"image_url", "input_audio"})
-_IN_CHATS = ("messages", "tools", "documents", "chat_template_kwargs")
-"""What a chat template may show."""
+"""Members of a message's parts. Elsewhere a member of that name may be a text."""
+_SHOWN = ("tools", "documents", "chat_template_kwargs")
+"""What a chat template may show besides the messages."""
 # Only as a key of the answer's own: inside a JSON string the quotes would be escaped.
 _FORCED = re.compile(r'"forced_tokens":\s*(\d{1,9})')
 
@@ -70,7 +73,8 @@ class CallFacts:
         begins = instructions or 1
         beginning = list(_texts([body.get("tools"), body.get("prompt"), turns[:begins]]))
         most = self._longest * CHARACTERS_PER_TOKEN
-        prompts = chain([_size([body.get(name) for name in _IN_CHATS])], _prompts(body.get("prompt")), _embeddings(body))
+        chat = _size(turns, _NO_TEXT) + _size([body.get(name) for name in _SHOWN])
+        prompts = chain([chat], _prompts(body.get("prompt")), _embeddings(body))
         characters = sum(min(most, each) for each in prompts)
         longest = LONGEST if instructions and body.get("prompt") is None else FIRST
         return PromptFacts(characters // CHARACTERS_PER_TOKEN, _name(beginning, longest))
@@ -115,14 +119,15 @@ def _name(beginning: list[str | int], longest: int) -> str:
 
 
 def _characters(text: str | int) -> int:
-    """Of a text in UTF-8: an ideogram or an emoji is a token or more. A number is a token: a prompt may be token ids."""
+    """Of a text in UTF-8: an ideogram or an emoji is a token or more. A number is a token or more."""
     if not isinstance(text, str):
-        return CHARACTERS_PER_TOKEN
+        return max(CHARACTERS_PER_TOKEN, text.bit_length() // BITS_PER_DIGIT)
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _size(value: object) -> int:
-    """The characters of all texts and names in it; where there are too many values to be walked through, those of its JSON."""
+def _size(value: object, images: frozenset[str] = frozenset()) -> int:
+    """The characters of all texts, names and numbers in it; where there are too many values to be walked through, those of its JSON.
+    `images`: names of members that are none of that."""
     left, characters = [value], 0
     for _ in range(LOOKED_AT):
         if not left:
@@ -130,12 +135,14 @@ def _size(value: object) -> int:
         found = left.pop()
         if isinstance(found, str | int):
             characters += _characters(found)
+        elif isinstance(found, float):
+            characters += FLOAT_CHARACTERS
         elif isinstance(found, list):
             left += found[: LOOKED_AT + 1]
         elif isinstance(found, dict):
-            characters += IMAGE_TOKENS * CHARACTERS_PER_TOKEN * sum(name in found for name in _NO_TEXT)
+            characters += IMAGE_TOKENS * CHARACTERS_PER_TOKEN * sum(name in found for name in images)
             left += islice(found, LOOKED_AT + 1)
-            left += [item for name, item in islice(found.items(), LOOKED_AT + 1) if name not in _NO_TEXT]
+            left += [item for name, item in islice(found.items(), LOOKED_AT + 1) if name not in images]
     return _json_size(value)
 
 

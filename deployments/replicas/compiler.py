@@ -11,7 +11,7 @@ from deployments.telemetry.logs import about_request, log_json, trace_id_of
 from deployments.telemetry.metrics import GrammarMetrics
 from deployments.tracing.opening import close_tracing, open_tracing
 from grammar_service.compiler.service import GrammarCompiler
-from grammar_service.heap import settle_heap
+from grammar_service.heap import HeapWatch, settle_heap
 from grammar_service.messages import AnswerCheck, Compiled, CompileRequest, Prepared, Refusal, Verdicts
 from grammar_service.relaxation import Relax
 from grammar_service.resolve import Resolution
@@ -38,6 +38,7 @@ class CompilerDeployment:
         self._tracing = open_tracing(settings, COMPILER)
         self._answering: Compiler = self._compiler if self._tracing is None else TracedCompiler(self._compiler, self._tracing)
         settle_heap()
+        self._heap = HeapWatch()
         self._metrics = GrammarMetrics("compiler")
 
     async def fingerprint(self) -> str:
@@ -65,6 +66,7 @@ class CompilerDeployment:
 
     async def check_health(self) -> None:
         await self._compiler.check_health()
+        self._heap.look()
         # What was compiled behind an answer is counted though no other request follows.
         await self._count()
 

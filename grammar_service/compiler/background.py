@@ -54,7 +54,10 @@ class SingleFlight(Generic[T]):
             task = asyncio.create_task(_awaited(make))
             self._flights[key] = task
             task.add_done_callback(lambda done: self._land(key, done))
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        finally:
+            del task  # its error's traceback has this frame
 
     async def close(self) -> None:
         """Cancel all flights and wait until they have ended."""

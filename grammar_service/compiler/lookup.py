@@ -105,17 +105,22 @@ async def found_or_made(find: Callable[[], asyncio.Task[T | None]], make: Callab
     Both go on when they are not waited for any longer, so that a cache that does not answer is found out. Raises what either raises;
     what is found goes before a failure to make it.
     """
+    making: asyncio.Task[T] | None = None
     if head_start_s:
         finding = find()
         await asyncio.wait((finding,), timeout=head_start_s)
-        if finding.done():
-            found = finding.result()
-            return found if found is not None else await make()
-        making = make()
     else:
         making, finding = make(), find()
-    await asyncio.wait((finding, making), return_when=asyncio.FIRST_COMPLETED)
-    if making.done() and not making.cancelled() and making.exception() is None:
-        return making.result()
-    found = await finding
-    return found if found is not None else await making
+    try:
+        if making is None and finding.done():
+            found = finding.result()
+            return found if found is not None else await make()
+        making = making or make()
+        await asyncio.wait((finding, making), return_when=asyncio.FIRST_COMPLETED)
+        if making.done() and not making.cancelled() and making.exception() is None:
+            return making.result()
+        found = await finding
+        return found if found is not None else await making
+    finally:
+        # A task that fails has this frame in its error's traceback: they would hold each other, and the grammar.
+        del finding, making

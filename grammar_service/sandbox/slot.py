@@ -133,6 +133,7 @@ async def _in_time(child: CompileChild, job: Task, deadline_s: float) -> Result:
                 return running.result()
     finally:
         running.cancel()
+        del running  # its error's traceback has this frame
     if left_s > 0:
         raise PoolBusy("the process that compiled the grammar hung")
     raise TimeoutError

@@ -84,6 +84,8 @@ class FairTurns(Generic[S]):
         except asyncio.CancelledError:
             self._give_back(tenant, place)
             raise
+        finally:
+            del place  # its error's traceback has this frame
 
     def _give_back(self, tenant: _Tenant[S], place: asyncio.Future[S]) -> None:
         """The job was cancelled while it waited, or just as it was given a slot."""

@@ -87,8 +87,12 @@ class KeyedGrammar(StructuredOutputGrammar):
         self.matcher.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
+        self.fill_with(self.matcher, bitmask, batch_index)
+
+    def fill_with(self, matcher: Matcher, bitmask: torch.Tensor, row: int) -> None:
+        """Fill a row with the mask of `matcher`, which is this request's or the one inside of it."""
         began = time.thread_time()
-        self.matcher.fill(bitmask, batch_index)
+        matcher.fill(bitmask, row)
         if self._taken.add(time.thread_time() - began) and not self._violated:
             self._violated = True
             self._fault(True)

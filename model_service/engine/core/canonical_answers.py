@@ -10,6 +10,7 @@ tokens, as it does where keys and values could not be loaded.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
@@ -24,6 +25,7 @@ from vllm.v1.structured_output import StructuredOutputManager
 
 from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
+from grammar_service.backends.mask_time import SLOW_S
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.core.jumping import Jumping, is_constrained
@@ -54,6 +56,7 @@ class CanonicalAnswers:
         self._redraws = redraws
         self._fallen: set[str] = set()
         self._drawn: list[CanonicalMatcher] = []
+        self._was_slow = False
         self.answers = self.fallbacks = self.redraws = 0
 
     def scheduled(self, output: SchedulerOutput, but: Container[str] = ()) -> None:
@@ -66,7 +69,7 @@ class CanonicalAnswers:
 
     def computed(self, output: SchedulerOutput, computed: ModelRunnerOutput, jumping: Jumping | None, but: Container[str] = ()) -> None:
         """Drop what leads nowhere of a step's tokens; `but`: requests whose samples are no tokens."""
-        sampled, drawn = computed.sampled_token_ids, list[tuple[CanonicalMatcher, Request, int]]()
+        sampled, drawn = computed.sampled_token_ids, list[tuple[KeyedGrammar, CanonicalMatcher, Request, int]]()
         for request_id in output.num_scheduled_tokens if sampled and self._redraws else ():
             request = self._requests.get(request_id)
             grammar = _grammar(request) if request is not None and request_id not in but else None
@@ -76,20 +79,27 @@ class CanonicalAnswers:
             if len(sampled[row]) == 1 and matcher.banned < MOST_REDRAWS and self._can_drop(request) and matcher.draw(sampled[row][0]):
                 if jumping is not None:
                     matcher.draw_on(jumping.find_ahead(request, matcher, sampled[row][0]))
-                drawn.append((matcher, request, row))
-        self._drawn = [matcher for matcher, _, _ in drawn]
-        for (matcher, request, row), mask in zip(drawn, self._behind(self._drawn), strict=True):
+                drawn.append((grammar, matcher, request, row))
+        self._drawn = [matcher for _, matcher, _, _ in drawn]
+        for (_, matcher, request, row), mask in zip(drawn, self._behind([grammar for grammar, *_ in drawn]), strict=True):
             if not matcher.settle(mask):
                 sampled[row] = []
                 request.num_computed_tokens -= 1
                 self.redraws += 1
 
-    def _behind(self, drawn: Sequence[CanonicalMatcher]) -> npt.NDArray[np.int32]:
-        """The other matchers' masks, `[len(drawn), words]`."""
+    def _behind(self, grammars: Sequence[KeyedGrammar]) -> npt.NDArray[np.int32]:
+        """The masks behind what was drawn, of the matchers inside, `[len(grammars), words]`. Where the last ones took long in all, they are
+        filled one after the other, to see whose do."""
+        drawn = self._drawn
         if len(self._masks) < len(drawn):
             self._masks = torch.zeros(len(drawn), self._masks.shape[1], dtype=torch.int32)
-        if drawn:
+        began = time.perf_counter()
+        if self._was_slow:
+            for row, (grammar, matcher) in enumerate(zip(grammars, drawn, strict=True)):
+                grammar.fill_with(matcher.inner, self._masks, row)
+        elif drawn:
             self._filler.fill([matcher.inner for matcher in drawn], self._masks, range(len(drawn)))
+        self._was_slow = time.perf_counter() - began > SLOW_S
         masks: npt.NDArray[np.int32] = self._masks.numpy()
         return masks[: len(drawn)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -16,12 +17,14 @@ EASY = GrammarSpec(GrammarKind.REGEX, "[a-z]{40}")
 
 
 @pytest.mark.timeout(300)
-def test_it_ends_its_own_requests_alone(jumping: RunningEngine) -> None:
+@pytest.mark.parametrize("canonical", [False, True])
+def test_it_ends_its_own_requests_alone(jumping: RunningEngine, canonical: bool) -> None:
+    hidden = replace(HIDDEN, canonical=canonical)
     bias = {str(GrammarTokenizer.load(EMBEDDED_WEIGHTS).vocabulary.index(b"q")): 100}
     with ThreadPoolExecutor() as threads:
         others = [threads.submit(jumping.ask, "Spell.", EASY, max_tokens=60) for _ in range(4)]
-        streamed = jumping.events("Spell.", HIDDEN, max_tokens=400, logit_bias=bias)
-        whole = jumping.body("Spell.", HIDDEN, max_tokens=400, logit_bias=bias)
+        streamed = jumping.events("Spell.", hidden, max_tokens=400, logit_bias=bias)
+        whole = jumping.body("Spell.", hidden, max_tokens=400, logit_bias=bias)
         for other in others:
             assert (other.result().finish_reason, len(other.result().text)) == ("stop", 40)
     assert "masks of its grammar" in streamed[-1]["error"]["message"]

@@ -1,0 +1,85 @@
+"""What fails leaves nothing to the garbage collector, whose full collections are rare: an error whose traceback holds a frame that holds
+the error would keep a whole request."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Awaitable, Callable, Iterator
+from weakref import ref
+
+import pytest
+
+from grammar_service.compiler.background import SingleFlight
+from grammar_service.compiler.lookup import found_or_made
+from grammar_service.errors import InvalidGrammar, PoolBusy
+from grammar_service.heap import GROWN_BYTES, HeapWatch
+from grammar_service.sandbox.turns import FairTurns
+
+
+class Spec:
+    """Stands for what a request holds."""
+
+
+@pytest.fixture(autouse=True)
+def no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+async def refuse(spec: Spec) -> str:
+    await asyncio.sleep(0)
+    raise InvalidGrammar(f"no {spec}")
+
+
+async def nothing() -> None:
+    await asyncio.sleep(0)
+
+
+async def lookup(spec: Spec) -> None:
+    await found_or_made(lambda: asyncio.create_task(nothing()), lambda: asyncio.create_task(refuse(spec)), 0.0)
+
+
+async def late_lookup(spec: Spec) -> None:
+    await found_or_made(lambda: asyncio.create_task(nothing()), lambda: asyncio.create_task(refuse(spec)), 10.0)
+
+
+async def flight(spec: Spec) -> None:
+    await SingleFlight[str]().run("key", lambda: refuse(spec))
+
+
+async def turn(spec: Spec) -> None:
+    turns = FairTurns(["slot"], 0, lambda: 0.0)
+    async with turns.turn("one"), turns.turn("two"):
+        raise AssertionError(f"there is one slot, and nobody may wait, {spec}")
+
+
+@pytest.mark.parametrize("work", [lookup, late_lookup, flight, turn])
+async def test_what_fails_is_freed_at_once(work: Callable[[Spec], Awaitable[None]]) -> None:
+    spec = Spec()
+    known = ref(spec)
+    try:
+        await work(spec)
+    except (InvalidGrammar, PoolBusy):
+        del spec
+    for _ in range(3):  # callbacks of tasks
+        await asyncio.sleep(0)
+    assert known() is None
+
+
+def test_all_garbage_of_a_process_that_has_grown_is_collected() -> None:
+    class Loop:
+        def __init__(self) -> None:
+            self.itself = self
+
+    resident = [1 << 30]
+    watch, known = HeapWatch(lambda: resident[0]), ref(Loop())
+    resident[0] += GROWN_BYTES
+    assert not watch.look()
+    assert known() is not None
+    resident[0] += 1
+    assert watch.look()
+    assert known() is None
+    assert not watch.look()
