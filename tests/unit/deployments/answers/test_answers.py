@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any, cast
 from uuid import uuid4
+from weakref import ref
 
 import msgspec
 import pytest
+from ray.serve.handle import DeploymentResponse
 
+from deployments.answers.calls import _follow
 from deployments.answers.frames import WINDOW, Hello, Piece, ReplyTo
 from deployments.answers.receiver import AnswerReceiver, IncomingAnswer, Item
 from deployments.answers.sender import AnswerSender
@@ -257,3 +262,19 @@ async def test_nobody_is_told_a_token_who_is_of_another_user(listener_of_another
             reply_to = replace(answer.reply_to, address=replace(answer.reply_to.address, socket=listener_of_another_user))
             with pytest.raises(AnswerLost, match="another user"):
                 await sender.send(reply_to, saying("secret"))
+
+
+async def test_an_answer_whose_call_has_failed_is_freed_at_once() -> None:
+    """A traceback of its error would hold it, and with it the call's body, until all garbage is collected."""
+    gc.collect()
+    gc.disable()
+    try:
+        async with both_ends() as (receiver, _):
+            with receiver.expect() as answer:
+                known, call = ref(answer), asyncio.get_running_loop().create_future()
+                call.set_exception(AnswerLost("the replica has gone"))
+                await _follow(cast(DeploymentResponse[Any], call), answer)
+            del answer, call
+            assert known() is None
+    finally:
+        gc.enable()
