@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from grammar_service.own_memory import resident_bytes
 
-GROWN_BYTES = 128 << 20
-"""By which a process grows until all of its garbage is collected."""
+GROWN_BYTES, RESTED = 128 << 20, 20
+"""By which a process grows until all of its garbage is collected, and for how many looks it rests then: a collection takes up to 0.2 s."""
 MMAP_THRESHOLD = 128 << 10
 """Bytes: what glibc begins with, before it raises the threshold to the size of the largest block that was freed."""
 _M_MMAP_THRESHOLD = -3
@@ -34,15 +34,18 @@ class HeapWatch:
     def __init__(self, resident: Callable[[], int] = resident_bytes) -> None:
         self._resident = resident
         self._least = resident()
+        self._rest = 0
 
     def look(self) -> bool:
         """To be called now and then, in the thread whose pauses matter least. Returns whether it has collected."""
+        self._rest = max(0, self._rest - 1)
         now = self._resident()
-        is_due = now - self._least > GROWN_BYTES
-        if is_due:
-            gc.collect()
-        self._least = self._resident() if is_due else min(self._least, now)
-        return is_due
+        self._least = min(self._least, now)
+        if self._rest or now - self._least <= GROWN_BYTES:
+            return False
+        gc.collect()
+        self._least, self._rest = self._resident(), RESTED
+        return True
 
 
 def unmap_large_blocks() -> None:

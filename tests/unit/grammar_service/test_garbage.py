@@ -13,7 +13,7 @@ import pytest
 from grammar_service.compiler.background import SingleFlight
 from grammar_service.compiler.lookup import found_or_made
 from grammar_service.errors import InvalidGrammar, PoolBusy
-from grammar_service.heap import GROWN_BYTES, HeapWatch
+from grammar_service.heap import GROWN_BYTES, RESTED, HeapWatch
 from grammar_service.sandbox.turns import FairTurns
 
 
@@ -82,4 +82,5 @@ def test_all_garbage_of_a_process_that_has_grown_is_collected() -> None:
     resident[0] += 1
     assert watch.look()
     assert known() is None
-    assert not watch.look()
+    resident[0] += 2 * GROWN_BYTES
+    assert [watch.look() for _ in range(RESTED)] == [*[False] * (RESTED - 1), True]
