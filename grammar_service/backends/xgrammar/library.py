@@ -27,7 +27,6 @@ NEVER_FULL = 1 << 62
 """Bytes of a compiler's cache. It must not make room by itself: the places of rules that go are kept with the memory of the largest that
 ever stood there (`cpp/support/container.h` of 0.2.8, `List`), so that a cache of 1/2 MiB takes 7 after 400 grammars, and goes on."""
 WRITTEN_RULES = frozenset({GrammarKind.EBNF, GrammarKind.STRUCTURAL_TAG})
-MAY_BE_AMBIGUOUS = WRITTEN_RULES | {GrammarKind.REGEX}
 _NATIVE_PREFIX = re.compile(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ")
 
 
@@ -69,7 +68,7 @@ class XgrammarLibrary:
         grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
         _refuse_endless(recipe)
         shape, little = shape_of(grammar), _forces_little(recipe)
-        if recipe.kind in MAY_BE_AMBIGUOUS:
+        if _may_be_ambiguous(recipe):
             check_masks(XgrammarGrammar(grammar, tokenizer, recipe, little), tokenizer)
         compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
         load_ms = rate.load_ms(shape.size)
@@ -112,6 +111,13 @@ def _refuse_endless(recipe: Recipe) -> None:
     """Only users' own rules can be endless: schemas were asked before they became rules. Raises InvalidGrammar."""
     if recipe.kind in WRITTEN_RULES and (rule := endless_rule(parsed(recipe))) is not None:
         raise InvalidGrammar(f"the rule `{rule[:40]}` has no end: no text matches it")
+
+
+def _may_be_ambiguous(recipe: Recipe) -> bool:
+    """Whether it has rules or a regex of the user's, in a tag too. A walk through tools' schemas would take as long as compiling them."""
+    return recipe.kind in (GrammarKind.EBNF, GrammarKind.REGEX) or (
+        recipe.kind == GrammarKind.STRUCTURAL_TAG and '"grammar"' in recipe.text
+    )
 
 
 def _forces_little(recipe: Recipe) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from deployments.builders import EMBEDDED_WEIGHTS
@@ -18,8 +20,10 @@ AMBIGUOUS = 'e "#"\ne ::= e e | l\nl ::= [a-z] | "(" l ")"'
 
 @pytest.mark.parametrize("root", [AMBIGUOUS, f'"{"so be it " * 3}" {AMBIGUOUS}'], ids=["at once", "behind what is forced"])
 def test_an_ambiguous_grammar_that_xgrammar_takes_long_for_is_refused(root: str) -> None:
-    with pytest.raises(GrammarTooLarge, match="ambiguous"):
-        backend_named("xgrammar").compile(GrammarSpec(GrammarKind.EBNF, f"root ::= {root}"), TOKENIZER)
+    tag = json.dumps({"type": "structural_tag", "format": {"type": "grammar", "grammar": f"root ::= {root}"}})
+    for spec in (GrammarSpec(GrammarKind.EBNF, f"root ::= {root}"), GrammarSpec(GrammarKind.STRUCTURAL_TAG, tag)):
+        with pytest.raises(GrammarTooLarge, match="ambiguous"):
+            backend_named("xgrammar").compile(spec, TOKENIZER)
 
 
 @pytest.mark.parametrize(
