@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from grammar_service.own_memory import resident_bytes
 
-GROWN_BYTES, RESTED = 128 << 20, 20
+GROWN_BYTES, RESTED = 128 << 20, 30
 """By which a process grows until all of its garbage is collected, and for how many looks it rests then: a collection takes up to 0.2 s."""
 MMAP_THRESHOLD = 128 << 10
 """Bytes: what glibc begins with, before it raises the threshold to the size of the largest block that was freed."""

@@ -26,7 +26,7 @@ LOOKED_EVERY = 64
 """Requests for a grammar, after which the process's memory is looked at, as it is with each load."""
 GROWN, LEAST_GROWN = 2, 256 << 20
 """Times their memory, and bytes, that the whole process may grow; beyond both, all grammars go. llguidance makes states as they are needed
-and does not tell of them: 50,000 of one grammar may take 75 MiB."""
+and does not tell of them: 250,000 of one grammar may take 375 MiB."""
 
 
 class LoadedGrammars:
@@ -79,10 +79,11 @@ class LoadedGrammars:
             _trim()
         return grammar
 
-    def drop(self, key: str) -> None:
+    def drop(self, key: str, grammar: CompiledGrammar) -> None:
         """The next one that asks for it loads it anew: states that its matchers share may be out of order."""
         with self._lock:
-            self._held.pop(key, None)
+            if self._held.get(key) is grammar:
+                del self._held[key]
 
     def _drop_if_grown(self) -> None:
         if self._resident() - self._resident_before > self._most_grown:

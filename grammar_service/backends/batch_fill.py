@@ -69,6 +69,12 @@ class BatchFiller:
             matcher.mend(masks[row])
 
 
+def has_failed(matcher: Matcher) -> bool:
+    """Whether the library has given up on it, which it does not tell with the mask."""
+    _, inner = _layers(matcher)
+    return isinstance(inner, LlguidanceMatcher) and bool(inner.library.is_error())
+
+
 def _layers(matcher: Matcher) -> tuple[list[Layer], Matcher]:
     """The matchers around a library's own, from the inside out, and that one."""
     layers: list[Layer] = []

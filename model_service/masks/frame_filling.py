@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from grammar_service.backends import Matcher
-from grammar_service.backends.batch_fill import BatchFiller
+from grammar_service.backends.batch_fill import BatchFiller, has_failed
 from model_service.masks.frames.encoding import encode_indexed
 from model_service.masks.frames.header import FREE
 
@@ -58,6 +58,8 @@ class FrameFilling:
             here = [ends[i] - len(rows[i][1]) - 1 + position for i in left]
             open_rows = [(i, at) for i, at in zip(left, here, strict=True) if not self._ended(rows[i][0], index[at : ends[i]])]
             self._filler.fill([rows[i][0] for i, _ in open_rows], self._masks, [at for _, at in open_rows])
+            if any(has_failed(rows[i][0]) for i, _ in open_rows):
+                raise RuntimeError("a library has given up on a grammar")
             left = [i for i, at in open_rows if at + 1 < ends[i] and self._takes(rows[i], position, at, index[at + 1 : ends[i]])]
             for i in left:
                 taken[i] += 1

@@ -21,7 +21,7 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from grammar_service.backends import Matcher
+from grammar_service.backends import CompiledGrammar, Matcher
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.backends.canonical.product import ProductMatcher
 from grammar_service.backends.mask_time import MaskTime
@@ -68,17 +68,16 @@ class KeyedGrammar(StructuredOutputGrammar):
     def advance_ahead(self, tokens: Sequence[int]) -> bool:
         """Take tokens that vLLM will offer once more, and then be told whether they were allowed."""
         self._ahead += len(tokens)
-        self._violated = self._violated or not self.advance(tokens)
+        if not self._violated and not self.advance(tokens):
+            self._fail()
         return not self._violated
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Where it is False, vLLM ends the request with an error."""
         known, self._ahead = self._ahead, 0
-        if self._violated:
-            return False
-        if not (accepted := self.advance(tokens[known:])):
-            self._fault(False)
-        return accepted
+        if not self._violated and not self.advance(tokens[known:]):
+            self._fail()
+        return not self._violated
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         return tokens[: accepted_prefix(self.matcher, tokens)]
@@ -93,9 +92,13 @@ class KeyedGrammar(StructuredOutputGrammar):
         """Fill a row with the mask of `matcher`, which is this request's or the one inside of it."""
         began = time.thread_time()
         matcher.fill(bitmask, row)
-        if self._taken.add(time.thread_time() - began) and not self._violated:
+        if self._taken.add(time.thread_time() - began):
+            self._fail(is_slow=True)
+
+    def _fail(self, is_slow: bool = False) -> None:
+        if not self._violated:
             self._violated = True
-            self._fault(True)
+            self._fault(is_slow)
 
     def is_terminated(self) -> bool:
         return self.matcher.is_terminated()
@@ -138,7 +141,9 @@ class ArtifactBackend(StructuredOutputBackend):
     ) -> KeyedGrammar:
         """A matcher for the artifact whose key stands in `grammar_spec`."""
         key = key_of(grammar_spec)
-        return KeyedGrammar(self._matcher(key, sorted(stop_token_ids) if stop_token_ids else None), partial(self._failed, key))
+        grammar = self.grammars.get(key, self._channel)
+        matcher = grammar.matcher(sorted(stop_token_ids) if stop_token_ids else None, self._max_rollback_tokens)
+        return KeyedGrammar(matcher, partial(self._failed, key, grammar))
 
     def make_loaded_at_once(self, manager: StructuredOutputManager) -> None:
         """Let `manager`, which has a thread make each request's grammar, make those that need no loading itself: a request whose grammar is
@@ -153,13 +158,10 @@ class ArtifactBackend(StructuredOutputBackend):
 
         manager.grammar_init = grammar_init
 
-    def _failed(self, key: str, is_slow: bool) -> None:
-        self.grammars.drop(key)
+    def _failed(self, key: str, grammar: CompiledGrammar, is_slow: bool) -> None:
+        self.grammars.drop(key, grammar)
         if is_slow:
             logger.warning("a request ends: masks of its grammar take too long (%s)", key)
-
-    def _matcher(self, key: str, stops: Sequence[int] | None) -> Matcher:
-        return self.grammars.get(key, self._channel).matcher(stops, self._max_rollback_tokens)
 
     def segmenter(self) -> Segmenter:
         """Takes seconds for a large vocabulary."""

@@ -80,7 +80,8 @@ class DeferredGrammar(KeyedGrammar):
             if not matcher.is_terminated() and not matcher.accept(taken[self._matched]):
                 del taken[self._matched :]
                 self._sent = min(self._sent, self._matched)
-                self._violated = self._violated or self._defers
+                if self._defers:
+                    self._fail()
                 return False
             self._matched += 1
         return not (self._defers and self._violated)
@@ -95,6 +96,7 @@ class DeferredBackend(ArtifactBackend):
     ) -> DeferredGrammar:
         stops = tuple(sorted(stop_token_ids)) if stop_token_ids else None
         key = key_of(grammar_spec)
-        matcher = self._matcher(key, stops)
+        grammar = self.grammars.get(key, self._channel)
+        matcher = grammar.matcher(stops, self._max_rollback_tokens)
         defers = not self._max_rollback_tokens and not isinstance(matcher, CanonicalMatcher)
-        return DeferredGrammar(matcher, key, stops, defers, partial(self._failed, key))
+        return DeferredGrammar(matcher, key, stops, defers, partial(self._failed, key, grammar))

@@ -69,6 +69,8 @@ def test_a_grammar_that_fails_is_told_of() -> None:
     backend = backend_named("llguidance")
     grammar = backend.load(backend.compile(GrammarSpec(GrammarKind.REGEX, "abc"), TOKENIZER).data, TOKENIZER)
     keyed = KeyedGrammar(grammar.matcher(None, 0), faults.append)
+    assert not keyed.advance_ahead(_ids(b"x"))
+    assert faults == [False]
     assert not keyed.accept_tokens("request", _ids(b"x"))
     assert faults == [False]
 
