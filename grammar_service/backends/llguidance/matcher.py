@@ -22,10 +22,9 @@ _STATES_BYTES, _STATES_OF_A_BYTE = 160 << 10, 90
 """About what the states of a lexer and a parser come to after some answers, beside the text, and for each byte of it. The library (1.7)
 makes them as they are needed and tells nothing of them; `tests/unit/grammar_service/backends/test_memory.py` looks at what is held."""
 
-LIMITS = llguidance.LLParserLimits(step_lexer_fuel=100_000, max_items_in_row=500, step_max_items=20_000)
-"""Of the library (1.7). With its own, which are two to four times these, a mask of a hundred patterns at once takes 160 ms, and 20 ms with
-these. The 28 schemas of `load_tests/corpus` that this backend serves need less than half. Its states stay at 250,000: all answers of a
-grammar share them, and a string with `maxLength` takes ten for each character."""
+LIMITS = llguidance.LLParserLimits(step_lexer_fuel=100_000)
+"""Half of the library's own (1.7), with which a mask of a hundred patterns at once takes 160 ms, and 22 ms with this. The 28 schemas of
+`load_tests/corpus` that this backend serves need less than half of it."""
 
 
 class LlguidancePayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

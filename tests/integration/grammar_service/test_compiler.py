@@ -157,7 +157,7 @@ def with_bounded_strings(most: int) -> GrammarSpec:
 
 
 async def test_a_grammar_too_slow_to_compile_stays_on_its_stopgap_and_is_left_alone(model_folder: Path) -> None:
-    compiler = GrammarCompiler(model_folder, 0.3, SandboxSettings(workers=1), TieredCache(MemoryCache(1 << 24), None), SECRET)
+    compiler = GrammarCompiler(model_folder, 1.0, SandboxSettings(workers=1), TieredCache(MemoryCache(1 << 24), None), SECRET)
     try:
         await compiler.start()
         grammar = resolve(with_bounded_strings(32), Limits(), compiler.fingerprint)
