@@ -26,7 +26,7 @@ from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, 
 from grammar_service.warning import shortened
 
 INGRESS_BUSY = "ingress_busy"
-"""The code of the error that tells a client to come to this ingress later, or to another one."""
+"""Error code: the ingress has no room for the request; clients retry later."""
 
 
 class SettingsError(MaskcastError):

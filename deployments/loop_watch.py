@@ -26,7 +26,7 @@ def end_process() -> None:
 
 class LoopWatch:
     """`end` is called once, in a thread, when the loop has answered nothing for `hang_s` of the time that it could have (`HangWatch`).
-    On the loop, it looks after the heap (`HeapWatch`)."""
+    Each beat also checks the heap (`HeapWatch`)."""
 
     def __init__(self, hang_s: float = HANG_S, period_s: float = PERIOD_S, end: Callable[[], None] = end_process) -> None:
         self._watch = HangWatch(hang_s)
@@ -46,7 +46,7 @@ class LoopWatch:
 
     def _beat(self) -> None:
         self._beats += 1
-        self._heap.look()
+        self._heap.collect_if_grown()
 
     def _run(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
         asked = 0

@@ -8,43 +8,43 @@ from collections.abc import Callable
 
 from grammar_service.own_memory import resident_bytes
 
-GROWN_BYTES, RESTED = 128 << 20, 30
-"""By which a process grows until all of its garbage is collected, and for how many looks it rests then: a collection takes up to 0.2 s."""
+COLLECT_AFTER_BYTES, CHECKS_BETWEEN_COLLECTIONS = 128 << 20, 30
+"""Growth of the process that triggers a full collection, and the least number of checks between two: each takes up to 0.2 s."""
 MMAP_THRESHOLD = 128 << 10
 """Bytes: what glibc begins with, before it raises the threshold to the size of the largest block that was freed."""
 _M_MMAP_THRESHOLD = -3
 
 
-YOUNG, MIDDLE, FULL = 700, 10, 1000
-"""Python's own thresholds but for the last one, which is 10: with it, 1,800 requests that wait are looked through every few seconds, which
-takes 175 ms and finds 400 objects."""
+GC_THRESHOLDS = 700, 10, 1000
+"""Arguments of `gc.set_threshold`. Python's default for the third is 10. With 1,800 waiting requests, full collections then run every few
+seconds, take 175 ms and free 400 objects."""
 
 
 def settle_heap() -> None:
     """Leave out of all later collections what is here now, since it stays: a vocabulary and the libraries take the collector a fifth
-    of a second, in which a request would wait. Full collections become rare."""
+    of a second, in which a request would wait. Also make full collections rare."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(YOUNG, MIDDLE, FULL)
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 class HeapWatch:
-    """Collects all garbage of a process that has grown: what holds itself, an error and the frames of its traceback, may hold a body."""
+    """Runs a full collection when the process has grown, because reference cycles may keep request bodies."""
 
     def __init__(self, resident: Callable[[], int] = resident_bytes) -> None:
         self._resident = resident
         self._least = resident()
-        self._rest = 0
+        self._checks_to_skip = 0
 
-    def look(self) -> bool:
-        """To be called now and then, in the thread whose pauses matter least. Returns whether it has collected."""
-        self._rest = max(0, self._rest - 1)
+    def collect_if_grown(self) -> bool:
+        """Call it periodically. Returns whether it has collected."""
+        self._checks_to_skip = max(0, self._checks_to_skip - 1)
         now = self._resident()
         self._least = min(self._least, now)
-        if self._rest or now - self._least <= GROWN_BYTES:
+        if self._checks_to_skip or now - self._least <= COLLECT_AFTER_BYTES:
             return False
         gc.collect()
-        self._least, self._rest = self._resident(), RESTED
+        self._least, self._checks_to_skip = self._resident(), CHECKS_BETWEEN_COLLECTIONS
         return True
 
 

@@ -22,11 +22,11 @@ TRIMMED_EVERY = 100
 free pages of those lie between used ones. With 2,000 schemas a process of 541 to 548 MiB takes 516 to 535. It takes 2 to 5 ms, which is
 what a load does."""
 
-LOOKED_EVERY = 64
-"""Requests for a grammar, after which the process's memory is looked at, as it is with each load."""
-GROWN, LEAST_GROWN = 2, 256 << 20
-"""Times their memory, and bytes, that the whole process may grow; beyond both, all grammars go. llguidance makes states as they are needed
-and does not tell of them: 250,000 of one grammar may take 375 MiB."""
+MEMORY_CHECK_INTERVAL = 64
+"""Calls of `get` between two checks of the process's memory. Each load checks it, too."""
+MAX_GROWTH_FACTOR, MIN_GROWTH_BYTES = 2, 256 << 20
+"""When the process grows by more than this multiple of `max_bytes`, and by more than these bytes, all grammars are dropped. llguidance
+creates lexer states lazily and does not report them: the 250,000 of one grammar may take 375 MiB."""
 
 
 class LoadedGrammars:
@@ -40,12 +40,12 @@ class LoadedGrammars:
         compiler_bytes = max_bytes // COMPILER_SHARE
         self._backends = loading_backends(compiler_bytes)
         self._max_bytes = max_bytes - compiler_bytes
-        self._most_grown = max(LEAST_GROWN, GROWN * max_bytes)
+        self._max_growth_bytes = max(MIN_GROWTH_BYTES, MAX_GROWTH_FACTOR * max_bytes)
         self._resident = resident
-        self._resident_before = resident()
+        self._baseline_bytes = resident()
         self._held: OrderedDict[str, CompiledGrammar] = OrderedDict()
         self._lock = Lock()
-        self._asked = self.loaded = 0
+        self._requests = self.loaded = 0
 
     def __len__(self) -> int:
         """Those that are held now; `loaded` have been in all, and as often as they had to be."""
@@ -58,9 +58,9 @@ class LoadedGrammars:
     def get(self, key: str, channel: str) -> CompiledGrammar:
         """`channel`: the replica's that offers the artifact, see `artifact_channel.fetch`. Raises ChannelError, ArtifactError."""
         with self._lock:
-            self._asked += 1
-            if self._asked % LOOKED_EVERY == 0:
-                self._drop_if_grown()
+            self._requests += 1
+            if self._requests % MEMORY_CHECK_INTERVAL == 0:
+                self._drop_all_if_grown()
             if key in self._held:
                 self._held.move_to_end(key)
                 return self._held[key]
@@ -69,7 +69,7 @@ class LoadedGrammars:
             raise ArtifactError(f"there is no backend named {payload.backend[:40]!r}")
         grammar = backend.load(payload.data, self.tokenizer)
         with self._lock:
-            self._drop_if_grown()
+            self._drop_all_if_grown()
             self._held[key] = grammar
             self.loaded += 1
             while len(self._held) > 1 and sum(g.size_bytes for g in self._held.values()) > self._max_bytes:
@@ -80,16 +80,16 @@ class LoadedGrammars:
         return grammar
 
     def drop(self, key: str, grammar: CompiledGrammar) -> None:
-        """The next one that asks for it loads it anew: states that its matchers share may be out of order."""
+        """Drop a grammar that failed, so that the next request loads a new copy: all its matchers share its lexer's states."""
         with self._lock:
             if self._held.get(key) is grammar:
                 del self._held[key]
 
-    def _drop_if_grown(self) -> None:
-        if self._resident() - self._resident_before > self._most_grown:
+    def _drop_all_if_grown(self) -> None:
+        if self._resident() - self._baseline_bytes > self._max_growth_bytes:
             self._held.clear()
             _trim()
-            self._resident_before = self._resident()
+            self._baseline_bytes = self._resident()
 
 
 def _trim() -> None:

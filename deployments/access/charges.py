@@ -10,14 +10,14 @@ from typing import Any
 
 from deployments.access.window import Standing, Verdict
 from deployments.errors import ApiError, bad_request
-from model_service.lookahead.parameters import MOST as MOST_CANDIDATES
+from model_service.lookahead.parameters import MOST as MAX_CANDIDATES
 from model_service.lookahead.parameters import Parameters
 from model_service.messages import Endpoint
 from router.turns.shares import FORCED, PROMPT, SAMPLED
 
 MOST = 2**31
 """No request has as many tokens or answers."""
-USUAL_CANDIDATES = Parameters().k
+DEFAULT_CANDIDATES = Parameters().k
 COMPLETION_TOKENS = 16
 """What a completion has where the request does not say (OpenAI's API, and vLLM's)."""
 # Only as keys of the answer's own: inside a JSON string the quotes would be escaped.
@@ -167,7 +167,7 @@ def _prompts(value: Any) -> int:
 
 def _candidates(body: Mapping[str, Any]) -> int:
     lookahead = body.get("lookahead")
-    return min(MOST_CANDIDATES, _number(lookahead.get("k"), USUAL_CANDIDATES)) if isinstance(lookahead, Mapping) else 1
+    return min(MAX_CANDIDATES, _number(lookahead.get("k"), DEFAULT_CANDIDATES)) if isinstance(lookahead, Mapping) else 1
 
 
 def _number(value: Any, otherwise: int) -> int:

@@ -45,7 +45,7 @@ async def _follow(response: DeploymentResponse[Any], answer: IncomingAnswer) -> 
     try:
         await response
     except BaseException as error:  # noqa: BLE001  # whoever reads the answer is told
-        # Its traceback has this frame, and so the answer: only a full collection would find them, with the call and its body.
+        # Without the traceback there is no reference cycle: error, traceback, this frame, answer. It would keep the request's body.
         answer.fail(error.with_traceback(None))
     else:
         if not answer.is_complete:

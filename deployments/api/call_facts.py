@@ -24,11 +24,11 @@ NEWEST = 0.2
 LOOKED_AT = 4_000
 """Values of a body that are walked through, which takes 2 us each; a body of 4 MiB may have a million."""
 FLOAT_CHARACTERS, BITS_PER_DIGIT = 20, 3
-"""No less than most are written with."""
+"""Estimates for the length of a number as text."""
 IMAGE_TOKENS = 1024
-"""What an image counts as: of models that people serve, a photo takes 256 to 4,096."""
+"""Estimate for an image: in common models, a photo takes 256 to 4,096 tokens."""
 EMBEDDING_CHARACTERS = 1024
-"""What a token of embeddings takes in base64 at least: 384 numbers of 16 bits."""
+"""The least base64 characters of one token's embedding: 384 numbers of 16 bits."""
 INSTRUCTIONS = frozenset({"system", "developer"})
 SHORTEST, LONGEST = 128, 4096
 """Characters of a prompt's beginning; a shorter one is not worth to be looked for."""
@@ -40,9 +40,9 @@ TOKEN_BITS = 64
 TOO_LONG = "no token"
 """In place of a larger number: to write one takes the square of its digits."""
 _NO_TEXT = frozenset({"image_url", "input_audio"})
-"""Members of a message's parts. Elsewhere a member of that name may be a text."""
-_SHOWN = ("tools", "documents", "chat_template_kwargs")
-"""What a chat template may show besides the messages."""
+"""Members of message parts that are not text. In tools and documents, a member of that name may be text."""
+_TEMPLATE_FIELDS = ("tools", "documents", "chat_template_kwargs")
+"""Fields that a chat template may render besides the messages."""
 # Only as a key of the answer's own: inside a JSON string the quotes would be escaped.
 _FORCED = re.compile(r'"forced_tokens":\s*(\d{1,9})')
 
@@ -57,7 +57,7 @@ class PromptFacts:
 
 
 class CallFacts:
-    """A prompt has a quarter as many tokens as all that a template may show of it has bytes in UTF-8. A grammar is expected to force as
+    """A prompt is estimated to have one token for each four bytes (UTF-8) that a template may render. A grammar is expected to force as
     much as in its latest answers, as far as their usage figures tell, and nothing at first. No prompt is thought to be over `longest`, the
     model's context, and no answer over `most` tokens."""
 
@@ -73,7 +73,7 @@ class CallFacts:
         begins = instructions or 1
         beginning = list(_texts([body.get("tools"), body.get("prompt"), turns[:begins]]))
         most = self._longest * CHARACTERS_PER_TOKEN
-        chat = _size(turns, _NO_TEXT) + _size([body.get(name) for name in _SHOWN])
+        chat = _size(turns, _NO_TEXT) + _size([body.get(name) for name in _TEMPLATE_FIELDS])
         prompts = chain([chat], _prompts(body.get("prompt")), _embeddings(body))
         characters = sum(min(most, each) for each in prompts)
         longest = LONGEST if instructions and body.get("prompt") is None else FIRST
@@ -126,8 +126,8 @@ def _characters(text: str | int) -> int:
 
 
 def _size(value: object, images: frozenset[str] = frozenset()) -> int:
-    """The characters of all texts, names and numbers in it; where there are too many values to be walked through, those of its JSON.
-    `images`: names of members that are none of that."""
+    """The characters of all texts, names and numbers in `value`. With more than `LOOKED_AT` values, the size of its JSON. Members with a
+    name of `images` count as an image."""
     left, characters = [value], 0
     for _ in range(LOOKED_AT):
         if not left:
@@ -154,7 +154,7 @@ def _json_size(value: object) -> int:
 
 
 def _embeddings(body: Mapping[str, Any]) -> Iterator[int]:
-    """The characters that the texts would have in whose place a completion has embeddings."""
+    """For each of a completion's embeddings, the characters of a text with as many tokens."""
     embeds = body.get("prompt_embeds")
     for one in embeds if isinstance(embeds, list) else (embeds,):
         if isinstance(one, str):

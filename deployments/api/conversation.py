@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from deployments.constraints.json_shape import MOST_VALUES_IN_TEXT, count_values_of
+from deployments.constraints.json_shape import MOST_VALUES_IN_TEXT, count_values
 from deployments.errors import bad_request, over_limit
 
 ROLES = ("developer", "system", "user", "assistant", "tool", "function")
@@ -62,7 +62,7 @@ class MessageReader:
             raise bad_request("'messages' must be an array of at least one message.", "messages")
         found = [self._message(message, f"messages[{index}]") for index, message in enumerate(messages)]
         # vLLM parses them as JSON.
-        if count_values_of(self._all_arguments) > MOST_VALUES_IN_TEXT:
+        if count_values(self._all_arguments) > MOST_VALUES_IN_TEXT:
             raise over_limit("messages", f"The arguments of all calls of a request may have {MOST_VALUES_IN_TEXT:,} values.")
         return found
 

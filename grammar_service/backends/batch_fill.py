@@ -70,7 +70,7 @@ class BatchFiller:
 
 
 def has_failed(matcher: Matcher) -> bool:
-    """Whether the library has given up on it, which it does not tell with the mask."""
+    """Whether llguidance reports an error for the matcher. It raises nothing and returns an empty mask."""
     _, inner = _layers(matcher)
     return isinstance(inner, LlguidanceMatcher) and bool(inner.library.is_error())
 

@@ -57,7 +57,7 @@ class SingleFlight(Generic[T]):
         try:
             return await asyncio.shield(task)
         finally:
-            del task  # its error's traceback has this frame
+            del task  # breaks a reference cycle with its error's traceback
 
     async def close(self) -> None:
         """Cancel all flights and wait until they have ended."""

@@ -122,5 +122,5 @@ async def found_or_made(find: Callable[[], asyncio.Task[T | None]], make: Callab
         found = await finding
         return found if found is not None else await making
     finally:
-        # A task that fails has this frame in its error's traceback: they would hold each other, and the grammar.
+        # Breaks a reference cycle: task, its error, traceback, this frame. It would keep the grammar.
         del finding, making

@@ -22,7 +22,7 @@ from grammar_service.schema.references import References, asserting
 MOST_FORMS = 200
 MOST_SLOTS = 256
 MOST_SCALARS = 50
-"""Listed values of one form. Each token that a mask allows is tried with each of them: with 150 a mask takes 12 ms, with 500 140 ms."""
+"""Enum values of one form. A mask tests each allowed token against each value: 12 ms with 150 values, 140 ms with 500."""
 ANYTHING = "*"
 """In place of the pointer of a schema that is not written: it asks for nothing."""
 _ALL_TYPES = ("null", "boolean", "number", "string", "array", "object")

@@ -70,7 +70,7 @@ class CompileChild:
             return 0.0
 
     def is_runnable(self) -> bool:
-        """It has a processor or waits for one; it neither waits for something else, nor is suspended, nor has ended. (proc_pid_stat(5).)"""
+        """Whether it runs or waits for a processor: process state R, see proc_pid_stat(5)."""
         try:
             stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:

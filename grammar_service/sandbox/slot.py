@@ -20,7 +20,8 @@ _ERROR_NAME = re.compile(
 _LOOKED_AT_S = 0.01
 """The least time between two looks at a child's clock."""
 _PATIENCE = 4
-"""Times its deadline that a job may take by the clock, unless it waits for a processor: beside a busy service some have 1 % of one."""
+"""Multiple of the deadline that a job may take in wall time. A child that waits for a processor is exempt: on a busy machine it may get
+1 % of one."""
 
 
 class Slot:
@@ -52,7 +53,7 @@ class Slot:
 
         Raises:
             CompileTimeout, CompileFailed: and the child is replaced.
-            PoolBusy: the child hangs: it neither computes nor waits for a processor. It is replaced as well.
+            PoolBusy: the child hangs, that is, it is not runnable. It is replaced as well.
             PoolUnavailable: no child could be had.
         """
         left_s = deadline_s
@@ -133,7 +134,7 @@ async def _in_time(child: CompileChild, job: Task, deadline_s: float) -> Result:
                 return running.result()
     finally:
         running.cancel()
-        del running  # its error's traceback has this frame
+        del running  # breaks a reference cycle with its error's traceback
     if left_s > 0:
         raise PoolBusy("the process that compiled the grammar hung")
     raise TimeoutError

@@ -85,7 +85,7 @@ class FairTurns(Generic[S]):
             self._give_back(tenant, place)
             raise
         finally:
-            del place  # its error's traceback has this frame
+            del place  # breaks a reference cycle with its error's traceback
 
     def _give_back(self, tenant: _Tenant[S], place: asyncio.Future[S]) -> None:
         """The job was cancelled while it waited, or just as it was given a slot."""

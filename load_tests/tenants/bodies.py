@@ -19,7 +19,7 @@ NEW_TEXTS = 200
 WAITING = 1_792
 """Seven eighths of the requests that an ingress holds open: what one tenant may have of them."""
 LOG_PROBABILITIES = 20
-"""Of each token, beside its own."""
+"""Alternatives for each token."""
 _PADDING = {"tokenize": True, "padding": "max_length", "max_length": 3_000_000}
 _PENALTIES = {"repetition_penalty": 1.1, "presence_penalty": 1.0, "frequency_penalty": 1.0}
 _REPETITION = {"max_pattern_size": 30_000, "min_count": 2}

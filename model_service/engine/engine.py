@@ -50,9 +50,9 @@ from model_service.replies import Head
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
 
-GRAMMAR_FAILED = "The engine ended the request: the masks of its grammar take too long, or the grammar cannot be followed."
-ENDED_BY_ENGINE = "Internal server error"
-"""What vLLM says of a request that its engine core has ended."""
+GRAMMAR_FAILED = "The engine ended the request: computing the masks of its grammar takes too long, or the grammar failed."
+INTERNAL_ERROR = "Internal server error"
+"""vLLM's message for a request that the engine core ended with an error."""
 LOOKAHEAD_STEPS = "lookahead_steps"
 """What a choice of an answer has of what its look-aheads have tried."""
 
@@ -194,7 +194,7 @@ class Engine:
             # Whoever keeps account of the call has found it by now.
             self._engine.forget(call.request_id)
         if isinstance(answer, ErrorResponse):
-            if call.constraint is not None and answer.error.message == ENDED_BY_ENGINE:
+            if call.constraint is not None and answer.error.message == INTERNAL_ERROR:
                 answer.error.message = GRAMMAR_FAILED
             answer.error.param = refused_field(answer.error.param, answer.error.message, call.endpoint, call.body)
             return Head(answer.error.code or HTTPStatus.INTERNAL_SERVER_ERROR, stream=False), _whole(answer.model_dump_json())
@@ -286,4 +286,4 @@ async def _events(events: AsyncGenerator[str, None], usage: ForcedUsage, *, is_c
     async with aclosing(events):
         async for event in events:
             is_failure = is_constrained and event.startswith('data: {"error"')
-            yield usage.event(event.replace(ENDED_BY_ENGINE, GRAMMAR_FAILED) if is_failure else event)
+            yield usage.event(event.replace(INTERNAL_ERROR, GRAMMAR_FAILED) if is_failure else event)

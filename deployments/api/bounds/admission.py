@@ -1,4 +1,4 @@
-"""Which request an ingress begins next, and when it refuses one that it has no room for."""
+"""The order in which an ingress admits requests, and the delay of its refusals."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-REFUSED_AFTER_S = 1.0
-MOST_REFUSED = 256
-"""Requests whose refusal is delayed at a time; the connection of each may hold 64 KiB of its body."""
+REFUSAL_DELAY_S = 1.0
+MAX_DELAYED_REFUSALS = 256
+"""Refusals delayed at a time. Each connection may buffer 64 KiB of its body."""
 
 
 class AdmissionQueue:
@@ -47,17 +47,17 @@ class AdmissionQueue:
 
 
 class RefusalDelay:
-    """Delays refusals. A client that is refused may ask again at once: seven that did so asked 1,500 times a second."""
+    """Delays refusals, because clients may retry immediately: seven of them sent 1,500 requests a second."""
 
     def __init__(self, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._pause = pause
         self._delayed = 0
 
     async def wait(self) -> None:
-        if self._delayed == MOST_REFUSED:
+        if self._delayed == MAX_DELAYED_REFUSALS:
             return
         self._delayed += 1
         try:
-            await self._pause(REFUSED_AFTER_S)
+            await self._pause(REFUSAL_DELAY_S)
         finally:
             self._delayed -= 1

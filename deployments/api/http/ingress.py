@@ -80,12 +80,12 @@ class HttpIngress:
         self._places = Places(max_ongoing)
         self._aside = Aside()
         self._admissions = AdmissionQueue()
-        self._delay = RefusalDelay()
+        self._refusal_delay = RefusalDelay()
         self._started = int(time.time())
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
         """Answer one HTTP request; every error becomes an OpenAI-shaped body."""
-        call, has_no_room = _Call(endpoint), False
+        call, is_busy = _Call(endpoint), False
         try:
             caller = self._authorize(request, Scope.GENERATE)
             call.tenant = caller.name
@@ -105,22 +105,22 @@ class HttpIngress:
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
             response = error_response(refusal := translated(error), call.visit.headers)
-            has_no_room = refusal.code == INGRESS_BUSY
-            del refusal  # its traceback has this frame, which has the body: only a full collection would find them
+            is_busy = refusal.code == INGRESS_BUSY
+            del refusal  # breaks a reference cycle: error, traceback, this frame, and the body
         except BaseException:
             self._leave_place(call)
             call.visit.leave()
             raise
         if not isinstance(response, _EventStream):
             self._finish(call, response.status_code)
-        if has_no_room:
-            await self._delay.wait()
+        if is_busy:
+            await self._refusal_delay.wait()
         return response
 
     async def refused(self, error: ApiError) -> Response:
-        """The answer to a request for which a method has raised."""
+        """The response for an error that another method raised."""
         if error.code == INGRESS_BUSY:
-            await self._delay.wait()
+            await self._refusal_delay.wait()
         return error_response(error)
 
     async def _answered(self, items: AsyncGenerator[Head | str, None], call: _Call, until: float) -> Response:

@@ -20,7 +20,7 @@ def lark_faults(text: str) -> list[Fault]:
     `%json` is refused wherever it stands, a string included: its schema would be read by the library's own rules.
     """
     if text.lstrip().startswith("{"):
-        return [Fault(None, "a grammar in Lark begins with a rule: the library takes what begins with a brace for its own JSON")]
+        return [Fault(None, "a Lark grammar begins with a rule: llguidance reads text that begins with a brace as its own JSON format")]
     if "%json" in text:
         return [Fault(None, "`%json` is not supported in Lark, where its schema is not enforced exactly: use kind json_schema")]
     for match in _QUOTED_OR_COUNT.finditer(text):

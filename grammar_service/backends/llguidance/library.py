@@ -14,7 +14,7 @@ from grammar_service.backends.llguidance.layout import options_of
 from grammar_service.backends.llguidance.load_cost import bounded_load
 from grammar_service.backends.llguidance.matcher import LlguidanceGrammar, LlguidancePayload
 from grammar_service.backends.llguidance.source import LibrarySource, read_source
-from grammar_service.backends.mask_time import check_masks
+from grammar_service.backends.mask_budget import check_mask_times
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
 from grammar_service.errors import ArtifactError, GrammarError, GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
 from grammar_service.guards.plan import Plan
@@ -51,7 +51,7 @@ class LlguidanceLibrary:
         # Whoever loads the payload compiles it again.
         cost_ms = (time.thread_time() - started) * 1000
         if spec.kind not in JSON_KINDS:
-            check_masks(loaded, tokenizer)
+            check_mask_times(loaded, tokenizer)
         return CompiledPayload(msgspec.msgpack.encode(payload), cost_ms, cost_ms)
 
     def load(self, payload: bytes, tokenizer: GrammarTokenizer) -> CompiledGrammar:

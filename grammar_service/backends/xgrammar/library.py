@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import xgrammar
 
-from grammar_service.backends.mask_time import check_masks
+from grammar_service.backends.mask_budget import check_mask_times
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
 from grammar_service.backends.xgrammar.cost import LoadRate, ReaderPaces, RuleCosts, worth_tables
 from grammar_service.backends.xgrammar.learning import RuleLearning
@@ -69,7 +69,7 @@ class XgrammarLibrary:
         _refuse_endless(recipe)
         shape, little = shape_of(grammar), _forces_little(recipe)
         if _may_be_ambiguous(recipe):
-            check_masks(XgrammarGrammar(grammar, tokenizer, recipe, little), tokenizer)
+            check_mask_times(XgrammarGrammar(grammar, tokenizer, recipe, little), tokenizer)
         compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
         load_ms = rate.load_ms(shape.size)
         if worth_tables(compile_ms, load_ms, shape.size, self._max_expanded_bytes):
@@ -114,7 +114,7 @@ def _refuse_endless(recipe: Recipe) -> None:
 
 
 def _may_be_ambiguous(recipe: Recipe) -> bool:
-    """Whether it has rules or a regex of the user's, in a tag too. A walk through tools' schemas would take as long as compiling them."""
+    """Whether the user wrote rules or a regex. Tags with only schemas are exempt: measuring them would take as long as compiling them."""
     return recipe.kind in (GrammarKind.EBNF, GrammarKind.REGEX) or (
         recipe.kind == GrammarKind.STRUCTURAL_TAG and '"grammar"' in recipe.text
     )

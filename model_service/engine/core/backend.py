@@ -24,7 +24,7 @@ from vllm.v1.structured_output.backend_types import (
 from grammar_service.backends import CompiledGrammar, Matcher
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.backends.canonical.product import ProductMatcher
-from grammar_service.backends.mask_time import MaskTime
+from grammar_service.backends.mask_budget import MaskTimeBudget
 from grammar_service.backends.trial import accepted_prefix
 from grammar_service.segments import Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -35,13 +35,13 @@ logger = logging.getLogger(__name__)
 
 
 class KeyedGrammar(StructuredOutputGrammar):
-    """One request's matcher, in vLLM's clothes. `fault` is called once, where the grammar fails: with True where its masks take too
-    long."""
+    """Adapts one request's matcher to vLLM. `on_failure` is called once when the grammar fails; its argument says whether the masks were
+    too slow."""
 
-    def __init__(self, matcher: Matcher, fault: Callable[[bool], None] = lambda _: None) -> None:
+    def __init__(self, matcher: Matcher, on_failure: Callable[[bool], None] = lambda _: None) -> None:
         self._matcher = matcher
-        self._fault = fault
-        self._taken = MaskTime()
+        self._on_failure = on_failure
+        self._mask_budget = MaskTimeBudget()
         self._ahead = 0
         self._violated = False
 
@@ -73,7 +73,7 @@ class KeyedGrammar(StructuredOutputGrammar):
         return not self._violated
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
-        """Where it is False, vLLM ends the request with an error."""
+        """Returns False if a token is forbidden; vLLM then ends the request with an error."""
         known, self._ahead = self._ahead, 0
         if not self._violated and not self.advance(tokens[known:]):
             self._fail()
@@ -86,19 +86,19 @@ class KeyedGrammar(StructuredOutputGrammar):
         self.matcher.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
-        self.fill_with(self.matcher, bitmask, batch_index)
+        self.timed_fill(self.matcher, bitmask, batch_index)
 
-    def fill_with(self, matcher: Matcher, bitmask: torch.Tensor, row: int) -> None:
-        """Fill a row with the mask of `matcher`, which is this request's or the one inside of it."""
+    def timed_fill(self, matcher: Matcher, bitmask: torch.Tensor, row: int) -> None:
+        """Fill a row with the mask of `matcher`, this request's own or the one that it wraps, and count the time."""
         began = time.thread_time()
         matcher.fill(bitmask, row)
-        if self._taken.add(time.thread_time() - began):
+        if self._mask_budget.spend(time.thread_time() - began):
             self._fail(is_slow=True)
 
     def _fail(self, is_slow: bool = False) -> None:
         if not self._violated:
             self._violated = True
-            self._fault(is_slow)
+            self._on_failure(is_slow)
 
     def is_terminated(self) -> bool:
         return self.matcher.is_terminated()
@@ -143,7 +143,7 @@ class ArtifactBackend(StructuredOutputBackend):
         key = key_of(grammar_spec)
         grammar = self.grammars.get(key, self._channel)
         matcher = grammar.matcher(sorted(stop_token_ids) if stop_token_ids else None, self._max_rollback_tokens)
-        return KeyedGrammar(matcher, partial(self._failed, key, grammar))
+        return KeyedGrammar(matcher, partial(self._drop_failed, key, grammar))
 
     def make_loaded_at_once(self, manager: StructuredOutputManager) -> None:
         """Let `manager`, which has a thread make each request's grammar, make those that need no loading itself: a request whose grammar is
@@ -158,10 +158,10 @@ class ArtifactBackend(StructuredOutputBackend):
 
         manager.grammar_init = grammar_init
 
-    def _failed(self, key: str, grammar: CompiledGrammar, is_slow: bool) -> None:
+    def _drop_failed(self, key: str, grammar: CompiledGrammar, is_slow: bool) -> None:
         self.grammars.drop(key, grammar)
         if is_slow:
-            logger.warning("a request ends: masks of its grammar take too long (%s)", key)
+            logger.warning("ending a request: the masks of grammar %s are too slow", key)
 
     def segmenter(self) -> Segmenter:
         """Takes seconds for a large vocabulary."""

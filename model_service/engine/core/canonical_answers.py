@@ -25,7 +25,7 @@ from vllm.v1.structured_output import StructuredOutputManager
 
 from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
-from grammar_service.backends.mask_time import SLOW_S
+from grammar_service.backends.mask_budget import SLOW_MASK_S
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.core.jumping import Jumping, is_constrained
@@ -88,18 +88,18 @@ class CanonicalAnswers:
                 self.redraws += 1
 
     def _behind(self, grammars: Sequence[KeyedGrammar]) -> npt.NDArray[np.int32]:
-        """The masks behind what was drawn, of the matchers inside, `[len(grammars), words]`. Where the last ones took long in all, they are
-        filled one after the other, to see whose do."""
+        """The next masks after the drawn tokens, from the wrapped matchers: `[len(grammars), words]`. After a slow batch, each mask is
+        filled and timed separately, to find the slow request."""
         drawn = self._drawn
         if len(self._masks) < len(drawn):
             self._masks = torch.zeros(len(drawn), self._masks.shape[1], dtype=torch.int32)
         began = time.perf_counter()
         if self._was_slow:
             for row, (grammar, matcher) in enumerate(zip(grammars, drawn, strict=True)):
-                grammar.fill_with(matcher.inner, self._masks, row)
+                grammar.timed_fill(matcher.inner, self._masks, row)
         elif drawn:
             self._filler.fill([matcher.inner for matcher in drawn], self._masks, range(len(drawn)))
-        self._was_slow = time.perf_counter() - began > SLOW_S
+        self._was_slow = time.perf_counter() - began > SLOW_MASK_S
         masks: npt.NDArray[np.int32] = self._masks.numpy()
         return masks[: len(drawn)]
 

@@ -21,9 +21,9 @@ class DeferredGrammar(KeyedGrammar):
     """
 
     def __init__(
-        self, matcher: Matcher, key: str, stops: tuple[int, ...] | None, defers: bool, fault: Callable[[bool], None] = lambda _: None
+        self, matcher: Matcher, key: str, stops: tuple[int, ...] | None, defers: bool, on_failure: Callable[[bool], None] = lambda _: None
     ) -> None:
-        super().__init__(matcher, fault)
+        super().__init__(matcher, on_failure)
         self.key = key
         self.stops = stops
         self._defers = defers
@@ -99,4 +99,4 @@ class DeferredBackend(ArtifactBackend):
         grammar = self.grammars.get(key, self._channel)
         matcher = grammar.matcher(stops, self._max_rollback_tokens)
         defers = not self._max_rollback_tokens and not isinstance(matcher, CanonicalMatcher)
-        return DeferredGrammar(matcher, key, stops, defers, partial(self._failed, key, grammar))
+        return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, key, grammar))

@@ -19,7 +19,7 @@ SHORT = 4096
 
 CURRENT_TENANT: ContextVar[str] = ContextVar("the tenant of the request that is rendered", default="")
 CONCURRENT_MEDIA_REQUESTS = 2
-"""Sixteen images of 16 Mi pixels hold 1.5 GiB of a replica, and take 2.5 GiB while they are decoded (measured, WebP with transparency)."""
+"""Sixteen images of 16 Mi pixels take 1.5 GiB, and 2.5 GiB while they are decoded (measured, WebP with transparency)."""
 MOST_WAITING = 1 << 16
 """Never reached: a replica has fewer requests."""
 MEDIA_TYPES = frozenset({"image_url", "image_embeds", "prompt_embeds"})
@@ -30,7 +30,7 @@ NO_CHAT_TEMPLATE = (
 
 
 def quiet_argument_warnings() -> None:
-    """vLLM warns of each call in a conversation whose arguments are no JSON object: 2,000 lines for a request of 90 KB."""
+    """Drop vLLM's warning about tool call arguments that are not a JSON object: one request of 90 KB causes 2,000 of them."""
     logging.getLogger("vllm.renderers.chat_utils").addFilter(lambda record: not str(record.msg).startswith("Tool call %r"))
 
 

@@ -1,7 +1,7 @@
-"""Patterns for DeepSeek V3's tool calls that take linear time (vLLM 0.32: `tool_parsers/deepseekv3_tool_parser.py`).
+"""Linear-time regexes for DeepSeek V3's tool calls (vLLM 0.32: `tool_parsers/deepseekv3_tool_parser.py`).
 
-In vLLM's own, the type of a call and its name may have any characters, also the marks around them. Each mark in an answer is then tried
-with all that follow: 33,000 characters of them hold the event loop for 3 s.
+In vLLM's regexes, the type and the name of a call match any characters, including the markers around them. The search then tries each pair
+of markers: an answer of 33,000 characters blocks the event loop for 3 s.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PATTERNS = {
 
 
 def replace_tool_call_patterns() -> None:
-    """Each parser that is made in this process from now on has these in place of its own."""
+    """Make every new parser of this process use these regexes."""
     make = DeepSeekV3ToolParser.__init__
 
     @wraps(make)

@@ -8,7 +8,7 @@ import xgrammar
 
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import backend_named
-from grammar_service.backends.mask_time import MOST_SLOW
+from grammar_service.backends.mask_budget import MAX_SLOW_MASKS
 from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar.recipe import compiled, recipe_of
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -58,7 +58,7 @@ def test_a_request_whose_masks_take_too_long_ends() -> None:
     )
     letter = tokenizer.vocabulary.index(b"a")
     assert keyed.accept_tokens("request", [letter] * 60)
-    for _ in range(MOST_SLOW):
+    for _ in range(MAX_SLOW_MASKS):
         keyed.fill_bitmask(mask, 0)
     assert faults == [True]
     assert not keyed.accept_tokens("request", [letter])

@@ -13,7 +13,7 @@ import pytest
 from grammar_service.compiler.background import SingleFlight
 from grammar_service.compiler.lookup import found_or_made
 from grammar_service.errors import InvalidGrammar, PoolBusy
-from grammar_service.heap import GROWN_BYTES, RESTED, HeapWatch
+from grammar_service.heap import CHECKS_BETWEEN_COLLECTIONS, COLLECT_AFTER_BYTES, HeapWatch
 from grammar_service.sandbox.turns import FairTurns
 
 
@@ -76,11 +76,11 @@ def test_all_garbage_of_a_process_that_has_grown_is_collected() -> None:
 
     resident = [1 << 30]
     watch, known = HeapWatch(lambda: resident[0]), ref(Loop())
-    resident[0] += GROWN_BYTES
-    assert not watch.look()
+    resident[0] += COLLECT_AFTER_BYTES
+    assert not watch.collect_if_grown()
     assert known() is not None
     resident[0] += 1
-    assert watch.look()
+    assert watch.collect_if_grown()
     assert known() is None
-    resident[0] += 2 * GROWN_BYTES
-    assert [watch.look() for _ in range(RESTED)] == [*[False] * (RESTED - 1), True]
+    resident[0] += 2 * COLLECT_AFTER_BYTES
+    assert [watch.collect_if_grown() for _ in range(CHECKS_BETWEEN_COLLECTIONS)] == [*[False] * (CHECKS_BETWEEN_COLLECTIONS - 1), True]

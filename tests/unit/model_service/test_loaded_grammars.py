@@ -11,7 +11,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.soak.schemas import schema
 from model_service.artifact_channel import Payload
-from model_service.loaded_grammars import COMPILER_SHARE, LEAST_GROWN, LoadedGrammars
+from model_service.loaded_grammars import COMPILER_SHARE, MIN_GROWTH_BYTES, LoadedGrammars
 from tests.driving import schema_spec
 from tests.native_memory import handed_out
 from tests.offered_grammars import offered, offered_specs
@@ -61,7 +61,7 @@ def test_all_others_go_where_the_process_has_grown_by_much_more_than_they_are_sa
     with offered_specs(SPECS, tokenizer) as channel:
         grammars = LoadedGrammars(tokenizer, 1 << 20, lambda: held[0])
         grammars.get("1", channel)
-        held[0] += LEAST_GROWN
+        held[0] += MIN_GROWTH_BYTES
         grammars.get("2", channel)
         assert len(grammars) == 2
         held[0] += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from deployments.api.bounds.admission import MOST_REFUSED, AdmissionQueue, RefusalDelay
+from deployments.api.bounds.admission import MAX_DELAYED_REFUSALS, AdmissionQueue, RefusalDelay
 
 
 async def test_a_request_begins_before_another_tenants_that_came_in_thousands() -> None:
@@ -54,7 +54,7 @@ async def test_refusals_come_late_but_not_more_than_so_many() -> None:
         await over.wait()
 
     delay = RefusalDelay(pause)
-    late = [asyncio.create_task(delay.wait()) for _ in range(MOST_REFUSED)]
+    late = [asyncio.create_task(delay.wait()) for _ in range(MAX_DELAYED_REFUSALS)]
     await asyncio.sleep(0)
     await delay.wait()  # which is one too many
     assert not any(task.done() for task in late)

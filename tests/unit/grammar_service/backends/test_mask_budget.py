@@ -8,7 +8,7 @@ import pytest
 
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import backend_named
-from grammar_service.backends.mask_time import HOPELESS_S, MOST_SLOW, MOST_SLOW_S, SLOW_S, MaskTime
+from grammar_service.backends.mask_budget import MAX_SLOW_MASKS, MAX_SLOW_S, MAX_STALL_S, SLOW_MASK_S, MaskTimeBudget
 from grammar_service.backends.selection import select_backend
 from grammar_service.errors import GrammarTooLarge
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -41,11 +41,11 @@ def test_what_people_write_is_not(kind: GrammarKind, text: str) -> None:
 
 
 def test_one_slow_mask_may_be_the_machines_fault_and_many_quick_ones_are_none() -> None:
-    taken = MaskTime()
-    assert not any(taken.add(SLOW_S) for _ in range(1000))
-    assert [taken.add(MOST_SLOW_S) for _ in range(MOST_SLOW)] == [False, False, True]
+    budget = MaskTimeBudget()
+    assert not any(budget.spend(SLOW_MASK_S) for _ in range(1000))
+    assert [budget.spend(MAX_SLOW_S) for _ in range(MAX_SLOW_MASKS)] == [False, False, True]
 
 
 def test_one_that_takes_too_long_for_any_machine_is_enough() -> None:
-    assert not MaskTime().add(HOPELESS_S)
-    assert MaskTime().add(2 * HOPELESS_S)
+    assert not MaskTimeBudget().spend(MAX_STALL_S)
+    assert MaskTimeBudget().spend(2 * MAX_STALL_S)
