@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
@@ -34,14 +34,21 @@ def asked(handle: DeploymentHandle[Any], deadline_s: float = 60) -> Gathered:
     return named_rewards({"odd": handle}, deadline_s)["odd"]
 
 
+async def until(condition: Callable[[], Coroutine[Any, Any, bool]], what: str) -> None:
+    loop = asyncio.get_running_loop()
+    await asyncio.to_thread(wait_for, lambda: asyncio.run_coroutine_threadsafe(condition(), loop).result(), 120, what)
+
+
 async def test_texts_are_scored_by_the_class_of_the_settings(handle: DeploymentHandle[Any]) -> None:
     assert await asked(handle).scored(["", "ab"]) == [0, 4]
 
 
 async def test_questions_of_several_replicas_are_one_batch(handle: DeploymentHandle[Any]) -> None:
-    callers = [asked(handle) for _ in range(8)]
-    sizes = await asyncio.gather(*(caller.scored(["batch", "x"]) for caller in callers))
-    assert max(size for found in sizes for size in found) > 2
+    async def gathered() -> bool:  # in one of several rounds: on a busy machine each may come when the one before has gone
+        sizes = await asyncio.gather(*(asked(handle).scored(["batch", "x"]) for _ in range(8)))
+        return max(size for found in sizes for size in found) > 2
+
+    await until(gathered, "a batch of two questions")
 
 
 async def test_one_that_raises_has_failed(handle: DeploymentHandle[Any]) -> None:
@@ -61,6 +68,5 @@ async def test_one_that_hangs_is_late_and_is_replaced(handle: DeploymentHandle[A
         except LookaheadError:
             return False
 
-    loop = asyncio.get_running_loop()
-    await asyncio.to_thread(wait_for, lambda: asyncio.run_coroutine_threadsafe(another(), loop).result(), 120, "another replica")
+    await until(another, "another replica")
     assert await asked(handle).scored(["a"]) == [2]
