@@ -1,0 +1,157 @@
+"""Chat completions as answers of Anthropic's Messages API: whole, as a stream of events, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from pydantic_core import from_json
+
+from deployments.errors import ApiError
+
+Event = dict[str, Any]
+"""Its `type` is the name that the stream tells it by."""
+_ERRORS: dict[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "authentication_error",
+    HTTPStatus.FORBIDDEN: "permission_error",
+    HTTPStatus.NOT_FOUND: "not_found_error",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "request_too_large",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error",
+    HTTPStatus.SERVICE_UNAVAILABLE: "overloaded_error",
+    HTTPStatus.GATEWAY_TIMEOUT: "timeout_error",
+}
+
+
+def error_body(error: ApiError) -> dict[str, Any]:
+    """`code` and `param` are of OpenAI's form: Anthropic's has no place for them, and clients pass over what they do not know."""
+    kind = _ERRORS.get(error.status) or ("invalid_request_error" if error.status < HTTPStatus.INTERNAL_SERVER_ERROR else "api_error")
+    return {"type": "error", "error": {"type": kind, "message": error.message, "code": error.code, "param": error.param}}
+
+
+def message_of(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The message that a whole chat completion is."""
+    choice = answer["choices"][0]
+    told = choice["message"]
+    content = list[Any]()
+    if told.get("reasoning"):
+        content.append({"type": "thinking", "thinking": told["reasoning"], "signature": ""})
+    if told.get("content"):
+        content.append({"type": "text", "text": told["content"]})
+    for call in told.get("tool_calls") or ():
+        function = call["function"]
+        content.append({"type": "tool_use", "id": call["id"], "name": function["name"], "input": _arguments(function["arguments"])})
+    reason, sequence = _stop(choice, has_calls=bool(told.get("tool_calls")))
+    return _message(answer, content, reason, sequence, _usage(answer.get("usage")))
+
+
+class MessageEvents:
+    """The events of one stream, which follow the chunks of the chat completion's."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self._block: tuple[str, int] | None = None
+        """The type of the block that is open, and which call it is."""
+        self._index = -1
+        self._has_calls = False
+        self._last: Mapping[str, Any] = {}
+        self._usage = _usage(None)
+
+    def of(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
+        if chunk.get("usage"):
+            self._usage = _usage(chunk["usage"])
+        if not self._is_open:
+            self._is_open = True
+            yield {"type": "message_start", "message": _message(chunk, [], None, None, self._usage)}
+        for choice in chunk.get("choices") or ():
+            yield from self._delta(choice.get("delta") or {})
+            if choice.get("finish_reason"):
+                self._last = choice
+
+    def end(self) -> Iterator[Event]:
+        yield from self._end_of_block()
+        reason, sequence = _stop(self._last, self._has_calls)
+        yield {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": sequence}, "usage": self._usage}
+        yield {"type": "message_stop"}
+
+    def _delta(self, delta: Mapping[str, Any]) -> Iterator[Event]:
+        if thought := delta.get("reasoning"):
+            yield from self._piece(
+                ("thinking", 0), {"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking", thought
+            )
+        if text := delta.get("content"):
+            yield from self._piece(("text", 0), {"type": "text", "text": ""}, "text_delta", "text", text)
+        for call in delta.get("tool_calls") or ():
+            function = call.get("function") or {}
+            block = {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": {}}
+            self._has_calls = True
+            yield from self._piece(("tool_use", call["index"]), block, "input_json_delta", "partial_json", function.get("arguments") or "")
+
+    def _piece(self, block: tuple[str, int], start: Mapping[str, Any], kind: str, member: str, piece: str) -> Iterator[Event]:
+        """More of a block; a new one starts where another one was open."""
+        if block != self._block:
+            yield from self._end_of_block()
+            self._block = block
+            self._index += 1
+            yield {"type": "content_block_start", "index": self._index, "content_block": start}
+        if piece:
+            yield {"type": "content_block_delta", "index": self._index, "delta": {"type": kind, member: piece}}
+
+    def _end_of_block(self) -> Iterator[Event]:
+        if self._block is not None:
+            self._block = None
+            yield {"type": "content_block_stop", "index": self._index}
+
+
+def _message(
+    answer: Mapping[str, Any], content: list[Any], reason: str | None, sequence: str | None, usage: Mapping[str, int]
+) -> dict[str, Any]:
+    told = {"maskcast": answer["maskcast"]} if "maskcast" in answer else {}
+    return {
+        "id": f"msg_{answer['id'].removeprefix('chatcmpl-')}",
+        "type": "message",
+        "role": "assistant",
+        "model": answer["model"],
+        "content": content,
+        "stop_reason": reason,
+        "stop_sequence": sequence,
+        "usage": usage,
+        **told,
+    }
+
+
+def _stop(choice: Mapping[str, Any], has_calls: bool) -> tuple[str, str | None]:
+    """Why an answer ended, and the text that ended it."""
+    why = choice.get("stop_reason")
+    match choice.get("finish_reason"):
+        case "length":
+            return "max_tokens", None
+        case "content_filter":
+            return "refusal", None
+        case _ if has_calls:
+            return "tool_use", None
+        case _ if isinstance(why, str):
+            return "stop_sequence", why
+        case _:
+            return "end_turn", None
+
+
+def _usage(usage: Mapping[str, Any] | None) -> dict[str, int]:
+    """Anthropic counts tokens that were read from the cache beside those of the input, and not among them."""
+    found = usage or {}
+    cached = int((found.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)
+    return {
+        "input_tokens": int(found.get("prompt_tokens") or 0) - cached,
+        "output_tokens": int(found.get("completion_tokens") or 0),
+        "cache_read_input_tokens": cached,
+        "cache_creation_input_tokens": 0,
+    }
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """Of an answer that was cut off, as much as there is."""
+    try:
+        found = from_json(text or "{}", allow_partial="trailing-strings")
+    except ValueError:  # a model's, whose calls are not constrained
+        return {}
+    return found if isinstance(found, dict) else {}

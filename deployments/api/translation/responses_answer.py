@@ -1,0 +1,183 @@
+"""Chat completions as answers of OpenAI's Responses API: the response object, and the events of a stream."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Event = dict[str, Any]
+"""Its `type` is the name that the stream tells it by."""
+_ECHOED = {
+    **dict.fromkeys(("instructions", "max_output_tokens", "max_tool_calls", "previous_response_id", "prompt_cache_key", "reasoning")),
+    **dict.fromkeys(("safety_identifier", "temperature", "top_p", "user")),
+    "background": False,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "service_tier": "default",
+    "store": True,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_logprobs": 0,
+    "truncation": "disabled",
+}
+"""Fields of a request that its response repeats, each with what it is where the request does not have it."""
+_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+class Output:
+    """The response of one request: grows with the answer, and tells of it in events, which nobody has to read. `number`: the response's."""
+
+    def __init__(self, body: Mapping[str, Any], number: str, model: str) -> None:
+        """`body` is the request, as far as the response is to repeat it."""
+        echoed = {name: otherwise if body.get(name) is None else body[name] for name, otherwise in _ECHOED.items()}
+        self.response: dict[str, Any] = {
+            "id": f"resp_{number}",
+            "object": "response",
+            "created_at": int(time.time()),
+            "completed_at": None,
+            "status": "in_progress",
+            "error": None,
+            "incomplete_details": None,
+            "model": model,
+            "output": [],
+            "usage": None,
+            **echoed,
+        }
+        self._number = number
+        self._sequence = -1
+        self._item: dict[str, Any] | None = None
+        self._place: tuple[str, int] | None = None
+        """What kind of item is open, and which call it is."""
+        self._pieces: list[str] = []
+        """Of the open item's text or arguments."""
+        self._finish = ""
+
+    def begin(self) -> Iterator[Event]:
+        yield self._event("response.created", response=dict(self.response))
+        yield self._event("response.in_progress", response=dict(self.response))
+
+    def whole(self, answer: Mapping[str, Any]) -> None:
+        """All of a chat completion that does not stream."""
+        choice = answer["choices"][0]
+        message = choice["message"]
+        calls = [{**call, "index": index} for index, call in enumerate(message.get("tool_calls") or ())]
+        delta = {**message, "tool_calls": calls}
+        for _ in self.of({**answer, "choices": [{**choice, "delta": delta}]}):
+            pass
+        for _ in self.end():
+            pass
+
+    def of(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
+        if usage := chunk.get("usage"):
+            self.response["usage"] = _usage(usage)
+        if "maskcast" in chunk:
+            self.response["maskcast"] = chunk["maskcast"]
+        for choice in chunk.get("choices") or ():
+            yield from self._delta(choice.get("delta") or {}, ((choice.get("logprobs") or {}).get("content")) or [])
+            self._finish = choice.get("finish_reason") or self._finish
+
+    def end(self) -> Iterator[Event]:
+        reason = _INCOMPLETE.get(self._finish)
+        yield from self._end_of_item("completed" if reason is None else "incomplete")
+        self.response["status"] = "completed" if reason is None else "incomplete"
+        self.response["completed_at"] = int(time.time())
+        if reason is not None:
+            self.response["incomplete_details"] = {"reason": reason}
+        yield self._event(f"response.{self.response['status']}", response=self.response)
+
+    def fail(self, code: str, message: str) -> Iterator[Event]:
+        self.response |= {"status": "failed", "error": {"code": code, "message": message}}
+        yield self._event("response.failed", response=self.response)
+
+    def _delta(self, delta: Mapping[str, Any], logprobs: list[Any]) -> Iterator[Event]:
+        if thought := delta.get("reasoning"):
+            yield from self._text_piece("reasoning", thought, [])
+        if text := delta.get("content"):
+            yield from self._text_piece("message", text, logprobs)
+        for call in delta.get("tool_calls") or ():
+            yield from self._call_piece(call, call.get("function") or {})
+
+    def _text_piece(self, kind: str, text: str, logprobs: list[Any]) -> Iterator[Event]:
+        if self._place != (kind, 0):
+            yield from self._end_of_item("completed")
+            yield from self._start(kind)
+        self._pieces.append(text)
+        if kind == "reasoning":
+            yield self._event("response.reasoning_text.delta", content_index=0, delta=text, **self._where)
+            return
+        self._open["content"][0]["logprobs"] += logprobs
+        yield self._event("response.output_text.delta", content_index=0, delta=text, logprobs=logprobs, **self._where)
+
+    def _start(self, kind: str) -> Iterator[Event]:
+        part: dict[str, Any]
+        if kind == "reasoning":
+            item = {"id": self._name("rs"), "type": kind, "summary": [], "content": [], "status": "in_progress"}
+            part = {"type": "reasoning_text", "text": ""}
+        else:
+            item = {"id": self._name("msg"), "type": kind, "role": "assistant", "content": [], "status": "in_progress"}
+            part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        yield self._added(item, (kind, 0))
+        yield self._event("response.content_part.added", content_index=0, part=dict(part), **self._where)
+        self._open["content"] = [part]
+
+    def _call_piece(self, call: Mapping[str, Any], function: Mapping[str, Any]) -> Iterator[Event]:
+        if self._place != ("function_call", call["index"]):
+            yield from self._end_of_item("completed")
+            item = {"id": self._name("fc"), "type": "function_call", "call_id": call.get("id"), "name": function.get("name")}
+            yield self._added({**item, "arguments": "", "status": "in_progress"}, ("function_call", call["index"]))
+        if arguments := function.get("arguments"):
+            self._pieces.append(arguments)
+            yield self._event("response.function_call_arguments.delta", delta=arguments, **self._where)
+
+    def _added(self, item: dict[str, Any], place: tuple[str, int]) -> Event:
+        self._item, self._place = item, place
+        self.response["output"].append(item)
+        return self._event("response.output_item.added", output_index=self._where["output_index"], item=dict(item))
+
+    def _end_of_item(self, status: str) -> Iterator[Event]:
+        if self._item is None:
+            return
+        item, where, text = self._item, self._where, "".join(self._pieces)
+        item["status"] = status
+        self._pieces.clear()
+        if item["type"] == "function_call":
+            item["arguments"] = text
+            yield self._event("response.function_call_arguments.done", arguments=text, name=item["name"], **where)
+        else:
+            part = item["content"][0]
+            part["text"] = text
+            told = {"logprobs": part["logprobs"]} if "logprobs" in part else {}
+            yield self._event(f"response.{part['type']}.done", content_index=0, text=text, **told, **where)
+            yield self._event("response.content_part.done", content_index=0, part=part, **where)
+        yield self._event("response.output_item.done", output_index=where["output_index"], item=item)
+        self._item = self._place = None
+
+    @property
+    def _open(self) -> dict[str, Any]:
+        assert self._item is not None, "an item is open"
+        return self._item
+
+    @property
+    def _where(self) -> dict[str, Any]:
+        return {"item_id": self._open["id"], "output_index": len(self.response["output"]) - 1}
+
+    def _name(self, prefix: str) -> str:
+        return f"{prefix}_{self._number}{len(self.response['output'])}"
+
+    def _event(self, kind: str, **members: Any) -> Event:
+        self._sequence += 1
+        return {"type": kind, "sequence_number": self._sequence, **members}
+
+
+def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    reasoning = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens") or 0
+    return {
+        "input_tokens": usage["prompt_tokens"],
+        "input_tokens_details": {"cached_tokens": cached, "cache_write_tokens": 0},
+        "output_tokens": usage.get("completion_tokens") or 0,
+        "output_tokens_details": {"reasoning_tokens": reasoning},
+        "total_tokens": usage["total_tokens"],
+    }

@@ -1,0 +1,53 @@
+"""Values in a request that is translated: each of its type, or the error that says where it is not. Members that are only handed on are
+checked by the endpoint that they are handed to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deployments.errors import ApiError, bad_request
+
+Placed = tuple[str, dict[str, Any]]
+"""A message, and the place in the request that it was made of."""
+_MESSAGE = re.compile(r"messages\[(\d{1,9})\]")
+
+
+def text_in(value: Any, place: str) -> str:
+    """Raises ApiError, as all of these."""
+    if not isinstance(value, str):
+        raise bad_request(f"'{place}' must be a text.", place)
+    return value
+
+
+def array_in(value: Any, place: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise bad_request(f"'{place}' must be an array.", place)
+    return value
+
+
+def object_in(value: Any, place: str) -> Mapping[str, Any]:
+    """`null` is an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise bad_request(f"'{place}' must be an object.", place)
+    return value
+
+
+def unknown_type(place: str, *known: str) -> ApiError:
+    """For an object whose `type` is none of those that are known."""
+    return bad_request(f"'{place}.type' must be one of: {', '.join(map(repr, known))}.", f"{place}.type")
+
+
+def in_request(error: ApiError, messages: Sequence[Placed]) -> ApiError:
+    """An error about a chat completion's messages, in the words of the request that they were made of."""
+
+    def place(found: re.Match[str]) -> str:
+        index = int(found[1])
+        return messages[index][0] if index < len(messages) else found[0]
+
+    error.message = _MESSAGE.sub(place, error.message)
+    error.param = _MESSAGE.sub(place, error.param) if error.param else None
+    return error
