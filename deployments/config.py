@@ -113,6 +113,13 @@ class LimitSettings(Section):
     request_timeout_s: float = Field(600.0, gt=0, description="for a request to be answered, once it has come; over it: 504")
 
 
+class ResponseSettings(Section):
+    """Responses that clients may read again or go on from: in Redis, or without one in the ingress that has answered them."""
+
+    ttl_s: int = Field(24 * 3600, ge=1, description="a response is kept for so long")
+    max_mib: float = Field(64, gt=0, description="of all responses of a tenant; the oldest go first")
+
+
 class KeyLimits(Section):
     """What one API key may use; None: as much as there is."""
 
@@ -182,6 +189,7 @@ class Settings(Section):
     limits: LimitSettings = LimitSettings()
     router: RouterSettings = RouterSettings()
     redis: RedisSettings = RedisSettings()
+    responses: ResponseSettings = ResponseSettings()
     http: HttpSettings = HttpSettings()
     tenants: TenantSettings = TenantSettings()
     telemetry: TelemetrySettings = TelemetrySettings()

@@ -17,6 +17,7 @@ from uuid import uuid4
 from starlette.types import ASGIApp
 
 from deployments.access.api_keys import ApiKeys
+from deployments.access.caller import ANYBODY
 from deployments.access.gate import Gate
 from deployments.access.ledger import Ledger
 from deployments.access.prefixes import TenantPrefixes
@@ -30,6 +31,7 @@ from deployments.api.engine_calls import Engines
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader, running_replicas
 from deployments.api.http.ingress import HttpIngress
+from deployments.api.http.responses import StoredResponses
 from deployments.api.http.routes import http_application
 from deployments.api.http.server import HttpServer
 from deployments.api.http.traced import TracedHttp
@@ -37,9 +39,13 @@ from deployments.api.logged import LoggedConstraints
 from deployments.api.protocol import RequestReader
 from deployments.api.request_fields.kinds import FieldRules
 from deployments.api.traced import TracedCalls, TracedConstraints, TracedEngines
+from deployments.api.translation.apis import Api, Apis, GatewayApi, MessagesApi, ResponsesApi
+from deployments.api.translation.exchange import Items
+from deployments.api.translation.response_store import MemoryResponses, RedisResponses, ResponseStore
 from deployments.builders import COUNTING_MS, engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
+from deployments.constraints.tool_formats import TOOL_FORMATS
 from deployments.engine_errors import engine_error
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
@@ -58,6 +64,8 @@ from model_service.replies import Head
 from router.turns.shares import seats_for_one
 
 logger = logging.getLogger(__name__)
+RESPONSES_MS = 1000
+"""A conversation of several megabytes takes a while."""
 
 
 class Door:
@@ -85,6 +93,7 @@ class Door:
         facts = CallFacts(settings.model.longest, settings.limits.max_tokens)
         prefixes = tenant_prefixes(settings)
         self._gateway = Gateway(request_reader(settings), constraints, engines, facts, checker, prefixes)
+        self._apis = open_apis(settings)
         self._calls = TracedCalls(tracing) if tracing is not None else None
         longest, most = settings.model.longest, settings.limits.max_tokens
         self._gate = Gate(open_ledger(settings), lambda body: facts.prompt(body).tokens, longest, most)
@@ -111,7 +120,9 @@ class Door:
             rules.max_header_bytes,
             max_connections=settings.http.max_connections,
         )
-        answering: ASGIApp = Doorway(http_application(http, lambda: self._server.is_leaving), rules)
+        stored = StoredResponses(http, self._gate, self._apis.responses)
+        application_ = http_application(http, stored, self._apis, lambda: self._server.is_leaving)
+        answering: ASGIApp = Doorway(application_, rules)
         if tracing is not None:
             answering = TracedHttp(answering, tracing)
         listening = settings.http
@@ -131,7 +142,7 @@ class Door:
     async def generate(self, endpoint: str, body: Mapping[str, Any], traceparent: str = "") -> dict[str, Any]:
         """The response object of a request that does not stream. `traceparent`: the caller's span, where requests are traced. Raises
         ApiError."""
-        async with aclosing(self._asked(Endpoint(endpoint), {**body, "stream": False}, traceparent)) as items:
+        async with aclosing(self._asked(self._apis.named(endpoint), {**body, "stream": False}, traceparent)) as items:
             head = await anext(items)
             content = "".join([str(piece) async for piece in items])
         answer: dict[str, Any] = json.loads(content)
@@ -141,16 +152,23 @@ class Door:
 
     async def generate_stream(self, endpoint: str, body: Mapping[str, Any], traceparent: str = "") -> AsyncGenerator[str, None]:
         """The event stream of a request, in pieces of whole events; `traceparent` as in `generate`. Raises ApiError."""
-        async with aclosing(self._asked(Endpoint(endpoint), {**body, "stream": True}, traceparent)) as items:
+        async with aclosing(self._asked(self._apis.named(endpoint), {**body, "stream": True}, traceparent)) as items:
             head = await anext(items)
             async for piece in items:
                 if isinstance(head, Head) and head.status >= HTTPStatus.BAD_REQUEST:
                     raise engine_error(head.status, json.loads(str(piece)))
                 yield str(piece)
 
-    def _asked(self, endpoint: Endpoint, body: Mapping[str, Any], traceparent: str) -> AsyncGenerator[Head | str, None]:
-        items = self._gateway.answer(endpoint, body)
-        return items if self._calls is None else self._calls.answered(items, endpoint, traceparent)
+    def _asked(self, api: Api, body: Mapping[str, Any], traceparent: str) -> Items:
+        items = self._answered(api, body)
+        return items if self._calls is None else self._calls.answered(items, api.name, traceparent)
+
+    async def _answered(self, api: Api, body: Mapping[str, Any]) -> Items:
+        exchange = await api.exchange(body, ANYBODY, 0)
+        items = self._gateway.answer(api.endpoint, exchange.body, warnings=exchange.warnings)
+        async with aclosing(exchange.answer(items)) as answered:
+            async for item in answered:
+                yield item
 
     async def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Name a grammar; the body is that of `POST /v1/grammars`. Raises ApiError."""
@@ -179,6 +197,22 @@ def open_ledger(settings: Settings) -> Ledger:
 
 def tenant_prefixes(settings: Settings) -> TenantPrefixes:
     return TenantPrefixes(secret(settings), shared=settings.tenants.share_prefixes)
+
+
+def open_apis(settings: Settings) -> Apis:
+    model = settings.model
+    responses = ResponsesApi(open_responses(settings), model.served_names[0], strict=model.tool_call_parser in TOOL_FORMATS)
+    messages = MessagesApi(reasons=model.reasoning_parser is not None)
+    return Apis(GatewayApi(Endpoint.CHAT), GatewayApi(Endpoint.COMPLETION), responses, messages)
+
+
+def open_responses(settings: Settings) -> ResponseStore:
+    """Where responses are kept; connects to Redis when it is first used, where there is one."""
+    kept, link = settings.responses, open_link(settings, LinkCounters(), RESPONSES_MS)
+    most_bytes = int(kept.max_mib * 2**20)
+    if link is None:
+        return MemoryResponses(kept.ttl_s, most_bytes)
+    return RedisResponses(link, settings.redis.namespace, secret(settings), kept.ttl_s, most_bytes)
 
 
 def api_keys(settings: Settings) -> ApiKeys:

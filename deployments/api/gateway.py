@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -30,6 +30,7 @@ from deployments.engine_errors import with_codes
 from deployments.errors import AnswerLost, ApiError, unavailable
 from grammar_service.errors import MaskcastError
 from grammar_service.messages import ReadyGrammar, Refusal
+from grammar_service.warning import ConstraintWarning
 from model_service.messages import Call, Endpoint
 from model_service.replies import ENGINE_DEAD, Failure, Head
 from router.turns.progress import Progress
@@ -59,10 +60,16 @@ class Gateway:
         self._aside = Aside()
 
     async def answer(
-        self, endpoint: Endpoint, body: Mapping[str, Any], caller: Caller = ANYBODY, size: int = 0, meter: TokenMeter | None = None
+        self,
+        endpoint: Endpoint,
+        body: Mapping[str, Any],
+        caller: Caller = ANYBODY,
+        size: int = 0,
+        meter: TokenMeter | None = None,
+        warnings: Iterable[ConstraintWarning] = (),
     ) -> AsyncGenerator[Head | str, None]:
         """A head, then the body in pieces. Requests of one tenant wait for their turns together, by its weight, and its prompts share what
-        they begin with. `size` is the body's, in bytes; `meter` hears what the engines do.
+        they begin with. `size` is the body's, in bytes; `meter` hears what the engines do; the answer tells `warnings` with its own.
 
         Raises:
             ApiError: before the head, anything that keeps the request from being answered.
@@ -73,8 +80,9 @@ class Gateway:
         grammar = await self._constraints.ready(request, tenant)
         left_out = grammar.left_out if grammar else ()
         told = warnings_of(grammar, request.requested) if grammar else ()
-        warnings = chain(request.warnings, told, *(each.warnings for each in wished))
-        warned = WarnedAnswer(warnings, unchecked=bool(left_out) and request.stream)
+        warned = WarnedAnswer(
+            chain(warnings, request.warnings, told, *(each.warnings for each in wished)), unchecked=bool(left_out) and request.stream
+        )
         made = partial(self._call, grammar=grammar, wished=wished, tenant=tenant, weight=caller.weight)
         answered = partial(self._answered, made=made, meter=meter or TokenMeter(0))
         items = answered(request)

@@ -13,7 +13,7 @@ from deployments.api.protocol import ParsedRequest
 from deployments.constraints.forms import NamedGrammar
 from deployments.tracing.tracing import Span, Tracing, code_of
 from grammar_service.messages import ReadyGrammar
-from model_service.messages import Call, Endpoint
+from model_service.messages import Call
 from model_service.replies import Failure, Head
 from router.turns.progress import Progress, Routed
 
@@ -76,9 +76,9 @@ class TracedCalls:
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
 
-    def answered(self, items: Items, endpoint: Endpoint, traceparent: str) -> Items:
+    def answered(self, items: Items, endpoint: str, traceparent: str) -> Items:
         """The same items; what they come from is below the new span."""
-        return self._below(items, self._tracing.span("request", "server", traceparent, endpoint=str(endpoint)))
+        return self._below(items, self._tracing.span("request", "server", traceparent, endpoint=endpoint))
 
     async def _below(self, items: Items, span: Span) -> Items:
         try:

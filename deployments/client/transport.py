@@ -11,7 +11,12 @@ import httpx
 
 from deployments.errors import ApiError
 
-PATHS = {"chat": "/v1/chat/completions", "completion": "/v1/completions"}
+PATHS = {
+    "chat": "/v1/chat/completions",
+    "completion": "/v1/completions",
+    "responses": "/v1/responses",
+    "messages": "/v1/messages",
+}
 GRAMMARS = "/v1/grammars"
 DONE = "[DONE]"
 

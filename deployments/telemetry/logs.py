@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any, TextIO
 
 from deployments.telemetry.metrics import RequestMetrics
-from model_service.messages import Endpoint
 
 REQUESTS = "maskcast.requests"
 """The logger of the line that each request ends with."""
@@ -97,11 +96,11 @@ class LoggedRequests(RequestMetrics):
         self._trace_id = trace_id
         self._log = logging.getLogger(REQUESTS)
 
-    def finished(self, endpoint: Endpoint, status: int, seconds: float, tenant: str) -> None:
+    def finished(self, endpoint: str, status: int, seconds: float, tenant: str) -> None:
         """See `RequestMetrics`."""
         super().finished(endpoint, status, seconds, tenant)
         told = {
-            "endpoint": str(endpoint),
+            "endpoint": endpoint,
             "status": int(status),
             "seconds": round(seconds, 4),
             "tenant": tenant,

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from ray.util.metrics import Counter, Gauge, Histogram
 
 from deployments.telemetry.table import METRICS, PREFIX
-from model_service.messages import Endpoint, ReplicaStatus
+from model_service.messages import ReplicaStatus
 
 SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
@@ -33,7 +33,7 @@ class RequestMetrics:
         self._requests = _counter("requests")
         self._seconds = Histogram(row.name, row.meaning, SECONDS, row.labels)
 
-    def finished(self, endpoint: Endpoint, status: int, seconds: float, tenant: str) -> None:
+    def finished(self, endpoint: str, status: int, seconds: float, tenant: str) -> None:
         """`tenant` is the name of a key, empty where none was right or none is needed."""
         self._requests.inc(1, {"endpoint": endpoint, "status": str(int(status)), "tenant": tenant})
         self._seconds.observe(seconds, {"endpoint": endpoint})

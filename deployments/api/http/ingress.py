@@ -27,14 +27,15 @@ from deployments.api.bounds.reading import BodyReader, HeldBody
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.leaving import ClientLeft, before, while_connected
+from deployments.api.translation.apis import Api
+from deployments.api.translation.exchange import Exchange, Items
 from deployments.config import LimitSettings
-from deployments.engine_errors import error_body
+from deployments.engine_errors import engine_error
 from deployments.errors import INGRESS_BUSY, ApiError, bad_request, translated, unavailable
 from deployments.grammars.registry import PAGE, GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
 from grammar_service.errors import MaskcastError
-from model_service.messages import Endpoint
 from model_service.replies import Head
 
 EVENT_STREAM = "text/event-stream"
@@ -83,11 +84,11 @@ class HttpIngress:
         self._refusal_delay = RefusalDelay()
         self._started = int(time.time())
 
-    async def answer(self, endpoint: Endpoint, request: Request) -> Response:
-        """Answer one HTTP request; every error becomes an OpenAI-shaped body."""
-        call, is_busy = _Call(endpoint), False
+    async def answer(self, api: Api, request: Request) -> Response:
+        """Answer one HTTP request; every error becomes a body of the API's form."""
+        call, is_busy = _Call(api), False
         try:
-            caller = self._authorize(request, Scope.GENERATE)
+            caller = self.authorize(request, Scope.GENERATE)
             call.tenant = caller.name
             await self._admissions.admit(caller.name)
             self._take_place(caller.name)
@@ -98,13 +99,15 @@ class HttpIngress:
             call.body.raw.clear()
             until = asyncio.get_running_loop().time() + limits.request_timeout_s
             async with before(until), while_connected(request):
-                call.visit = await self._gate.enter(caller, endpoint, body)
-                items = self._gateway.answer(endpoint, call.visit.metered(body), caller, size, call.visit.meter)
-                response = await self._answered(items, call, until)
+                exchange = await api.exchange(body, caller, size)
+                call.visit = await self._gate.enter(caller, api.endpoint, exchange.body)
+                asked = call.visit.metered(exchange.body)
+                items = self._gateway.answer(api.endpoint, asked, caller, size, call.visit.meter, exchange.warnings)
+                response = await self._answered(items, exchange, call, until)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
-            response = error_response(refusal := translated(error), call.visit.headers)
+            response = error_response(refusal := translated(error), call.visit.headers, api)
             is_busy = refusal.code == INGRESS_BUSY
             del refusal  # breaks a reference cycle: error, traceback, this frame, and the body
         except BaseException:
@@ -123,21 +126,22 @@ class HttpIngress:
             await self._refusal_delay.wait()
         return error_response(error)
 
-    async def _answered(self, items: AsyncGenerator[Head | str, None], call: _Call, until: float) -> Response:
+    async def _answered(self, items: Items, exchange: Exchange, call: _Call, until: float) -> Response:
+        items = exchange.answer(items)
         head = await anext(items)
         assert isinstance(head, Head)
         if head.stream:
-            return _EventStream(items, call.visit, until, lambda: self._finish(call, head.status))
+            return _EventStream(items, call.visit, until, exchange.failed, lambda: self._finish(call, head.status))
         async with aclosing(items):
             content = "".join([str(piece) async for piece in items])
         if head.status >= HTTPStatus.BAD_REQUEST:
-            return Response(error_body(content), head.status, call.visit.headers, JSON)
+            return error_response(engine_error(head.status, json.loads(content)), call.visit.headers, call.api)
         return Response(call.visit.piece(content), head.status, call.visit.headers, JSON)
 
     def _finish(self, call: _Call, status: int) -> None:
         self._leave_place(call)
         call.visit.leave()
-        self._metrics.finished(call.endpoint, status, time.monotonic() - call.started, call.tenant)
+        self._metrics.finished(call.api.name, status, time.monotonic() - call.started, call.tenant)
 
     def _take_place(self, tenant: str) -> None:
         if not self._places.has_one_for(tenant):
@@ -152,7 +156,7 @@ class HttpIngress:
 
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
-        caller = self._authorize(request, Scope.GRAMMARS_WRITE)
+        caller = self.authorize(request, Scope.GRAMMARS_WRITE)
         self._take_place(caller.name)
         try:
             async with self._gate.counted(caller) as headers:
@@ -169,7 +173,7 @@ class HttpIngress:
     async def list_grammars(self, request: Request) -> Response:
         """A page of the caller's named grammars, at most `limit`, `after` a name. An admin's are everybody's, or those of the `tenant` in
         the query."""
-        caller = self._authorize(request)
+        caller = self.authorize(request)
         everybodys = caller.may(Scope.ADMIN) and TENANT not in request.query_params and caller.name
         limit = request.query_params.get("limit", str(PAGE))
         if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= PAGE):
@@ -180,21 +184,21 @@ class HttpIngress:
         return JSONResponse(page, headers=headers)
 
     async def grammar(self, request: Request) -> Response:
-        caller = self._authorize(request)
+        caller = self.authorize(request)
         async with self._gate.counted(caller) as headers:
             return JSONResponse(await self._registry.get(request.path_params["name"], _tenant(caller, request)), headers=headers)
 
     async def delete_grammar(self, request: Request) -> Response:
-        caller = self._authorize(request, Scope.GRAMMARS_WRITE)
+        caller = self.authorize(request, Scope.GRAMMARS_WRITE)
         async with self._gate.counted(caller) as headers:
             return JSONResponse(await self._registry.delete(request.path_params["name"], _tenant(caller, request)), headers=headers)
 
     async def models(self, request: Request) -> Response:
-        self._authorize(request)
+        self.authorize(request)
         return JSONResponse({"object": "list", "data": [self._model(name) for name in self._served_names]})
 
     async def model(self, request: Request) -> Response:
-        self._authorize(request)
+        self.authorize(request)
         if (name := request.path_params["name"]) not in self._served_names:
             raise ApiError(HTTPStatus.NOT_FOUND, f"The model {name!r} does not exist.", code="model_not_found", param="model")
         return JSONResponse(self._model(name))
@@ -204,15 +208,16 @@ class HttpIngress:
         return JSONResponse(health.body(), HTTPStatus.OK if health.ready else HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def metrics(self, request: Request) -> Response:
-        self._authorize(request, Scope.METRICS)
+        self.authorize(request, Scope.METRICS)
         return Response(await self._page.read(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     def _model(self, name: str) -> dict[str, Any]:
         return {"id": name, "object": "model", "created": self._started, "owned_by": "maskcast"}
 
-    def _authorize(self, request: Request, scope: Scope | None = None) -> Caller:
-        """Who calls, with this scope. Raises ApiError (401, 403)."""
-        caller = self._api_keys.check(request.headers.get("authorization"))
+    def authorize(self, request: Request, scope: Scope | None = None) -> Caller:
+        """Who calls, with this scope. Anthropic's clients have a header of their own for keys. Raises ApiError (401, 403)."""
+        key = request.headers.get("x-api-key")
+        caller = self._api_keys.check(request.headers.get("authorization") or (f"Bearer {key}" if key else None))
         if scope is not None:
             caller.require(scope)
         return caller
@@ -228,7 +233,7 @@ class HttpIngress:
 class _Call:
     """What is known of a request while it is answered; until it has entered, its visit costs nothing."""
 
-    endpoint: Endpoint
+    api: Api
     tenant: str = ""
     has_place: bool = False
     body: HeldBody | None = None
@@ -240,10 +245,11 @@ class _EventStream(StreamingResponse):
     """Closes the items and calls `ended` whatever happens, also where the client has left before the first one. `until`, by the event
     loop's clock, it has to be over."""
 
-    def __init__(self, items: AsyncGenerator[Any, None], visit: Visit, until: float, ended: Callable[[], None]) -> None:
-        super().__init__(_events(items, visit), headers=visit.headers, media_type=EVENT_STREAM)
+    def __init__(self, items: Items, visit: Visit, until: float, failed: Callable[[ApiError], str], ended: Callable[[], None]) -> None:
+        super().__init__(_events(items, visit, failed), headers=visit.headers, media_type=EVENT_STREAM)
         self._items = items
         self._until = until
+        self._failed = failed
         self._ended = ended
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -254,29 +260,25 @@ class _EventStream(StreamingResponse):
         except ClientLeft:
             pass
         except ApiError as late:
-            await _end(send, late)
+            await _end(send, self._failed(late))
         finally:
             await self._items.aclose()
             self._ended()
 
 
-async def _end(send: Send, error: ApiError) -> None:
+async def _end(send: Send, last: str) -> None:
     """The end of a stream that has begun, for a client that may have stopped reading."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LAST_WORD_S):
-            await send({"type": "http.response.body", "body": _event(error).encode(), "more_body": False})
+            await send({"type": "http.response.body", "body": last.encode(), "more_body": False})
 
 
-def _event(error: ApiError) -> str:
-    return f"data: {json.dumps(error.body())}\n\n"
-
-
-async def _events(items: AsyncGenerator[Any, None], visit: Visit) -> AsyncGenerator[str, None]:
+async def _events(items: Items, visit: Visit, failed: Callable[[ApiError], str]) -> AsyncGenerator[str, None]:
     try:
         async for piece in items:
             yield visit.piece(str(piece))
     except MaskcastError as error:  # the status is sent; the client learns of it from an event
-        yield _event(translated(error))
+        yield failed(translated(error))
 
 
 def _tenant(caller: Caller, request: Request) -> str:
@@ -287,6 +289,8 @@ def _tenant(caller: Caller, request: Request) -> str:
     return named
 
 
-def error_response(error: ApiError, headers: Mapping[str, str] | None = None) -> Response:
+def error_response(error: ApiError, headers: Mapping[str, str] | None = None, api: Api | None = None) -> Response:
+    """In the form of the API, or in OpenAI's."""
+    body = error.body() if api is None else api.error(error)
     closing = {"Connection": "close"} if error.code in BODY_UNREAD else {}
-    return JSONResponse(error.body(), error.status, headers={**error.headers(), **closing, **(headers or {})})
+    return JSONResponse(body, error.status, headers={**error.headers(), **closing, **(headers or {})})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from http import HTTPStatus
 
 from starlette.applications import Starlette
@@ -12,20 +13,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from deployments.api.http.ingress import HttpIngress, error_response
+from deployments.api.http.responses import StoredResponses
+from deployments.api.translation.apis import Apis
 from deployments.errors import ApiError
-from model_service.messages import Endpoint
 
 Answer = Callable[[Request], Awaitable[Response]]
 
 
-def http_application(http: HttpIngress, is_leaving: Callable[[], bool] = lambda: False) -> Starlette:
+def http_application(
+    http: HttpIngress, responses: StoredResponses, apis: Apis, is_leaving: Callable[[], bool] = lambda: False
+) -> Starlette:
     """An application whose own errors are OpenAI's in form. `is_leaving`: whether no more clients shall be sent here."""
-
-    async def post_chat(request: Request) -> Response:
-        return await http.answer(Endpoint.CHAT, request)
-
-    async def post_completion(request: Request) -> Response:
-        return await http.answer(Endpoint.COMPLETION, request)
 
     async def alive(_: Request) -> Response:
         if is_leaving():
@@ -41,8 +39,9 @@ def http_application(http: HttpIngress, is_leaving: Callable[[], bool] = lambda:
 
     return Starlette(
         routes=[
-            Route("/v1/chat/completions", post_chat, methods=["POST"]),
-            Route("/v1/completions", post_completion, methods=["POST"]),
+            *(Route(path, partial(http.answer, api), methods=["POST"]) for path, api in apis.paths().items()),
+            _resource("/v1/responses/{id}", GET=responses.get, DELETE=responses.delete),
+            Route("/v1/responses/{id}/input_items", responses.input_items),
             Route("/v1/models", http.models),
             Route("/v1/models/{name:path}", http.model),
             _resource("/v1/grammars", GET=http.list_grammars, POST=http.register_grammar),

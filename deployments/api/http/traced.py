@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deployments.tracing.tracing import HEADER, Span, Tracing, code_of
 
-PATHS = frozenset({"/v1/chat/completions", "/v1/completions"})
+PATHS = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages"})
 """What an engine answers; names of spans are made of them."""
 _HEADER = HEADER.encode()
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from deployments.api.translation.values import Event
 from deployments.errors import ApiError
 
-Event = dict[str, Any]
-"""Its `type` is the name that the stream tells it by."""
 _ERRORS: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",
     HTTPStatus.FORBIDDEN: "permission_error",
@@ -29,24 +28,8 @@ def error_body(error: ApiError) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": error.message, "code": error.code, "param": error.param}}
 
 
-def message_of(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The message that a whole chat completion is."""
-    choice = answer["choices"][0]
-    told = choice["message"]
-    content = list[Any]()
-    if told.get("reasoning"):
-        content.append({"type": "thinking", "thinking": told["reasoning"], "signature": ""})
-    if told.get("content"):
-        content.append({"type": "text", "text": told["content"]})
-    for call in told.get("tool_calls") or ():
-        function = call["function"]
-        content.append({"type": "tool_use", "id": call["id"], "name": function["name"], "input": _arguments(function["arguments"])})
-    reason, sequence = _stop(choice, has_calls=bool(told.get("tool_calls")))
-    return _message(answer, content, reason, sequence, _usage(answer.get("usage")))
-
-
-class MessageEvents:
-    """The events of one stream, which follow the chunks of the chat completion's."""
+class MessageAnswer:
+    """The message of one request: whole, or in the events of a stream."""
 
     def __init__(self) -> None:
         self._is_open = False
@@ -56,6 +39,25 @@ class MessageEvents:
         self._has_calls = False
         self._last: Mapping[str, Any] = {}
         self._usage = _usage(None)
+
+    def begin(self) -> Iterator[Event]:
+        """A message begins with its first chunk, which tells the tokens of its prompt."""
+        yield from ()
+
+    def whole(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """All of a chat completion that does not stream."""
+        choice = answer["choices"][0]
+        told = choice["message"]
+        content = list[Any]()
+        if told.get("reasoning"):
+            content.append({"type": "thinking", "thinking": told["reasoning"], "signature": ""})
+        if told.get("content"):
+            content.append({"type": "text", "text": told["content"]})
+        for call in told.get("tool_calls") or ():
+            function = call["function"]
+            content.append({"type": "tool_use", "id": call["id"], "name": function["name"], "input": _arguments(function["arguments"])})
+        reason, sequence = _stop(choice, has_calls=bool(told.get("tool_calls")))
+        return _message(answer, content, reason, sequence, _usage(answer.get("usage")))
 
     def of(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
         if chunk.get("usage"):
@@ -73,6 +75,9 @@ class MessageEvents:
         reason, sequence = _stop(self._last, self._has_calls)
         yield {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": sequence}, "usage": self._usage}
         yield {"type": "message_stop"}
+
+    def fail(self, error: ApiError) -> Iterator[Event]:
+        yield error_body(error)
 
     def _delta(self, delta: Mapping[str, Any]) -> Iterator[Event]:
         if thought := delta.get("reasoning"):

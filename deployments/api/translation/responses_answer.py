@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-Event = dict[str, Any]
-"""Its `type` is the name that the stream tells it by."""
-_ECHOED = {
+from deployments.api.translation.values import Event
+from deployments.errors import ApiError
+
+_ECHOED: dict[str, Any] = {
     **dict.fromkeys(("instructions", "max_output_tokens", "max_tool_calls", "previous_response_id", "prompt_cache_key", "reasoning")),
     **dict.fromkeys(("safety_identifier", "temperature", "top_p", "user")),
     "background": False,
@@ -26,7 +27,7 @@ _ECHOED = {
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-class Output:
+class ResponseAnswer:
     """The response of one request: grows with the answer, and tells of it in events, which nobody has to read. `number`: the response's."""
 
     def __init__(self, body: Mapping[str, Any], number: str, model: str) -> None:
@@ -58,7 +59,7 @@ class Output:
         yield self._event("response.created", response=dict(self.response))
         yield self._event("response.in_progress", response=dict(self.response))
 
-    def whole(self, answer: Mapping[str, Any]) -> None:
+    def whole(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         """All of a chat completion that does not stream."""
         choice = answer["choices"][0]
         message = choice["message"]
@@ -68,6 +69,7 @@ class Output:
             pass
         for _ in self.end():
             pass
+        return self.response
 
     def of(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
         if usage := chunk.get("usage"):
@@ -87,8 +89,8 @@ class Output:
             self.response["incomplete_details"] = {"reason": reason}
         yield self._event(f"response.{self.response['status']}", response=self.response)
 
-    def fail(self, code: str, message: str) -> Iterator[Event]:
-        self.response |= {"status": "failed", "error": {"code": code, "message": message}}
+    def fail(self, error: ApiError) -> Iterator[Event]:
+        self.response |= {"status": "failed", "error": {"code": error.code, "message": error.message}}
         yield self._event("response.failed", response=self.response)
 
     def _delta(self, delta: Mapping[str, Any], logprobs: list[Any]) -> Iterator[Event]:

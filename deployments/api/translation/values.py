@@ -11,6 +11,8 @@ from deployments.errors import ApiError, bad_request
 
 Placed = tuple[str, dict[str, Any]]
 """A message, and the place in the request that it was made of."""
+Event = dict[str, Any]
+"""Of a stream; its `type` is the name that it is told by."""
 _MESSAGE = re.compile(r"messages\[(\d{1,9})\]")
 
 

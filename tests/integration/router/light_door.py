@@ -8,9 +8,11 @@ from deployments.access.api_keys import ApiKeys
 from deployments.access.gate import Gate
 from deployments.access.ledger import Ledger
 from deployments.api.bounds.doorway import DoorRules, Doorway
+from deployments.api.door import open_apis
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.ingress import HttpIngress
+from deployments.api.http.responses import StoredResponses
 from deployments.api.http.routes import http_application
 from deployments.config import LimitSettings, Settings
 from deployments.grammars.registry import GrammarRegistry
@@ -22,6 +24,7 @@ MOST_HELD = 2 << 20
 
 def door_of(gateway: Gateway, registry: GrammarRegistry, settings: Settings, keys: ApiKeys) -> httpx.AsyncClient:
     limits = LimitSettings(read_timeout_s=0.2, request_timeout_s=2.0, max_body_values=1000)
+    gate, apis = Gate(Ledger(None, 1), lambda _: 100, 2048), open_apis(settings)
     http = HttpIngress(
         gateway,
         registry,
@@ -30,11 +33,13 @@ def door_of(gateway: Gateway, registry: GrammarRegistry, settings: Settings, key
         RequestMetrics(),
         served_names=settings.model.served_names,
         api_keys=keys,
-        gate=Gate(Ledger(None, 1), lambda _: 100, 2048),
+        gate=gate,
         max_body_bytes=100_000,
         limits=limits,
         max_ongoing=8,
         max_held_bytes=MOST_HELD,
     )
-    transport = httpx.ASGITransport(Doorway(http_application(http), DoorRules.of(settings)))
+    transport = httpx.ASGITransport(
+        Doorway(http_application(http, StoredResponses(http, gate, apis.responses), apis), DoorRules.of(settings))
+    )
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers={"Content-Type": "application/json"}, timeout=30)

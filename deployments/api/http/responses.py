@@ -1,0 +1,76 @@
+"""Responses that were stored: read again, with the items that they answered, and deleted."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from deployments.access.caller import Scope
+from deployments.access.gate import Gate
+from deployments.api.http.ingress import HttpIngress
+from deployments.api.translation.apis import ResponsesApi
+from deployments.api.translation.response_store import StoredResponse
+from deployments.errors import ApiError, bad_request
+
+PAGE, MOST = 20, 100
+"""Items that a list has where the request does not say, and at most."""
+
+
+class StoredResponses:
+    """Each tenant sees its own. Methods raise ApiError."""
+
+    def __init__(self, http: HttpIngress, gate: Gate, api: ResponsesApi) -> None:
+        self._http = http
+        self._gate = gate
+        self._api = api
+
+    async def get(self, request: Request) -> Response:
+        if request.query_params.get("stream") == "true":
+            raise bad_request("A stored response is not streamed again.", "stream", "unsupported_parameter")
+        stored, headers = await self._stored(request)
+        return JSONResponse(stored.response, headers=headers)
+
+    async def delete(self, request: Request) -> Response:
+        caller = self._http.authorize(request, Scope.GENERATE)
+        name = request.path_params["id"]
+        async with self._gate.counted(caller) as headers:
+            if not await self._api.delete(name, caller.name):
+                raise _not_found()
+        return JSONResponse({"id": name, "object": "response", "deleted": True}, headers=headers)
+
+    async def input_items(self, request: Request) -> Response:
+        """A page of them, the last first, unless `order` is `asc`; `after` is the id of one."""
+        stored, headers = await self._stored(request)
+        items = [_named(item, stored.response["id"], index) for index, item in enumerate(stored.items)]
+        page, more = _page(items if request.query_params.get("order") == "asc" else items[::-1], request)
+        ends = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
+        return JSONResponse({"object": "list", "data": page, "has_more": more, **ends}, headers=headers)
+
+    async def _stored(self, request: Request) -> tuple[StoredResponse, Any]:
+        caller = self._http.authorize(request, Scope.GENERATE)
+        async with self._gate.counted(caller) as headers:
+            stored = await self._api.stored(request.path_params["id"], caller.name)
+        if stored is None:
+            raise _not_found()
+        return stored, headers
+
+
+def _named(item: Any, response_id: str, index: int) -> dict[str, Any]:
+    """With an id, which clients need not give."""
+    return {"type": "message", **item, "id": item.get("id") or f"item_{response_id.removeprefix('resp_')}{index}"}
+
+
+def _page(items: list[dict[str, Any]], request: Request) -> tuple[list[dict[str, Any]], bool]:
+    limit = request.query_params.get("limit", str(PAGE))
+    if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= MOST):
+        raise bad_request(f"'limit' must be a number from 1 to {MOST}.", "limit")
+    after = request.query_params.get("after")
+    begin = next((index + 1 for index, item in enumerate(items) if item["id"] == after), 0) if after else 0
+    return items[begin : begin + int(limit)], begin + int(limit) < len(items)
+
+
+def _not_found() -> ApiError:
+    return ApiError(HTTPStatus.NOT_FOUND, "There is no response of this id, or no longer.", code="response_not_found", param="response_id")

@@ -1,0 +1,122 @@
+"""One request and its answer, on the way through the gateway."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from http import HTTPStatus
+from typing import Any, Protocol
+
+import msgspec
+
+from deployments.api.translation.values import Event, Placed, in_request
+from deployments.errors import ApiError, translated
+from grammar_service.errors import MaskcastError
+from grammar_service.warning import ConstraintWarning
+from model_service.replies import Head
+
+Items = AsyncGenerator[Head | str, None]
+_DATA, _BETWEEN, _DONE = "data: ", "\n\n", "[DONE]"
+
+
+class Exchange:
+    """What the gateway has the form of already. `body` is what it is asked, `warnings` what is not done of the request."""
+
+    def __init__(self, body: Mapping[str, Any], warnings: Sequence[ConstraintWarning] = ()) -> None:
+        self.body = body
+        self.warnings = warnings
+
+    def answer(self, items: Items) -> Items:
+        """The gateway's items as the client gets them; a head with an error, and what follows it, are the engine's still."""
+        return items
+
+    def failed(self, error: ApiError) -> str:
+        """The end of a stream that fails."""
+        return f"{_DATA}{json.dumps(error.body())}{_BETWEEN}"
+
+
+class AnswerFormat(Protocol):
+    """What another API makes of the answer to one request."""
+
+    def whole(self, answer: Mapping[str, Any]) -> Mapping[str, Any]: ...
+
+    def begin(self) -> Iterator[Event]: ...
+
+    def of(self, chunk: Mapping[str, Any]) -> Iterator[Event]: ...
+
+    def end(self) -> Iterator[Event]: ...
+
+    def fail(self, error: ApiError) -> Iterator[Event]: ...
+
+
+class TranslatedExchange(Exchange):
+    """A request of another API, made a chat completion of these `messages` and `options`."""
+
+    def __init__(
+        self,
+        options: Mapping[str, Any],
+        messages: Sequence[Placed],
+        format_: AnswerFormat,
+        warnings: Sequence[ConstraintWarning] = (),
+    ) -> None:
+        super().__init__({**options, "messages": [message for _, message in messages]}, warnings)
+        self._messages = messages
+        self._format = format_
+
+    async def answer(self, items: Items) -> Items:
+        async with aclosing(items):
+            try:
+                head = await anext(items)
+            except MaskcastError as error:
+                raise in_request(translated(error), self._messages) from None
+            assert isinstance(head, Head)
+            yield head
+            if head.status >= HTTPStatus.BAD_REQUEST:
+                async for item in items:
+                    yield item
+            elif head.stream:
+                async for piece in self._stream(items):
+                    yield piece
+            else:
+                content = "".join([str(item) async for item in items])
+                whole = self._format.whole(msgspec.json.decode(content))
+                await self.ended()
+                yield msgspec.json.encode(whole).decode()
+
+    async def ended(self) -> None:
+        """Called once, when all of an answer is there and nothing has told the client so yet."""
+
+    def failed(self, error: ApiError) -> str:
+        return _written(self._format.fail(error))
+
+    async def _stream(self, items: Items) -> AsyncGenerator[str, None]:
+        yield _written(self._format.begin())
+        try:
+            async for item in items:
+                for event in _events(str(item)):
+                    if event == _DONE:
+                        end = _written(self._format.end())
+                        await self.ended()
+                        yield end
+                        return
+                    chunk = msgspec.json.decode(event)
+                    if "error" in chunk:
+                        yield self.failed(_error(chunk["error"]))
+                        return
+                    yield _written(self._format.of(chunk))
+        except MaskcastError as error:
+            yield self.failed(translated(error))
+
+
+def _error(told: Mapping[str, Any]) -> ApiError:
+    return ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, told["message"], code=told["code"], kind=told["type"])
+
+
+def _events(text: str) -> Iterator[str]:
+    """The data of each of some whole events."""
+    return (event.removeprefix(_DATA) for event in text.split(_BETWEEN) if event)
+
+
+def _written(events: Iterable[Event]) -> str:
+    return "".join([f"event: {event['type']}\ndata: {msgspec.json.encode(event).decode()}\n\n" for event in events])
