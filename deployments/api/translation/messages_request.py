@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deployments.api.request_fields.table import NO_EFFECT
-from deployments.api.translation.values import Placed, array_in, object_in, text_in, unknown_type
+from deployments.api.translation.values import Placed, array_in, entries_of, object_in, text_in, unknown_type
 from deployments.errors import bad_request
 from grammar_service.warning import ConstraintWarning
 
@@ -48,8 +48,8 @@ def _options(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "stop", body["stop_sequences"]
     if body.get("stream") is True:
         yield "stream_options", {"include_usage": True, "continuous_usage_stats": True}
-    if (tools := body.get("tools")) is not None:
-        yield "tools", [_tool(tool, f"tools[{index}]") for index, tool in enumerate(array_in(tools, "tools"))]
+    if tools := entries_of(body, "tools"):
+        yield "tools", [_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
     if choice := object_in(body.get("tool_choice"), "tool_choice"):
         yield "tool_choice", _choice(choice)
         if choice.get("disable_parallel_tool_use") is not None:

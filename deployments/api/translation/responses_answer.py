@@ -90,7 +90,8 @@ class ResponseAnswer:
         yield self._event(f"response.{self.response['status']}", response=self.response)
 
     def fail(self, error: ApiError) -> Iterator[Event]:
-        self.response |= {"status": "failed", "error": {"code": error.code, "message": error.message}}
+        """Clients know a few codes, of which this is the one for what is none of their fault."""
+        self.response |= {"status": "failed", "error": {"code": "server_error", "message": error.message}}
         yield self._event("response.failed", response=self.response)
 
     def _delta(self, delta: Mapping[str, Any], logprobs: list[Any]) -> Iterator[Event]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from deployments.api.translation.values import Placed, array_in, object_in, text_in, unknown_type
+from deployments.api.translation.values import Placed, array_in, entries_of, object_in, text_in, unknown_type
 from deployments.errors import bad_request
 
 LOGPROBS = "message.output_text.logprobs"
@@ -126,7 +126,7 @@ def _options(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "reasoning_effort", effort
     if body.get("truncation") == "auto":
         yield "truncate_prompt_tokens", -1
-    if body.get("top_logprobs") or LOGPROBS in array_in(body.get("include") or [], "include"):
+    if body.get("top_logprobs") or LOGPROBS in entries_of(body, "include"):
         yield "logprobs", True
         yield "top_logprobs", body.get("top_logprobs")
 
@@ -139,7 +139,7 @@ def _response_format(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tools(body: Mapping[str, Any], strict: bool) -> Iterator[tuple[str, Any]]:
-    tools = [_tool(tool, f"tools[{index}]", strict) for index, tool in enumerate(array_in(body.get("tools") or [], "tools"))]
+    tools = [_tool(tool, f"tools[{index}]", strict) for index, tool in enumerate(entries_of(body, "tools"))]
     choice = body.get("tool_choice")
     if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
         allowed = [object_in(tool, "tool_choice.tools").get("name") for tool in array_in(choice.get("tools"), "tool_choice.tools")]

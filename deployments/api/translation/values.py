@@ -29,6 +29,11 @@ def array_in(value: Any, place: str) -> list[Any]:
     return value
 
 
+def entries_of(body: Mapping[str, Any], name: str) -> list[Any]:
+    """Of a field that need not be there."""
+    return [] if body.get(name) is None else array_in(body[name], name)
+
+
 def object_in(value: Any, place: str) -> Mapping[str, Any]:
     """`null` is an empty one."""
     if value is None:
