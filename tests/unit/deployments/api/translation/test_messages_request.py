@@ -17,6 +17,11 @@ def options(**body: Any) -> dict[str, Any]:
     return chat_options({"messages": [], **body}, reasons=True)[0]
 
 
+def translated(body: dict[str, Any]) -> None:
+    chat_options(body, reasons=True)
+    messages_of(body)
+
+
 def messages(*given: Any, **body: Any) -> list[dict[str, Any]]:
     return [message for _, message in messages_of({"messages": list(given), **body})]
 
@@ -154,6 +159,5 @@ def test_a_call_its_result_and_what_is_said_beside_them() -> None:
 )
 def test_what_is_malformed_is_named(body: dict[str, Any], param: str) -> None:
     with pytest.raises(ApiError) as raised:
-        chat_options(body, reasons=True)
-        messages_of(body)
+        translated(body)
     assert (raised.value.status, raised.value.param) == (400, param)

@@ -14,6 +14,11 @@ def options(**body: Any) -> dict[str, Any]:
     return chat_options({"input": "x", **body}, strict=True)
 
 
+def translated(body: dict[str, Any]) -> None:
+    chat_options(body, strict=True)
+    messages_of(body, (), input_items(body))
+
+
 def messages(*items: Any, before: tuple[Any, ...] = (), **body: Any) -> list[dict[str, Any]]:
     return [message for _, message in messages_of(body, before, items)]
 
@@ -130,6 +135,5 @@ def test_the_conversation_before_stands_between_the_instructions_and_the_input()
 )
 def test_what_is_malformed_or_not_supported_is_named(body: dict[str, Any], param: str) -> None:
     with pytest.raises(ApiError) as raised:
-        chat_options(body, strict=True)
-        messages_of(body, (), input_items(body))
+        translated(body)
     assert (raised.value.status, raised.value.param) == (400, param)
