@@ -1,0 +1,147 @@
+"""OpenAI's Responses API and Anthropic's Messages API, as their own clients speak them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+
+from tests.e2e.service import MODEL, Service
+from tests.e2e.test_openai_client import MESSAGES, QUESTION, Person
+
+SCHEMA: dict[str, Any] = Person.model_json_schema() | {"additionalProperties": False}
+CLARA = Person(name="Clara Novak", age=34, city="Lisbon")
+GREEDY = {"temperature": 0}
+"""In the body, as Anthropic's client has no such argument any more."""
+TOOL: Any = {"type": "function", "name": "record_person", "parameters": SCHEMA, "strict": True}
+
+
+@pytest.fixture
+def claude(service: Service) -> anthropic.Anthropic:
+    return anthropic.Anthropic(base_url=service.url, api_key="unused", max_retries=0)
+
+
+def test_a_response_is_parsed(service: Service) -> None:
+    response = service.client().responses.parse(model=MODEL, input=QUESTION, text_format=Person, max_output_tokens=64, temperature=0)
+    assert response.output_parsed == CLARA
+    assert response.usage is not None
+    assert response.usage.total_tokens == response.usage.input_tokens + response.usage.output_tokens
+
+
+def test_a_streamed_response_ends_as_the_whole_one(service: Service) -> None:
+    asked: dict[str, Any] = {"model": MODEL, "input": QUESTION, "text_format": Person, "max_output_tokens": 64, "temperature": 0}
+    with service.client().responses.stream(**asked) as stream:
+        texts = [event.delta for event in stream if event.type == "response.output_text.delta"]
+        response = stream.get_final_response()
+    assert response.output_parsed == CLARA
+    assert "".join(texts) == response.output_text == service.client().responses.parse(**asked).output_text
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "name": "record_person"}])
+def test_a_response_calls_a_function(service: Service, choice: Any) -> None:
+    client = service.client()
+    asked: dict[str, Any] = {"model": MODEL, "input": QUESTION, "tools": [TOOL], "tool_choice": choice, "temperature": 0}
+    (call,) = client.responses.create(**asked, parallel_tool_calls=False).output
+    assert call.type == "function_call"
+    assert Person.model_validate_json(call.arguments) == CLARA
+    with client.responses.stream(**asked, parallel_tool_calls=False) as stream:
+        (streamed,) = stream.get_final_response().output
+    assert streamed.type == "function_call"
+    assert streamed.arguments == call.arguments
+
+
+def test_a_response_goes_on_from_the_one_before(service: Service) -> None:
+    client = service.client()
+    first = client.responses.create(model=MODEL, input=QUESTION, instructions="Answer.", max_output_tokens=8, temperature=0)
+    then = client.responses.create(model=MODEL, input="And then?", previous_response_id=first.id, max_output_tokens=8)
+    assert client.responses.retrieve(then.id) == then
+    listed: list[Any] = list(client.responses.input_items.list(then.id, order="asc"))
+    assert [(item.role, item.content[0].text) for item in listed] == [
+        ("user", QUESTION),
+        ("assistant", first.output_text),
+        ("user", "And then?"),
+    ]
+    assert then.usage is not None
+    assert first.usage is not None
+    assert then.usage.input_tokens > first.usage.input_tokens - 8
+    client.responses.delete(then.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(then.id)
+    with pytest.raises(openai.BadRequestError, match="no response of this id") as raised:
+        client.responses.create(model=MODEL, input="And then?", previous_response_id=then.id)
+    assert raised.value.code == "previous_response_not_found"
+
+
+def test_a_response_that_is_not_to_be_stored_is_not(service: Service) -> None:
+    client = service.client()
+    response = client.responses.create(model=MODEL, input=QUESTION, store=False, max_output_tokens=4)
+    assert (response.status, response.incomplete_details and response.incomplete_details.reason) == ("incomplete", "max_output_tokens")
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(response.id)
+
+
+def test_a_response_names_what_is_wrong_where_the_request_has_it(service: Service) -> None:
+    items: Any = [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]
+    with pytest.raises(openai.BadRequestError) as raised:
+        service.client().responses.create(model=MODEL, input=items, instructions="Read.")
+    assert raised.value.param == "input[0].content[0].type"
+
+
+def test_a_message_of_a_schema(claude: anthropic.Anthropic) -> None:
+    config: Any = {"format": {"type": "json_schema", "schema": SCHEMA}}
+    message = claude.messages.create(model=MODEL, max_tokens=64, messages=MESSAGES, output_config=config, extra_body=GREEDY)
+    (block,) = message.content
+    assert block.type == "text"
+    assert Person.model_validate_json(block.text) == CLARA
+    assert message.stop_reason == "end_turn"
+    assert message.usage.output_tokens > 0
+
+
+def test_a_streamed_message(claude: anthropic.Anthropic) -> None:
+    asked: dict[str, Any] = {"model": MODEL, "max_tokens": 12, "messages": MESSAGES, "system": "Answer.", "extra_body": GREEDY}
+    with claude.messages.stream(**asked) as stream:
+        text = "".join(stream.text_stream)
+        message = stream.get_final_message()
+    whole = claude.messages.create(**asked)
+    assert text == whole.content[0].text
+    assert (message.stop_reason, message.usage) == (whole.stop_reason, whole.usage)
+
+
+@pytest.mark.parametrize("choice", [{"type": "any", "disable_parallel_tool_use": True}, {"type": "tool", "name": "record_person"}])
+def test_a_message_uses_a_tool_and_hears_its_result(claude: anthropic.Anthropic, choice: Any) -> None:
+    tools: Any = [{"name": "record_person", "input_schema": SCHEMA}]
+    asked: dict[str, Any] = {"model": MODEL, "max_tokens": 96, "tools": tools, "extra_body": GREEDY}
+    message = claude.messages.create(**asked, messages=MESSAGES, tool_choice=choice)
+    (use,) = message.content
+    assert use.type == "tool_use"
+    assert (Person.model_validate(use.input), message.stop_reason) == (CLARA, "tool_use")
+    with claude.messages.stream(**asked, messages=MESSAGES, tool_choice=choice) as stream:
+        (streamed,) = stream.get_final_message().content
+    assert streamed.type == "tool_use"
+    assert streamed.input == use.input
+    result: Any = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use.id, "content": "done"}]}
+    turns = [*MESSAGES, {"role": "assistant", "content": message.content}, result]
+    assert claude.messages.create(**{**asked, "max_tokens": 4}, messages=turns).usage.input_tokens > message.usage.input_tokens
+
+
+def test_errors_have_the_form_of_the_messages_api(claude: anthropic.Anthropic) -> None:
+    with pytest.raises(anthropic.NotFoundError, match="does not exist"):
+        claude.messages.create(model="other", max_tokens=4, messages=MESSAGES)
+    with pytest.raises(anthropic.BadRequestError) as raised:
+        claude.messages.create(model=MODEL, max_tokens=4, messages=[{"role": "user", "content": [{"type": "audio"}]}])  # type: ignore[typeddict-item,list-item]
+    body: Any = raised.value.body
+    assert (body["type"], body["error"]["type"], body["error"]["param"]) == (
+        "error",
+        "invalid_request_error",
+        "messages[0].content[0].type",
+    )
+
+
+def test_what_is_not_done_of_a_message_is_told(claude: anthropic.Anthropic) -> None:
+    thinking: Any = {"type": "enabled", "budget_tokens": 1024}
+    raw = claude.messages.with_raw_response.create(model=MODEL, max_tokens=4, messages=MESSAGES, thinking=thinking)
+    (warning,) = json.loads(raw.text())["maskcast"]["warnings"]
+    assert (warning["code"], warning["pointer"]) == ("no_effect", "/thinking")
