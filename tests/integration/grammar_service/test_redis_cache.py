@@ -80,6 +80,14 @@ async def test_a_paused_server_delays_by_the_timeout_at_most(redis_server: Redis
         await cache.close()
 
 
+async def test_more_calls_than_connections_wait_for_one(redis_server: RedisProcess) -> None:
+    counters = LinkCounters()
+    link = RedisLink(redis_server.url, PASSWORD, 60_000, counters)
+    assert all(await asyncio.gather(*(link.ask(lambda redis: redis.ping()) for _ in range(300))))
+    assert (counters.timeouts, counters.errors) == (0, 0)
+    await link.close()
+
+
 async def test_a_late_loop_is_not_taken_for_a_late_server(redis_server: RedisProcess) -> None:
     """A service that has more to do than it can finds the answer and the end of its time at once."""
     counters = LinkCounters()
