@@ -152,6 +152,20 @@ class RunningEngine:
 
         self._run(leave())
 
+    def cancel(self, body: dict[str, Any], endpoint: Endpoint) -> bool:
+        """Cancel a call that the engine is computing; whether it has ended so."""
+
+        async def cancelled() -> bool:
+            before = self.engine.running
+            asked = asyncio.create_task(self.engine.respond(Call(endpoint, uuid4().hex, {"model": MODEL, **body}, None)))
+            while self.engine.running == before and not asked.done():
+                await asyncio.sleep(0.01)  # the poll's interval
+            asked.cancel()
+            await asyncio.wait([asked])
+            return asked.cancelled()
+
+        return bool(self._run(cancelled()))
+
     async def _ask(self, question: str, spec: GrammarSpec | None, fields: dict[str, Any]) -> Answer:
         body = json.loads(await self._text(question, spec, fields))
         assert "choices" in body, body
