@@ -31,6 +31,7 @@ from model_service.lookahead.request import read
 from model_service.lookahead.rewards import Scoring
 from model_service.messages import Call, Endpoint
 from model_service.settings import EngineSettings
+from tests.e2e.service import wait_for
 
 if TYPE_CHECKING:
     from model_service.engine.engine import Engine
@@ -158,8 +159,7 @@ class RunningEngine:
         async def cancelled() -> bool:
             before = self.engine.running
             asked = asyncio.create_task(self.engine.respond(Call(endpoint, uuid4().hex, {"model": MODEL, **body}, None)))
-            while self.engine.running == before and not asked.done():
-                await asyncio.sleep(0.01)  # the poll's interval
+            await asyncio.to_thread(wait_for, lambda: self.engine.running > before, 60, "the engine has it")
             asked.cancel()
             await asyncio.wait([asked])
             return asked.cancelled()

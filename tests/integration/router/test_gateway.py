@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from deployments.api.gateway import Gateway
 from deployments.api.traced import TracedConstraints, TracedEngines
 from deployments.app import SCHEMA, compile_pool
 from deployments.config import Settings, parse_settings
+from deployments.errors import INGRESS_BUSY
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registry import GrammarRegistry
@@ -35,6 +37,7 @@ from grammar_service.limits import Limits
 from model_service.replies import ENGINE_DEAD, Head
 from router.turns.shares import FORCED, PROMPT, SAMPLED
 from tests.e2e.service import wait_for
+from tests.integration.grammar_service.redis_process import PASSWORD, redis_process
 from tests.integration.router.fleet import CHECK_S, delete, router_of
 from tests.integration.router.gateways import answer, asked, code_of, gateway_of
 from tests.integration.router.light_door import door_of
@@ -194,6 +197,33 @@ async def test_requests_about_named_grammars_count_as_others_do(keyed_door: http
     assert listed.headers["x-ratelimit-remaining-requests"] == "1"
     assert (await keyed_door.get("/v1/grammars", headers=sent_by(SMALL))).status_code == 429
     assert (await keyed_door.post("/v1/completions", json={"prompt": "x"}, headers=sent_by(SMALL))).status_code == 429
+
+
+async def test_requests_about_named_grammars_take_places(
+    gateway: Gateway, compilers: Any, grammars: PreparedGrammars, tmp_path: Path
+) -> None:
+    """And leave them when they have failed."""
+    with redis_process(tmp_path) as redis:
+        secrets = {"redis": {"url": redis.url, "password": PASSWORD}, "artifact_secret": "0" * 32}
+        settings = parse_settings(secrets)
+        registry = open_grammar_registry(settings, CompilePool(compilers), grammars)
+        door = door_of(gateway, registry, settings, ApiKeys([]))
+        redis.pause()
+        answers = await asyncio.gather(*(door.get(f"/v1/grammars{end}") for end in ("", "/name") for _ in range(20)))
+        redis.resume()
+        codes = {answer.json()["error"]["code"] for answer in answers}
+        assert {INGRESS_BUSY} < codes <= {INGRESS_BUSY, "registry_unavailable", "request_timeout"}
+        assert (await until_ok(door, "/v1/grammars")).json()["data"] == []
+        await registry.close()
+
+
+async def until_ok(door: httpx.AsyncClient, path: str) -> httpx.Response:
+    """Once Redis is asked again, some seconds after it has failed."""
+    for _ in range(200):
+        if (answer := await door.get(path)).status_code == HTTPStatus.OK:
+            return answer
+        await asyncio.sleep(0.1)  # the poll's interval
+    raise AssertionError(answer.text)
 
 
 async def test_a_key_bounds_what_one_request_asks_for(keyed_door: httpx.AsyncClient) -> None:
