@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 CLOSE_TIMEOUT_S = 1.0
 MOST_CALLS = 64
-"""At a time; more wait for one to end. redis-py's pool raises an error beyond 100 connections (8.1), which would look like a fault of Redis."""
+"""At a time; more wait for one to end. Beyond 100 connections redis-py (8.1) raises an error, which would look like a fault of Redis."""
 LOOKS = 10
 """Into how many parts the time for an answer falls. To connect and to ask takes a loop about as many turns."""
 
