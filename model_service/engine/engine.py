@@ -50,7 +50,9 @@ from model_service.replies import Head
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
 
-GRAMMAR_FAILED = "The engine ended the request: computing the masks of its grammar takes too long, or the grammar failed."
+GRAMMAR_FAILED = (
+    "The engine ended the request: computing the masks of its grammar takes too long, or the grammar failed, or there was no memory for it."
+)
 INTERNAL_ERROR = "Internal server error"
 """vLLM's message for a request that the engine core ended with an error."""
 LOOKAHEAD_STEPS = "lookahead_steps"

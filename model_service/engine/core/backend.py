@@ -7,6 +7,7 @@ its tables, or from the recipe of one that has compiled in the sandbox, and comp
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from grammar_service.backends.mask_budget import MaskTimeBudget, SearchBudget
 from grammar_service.backends.trial import accepted_prefix
 from grammar_service.segments import NOTHING, Segment, Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from model_service.engine.core.grammar_loading import GrammarLoader, tenant_of
 from model_service.engine.key_constraint import key_of
 from model_service.loaded_grammars import LoadedGrammars
 
@@ -173,6 +175,8 @@ class ArtifactBackend(StructuredOutputBackend):
         self._vocabulary = vocabulary
         self.grammars = LoadedGrammars(vocabulary, grammar_bytes)
         self._channel = channel
+        self._wanted = threading.local()
+        """`tenant`: whose request the thread makes a grammar for."""
         self._max_rollback_tokens = max_rollback_tokens
         self._verified_rows = verified_rows
 
@@ -185,14 +189,14 @@ class ArtifactBackend(StructuredOutputBackend):
     ) -> KeyedGrammar:
         """A matcher for the artifact whose key stands in `grammar_spec`."""
         key = key_of(grammar_spec)
-        grammar = self.grammars.get(key, self._channel)
+        grammar = self._loaded(key)
         matcher = grammar.matcher(sorted(stop_token_ids) if stop_token_ids else None, self._max_rollback_tokens)
         return KeyedGrammar(matcher, partial(self._drop_failed, key, grammar))
 
-    def make_loaded_at_once(self, manager: StructuredOutputManager) -> None:
+    def load_for(self, manager: StructuredOutputManager) -> None:
         """Let `manager`, which has a thread make each request's grammar, make those that need no loading itself: a request whose grammar is
-        not there yet when a step is scheduled waits for the step behind that."""
-        in_threads, begin = manager._use_async_grammar_compilation, manager.grammar_init
+        not there yet when a step is scheduled waits for the step behind that. For the others, tenants take turns."""
+        in_threads, begin, create = manager._use_async_grammar_compilation, manager.grammar_init, manager._create_grammar
 
         def grammar_init(request: Request) -> None:
             structured = request.structured_output_request
@@ -200,7 +204,17 @@ class ArtifactBackend(StructuredOutputBackend):
             manager._use_async_grammar_compilation = in_threads and not loaded
             begin(request)
 
+        def create_grammar(request: Request) -> StructuredOutputGrammar:
+            self._wanted.tenant = tenant_of(request)
+            return create(request)
+
         manager.grammar_init = grammar_init
+        manager._create_grammar = create_grammar
+        if (pool := getattr(manager, "executor", None)) is not None:
+            manager.executor = GrammarLoader(pool._max_workers)
+
+    def _loaded(self, key: str) -> CompiledGrammar:
+        return self.grammars.get(key, self._channel, getattr(self._wanted, "tenant", ""))
 
     def _drop_failed(self, key: str, grammar: CompiledGrammar, is_slow: bool) -> None:
         self.grammars.drop(key, grammar)

@@ -101,7 +101,7 @@ class DeferredBackend(ArtifactBackend):
     ) -> DeferredGrammar:
         stops = tuple(sorted(stop_token_ids)) if stop_token_ids else None
         key = key_of(grammar_spec)
-        grammar = self.grammars.get(key, self._channel)
+        grammar = self._loaded(key)
         matcher = grammar.matcher(stops, self._max_rollback_tokens)
         defers = not self._max_rollback_tokens and not isinstance(matcher, CanonicalMatcher)
         return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, key, grammar))

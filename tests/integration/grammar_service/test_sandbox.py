@@ -82,6 +82,20 @@ async def test_tables_of_the_tokenizer_are_made_once_for_all_children(sandbox: S
         assert spent.user + spent.system < 0.3
 
 
+async def test_a_grammar_may_take_no_more_of_an_engine_than_of_a_child(sandbox: Sandbox) -> None:
+    """Of parts that the child has compiled before, the whole compiles there at once; an engine does not have them."""
+
+    def parts(first: int, last: int) -> GrammarSpec:
+        rules = "\n".join(f'r{n} ::= [^{chr(97 + n)}]{{{n},{400 + n}}} "x"' for n in range(first, last))
+        return GrammarSpec(GrammarKind.EBNF, f"root ::= {' | '.join(f'{chr(34)}{n}{chr(34)} r{n}' for n in range(first, last))}\n{rules}")
+
+    costs_ms = [(await compile_in(sandbox, parts(n, n + 3), "xgrammar", DEADLINE_S)).load_ms for n in (0, 3, 6)]
+    whole = parts(0, 9)
+    assert (await compile_in(sandbox, whole, "xgrammar", DEADLINE_S)).load_ms > max(costs_ms)
+    with pytest.raises(CompileTimeout, match="loading"):
+        await compile_in(sandbox, whole, "xgrammar", 0.8 * sum(costs_ms) / 1000)
+
+
 async def test_the_compilers_verdict_is_a_grammar_error_and_keeps_the_child(sandbox: Sandbox) -> None:
     await sandbox.start()
     pid = worker_of(sandbox)
