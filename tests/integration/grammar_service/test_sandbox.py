@@ -110,10 +110,10 @@ async def test_the_compilers_verdict_is_a_grammar_error_and_keeps_the_child(sand
 async def test_a_deadline_kills_the_compile_and_the_sandbox_goes_on(sandbox: Sandbox) -> None:
     await sandbox.start()
     pid = worker_of(sandbox)
-    started = time.monotonic()
+    before = spent_s(sandbox)
     with pytest.raises(CompileTimeout):
         await compile_in(sandbox, VERY_HEAVY, "xgrammar", 0.2)
-    assert time.monotonic() - started < DEADLINE_S
+    assert spent_s(sandbox) - before < 5
     assert await compile_in(sandbox, SIMPLE, "xgrammar", DEADLINE_S)
     assert worker_of(sandbox) != pid
     assert not psutil.pid_exists(pid)
@@ -204,15 +204,24 @@ async def test_the_child_gets_no_secrets_and_no_descriptors_of_the_parent(sandbo
     assert child.num_fds() < 20
 
 
+def spent_s(sandbox: Sandbox) -> float:
+    """The processor time of the children, those that have ended included: on a busy machine a clock says little."""
+    zygote = psutil.Process(sandbox.pids[0]).parent()
+    assert zygote is not None
+    ended = zygote.cpu_times()
+    living = [child.cpu_times() for child in zygote.children()]
+    return ended.children_user + ended.children_system + sum(times.user + times.system for times in living)
+
+
 @pytest.mark.parametrize("backend", ["xgrammar", "llguidance"])
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_hostile_text_ends_in_a_grammar_or_a_grammar_error_in_time(name: str, backend: str, sandbox: Sandbox) -> None:
     await sandbox.start()
-    started = time.monotonic()
+    before = spent_s(sandbox)
     with suppress(InvalidGrammar, UnsupportedGrammar, GrammarTooLarge, CompileTimeout, CompileFailed, PoolBusy):
         assert await compile_in(sandbox, HOSTILE[name], backend, 2.0)
-    # On a busy machine it takes seconds to kill a child that holds a gigabyte.
-    assert time.monotonic() - started < DEADLINE_S
+    # Twice, where the child has to be made anew; it takes a while to kill one that holds a gigabyte.
+    assert spent_s(sandbox) - before < 10
 
 
 async def test_the_sandbox_works_after_all_that(sandbox: Sandbox) -> None:

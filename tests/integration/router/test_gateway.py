@@ -116,8 +116,13 @@ def gateway(settings: Settings, compilers: DeploymentHandle[Any], constraints: C
 
 @pytest.fixture
 def door(gateway: Gateway, registry: GrammarRegistry, settings: Settings) -> httpx.AsyncClient:
-    """An ingress in front of it that has little patience."""
+    """An ingress in front of it."""
     return door_of(gateway, registry, settings, ApiKeys([]))
+
+
+@pytest.fixture
+def impatient_door(gateway: Gateway, registry: GrammarRegistry, settings: Settings) -> httpx.AsyncClient:
+    return door_of(gateway, registry, settings, ApiKeys([]), read_s=0.2, answer_s=10)
 
 
 @pytest.fixture
@@ -317,19 +322,19 @@ async def test_a_call_that_replicas_end_over_is_not_given_to_one_after_the_other
     assert await code_of(gateway, prompt="another", n=2) is None
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for(door: httpx.AsyncClient) -> None:
+async def test_a_body_that_does_not_come_is_not_waited_for(impatient_door: httpx.AsyncClient) -> None:
     async def begun() -> AsyncIterator[bytes]:
         yield b'{"prompt": '
         await asyncio.Event().wait()
 
-    async with door:
+    async with impatient_door as door:
         answer = await door.post("/v1/completions", content=begun())
     assert (answer.status_code, answer.json()["error"]["code"], answer.headers["connection"]) == (408, "body_timeout", "close")
 
 
-async def test_an_answer_that_does_not_end_is_given_up_with_an_error_event(door: httpx.AsyncClient, fates: Any) -> None:
+async def test_an_answer_that_does_not_end_is_given_up_with_an_error_event(impatient_door: httpx.AsyncClient, fates: Any) -> None:
     await fates.strike.remote(ENDS_LATER)
-    async with door:
+    async with impatient_door as door:
         answer = await door.post("/v1/completions", json={"prompt": "x", "stream": True})
     assert answer.status_code == 200
     assert json.loads(answer.text.rpartition("data: ")[2])["error"]["code"] == "request_timeout"
