@@ -120,7 +120,7 @@ class Door:
             rules.max_header_bytes,
             max_connections=settings.http.max_connections,
         )
-        stored = StoredResponses(http, self._gate, self._apis.responses)
+        stored = StoredResponses(http, self._apis.responses)
         application_ = http_application(http, stored, self._apis, lambda: self._server.is_leaving)
         answering: ASGIApp = Doorway(application_, rules)
         if tracing is not None:

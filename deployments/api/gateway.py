@@ -17,7 +17,6 @@ from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 from deployments.access.caller import ANYBODY, Caller
 from deployments.access.charges import TokenMeter
 from deployments.access.prefixes import SALT, TenantPrefixes
-from deployments.api.bounds.aside import LARGE_BODY, Aside
 from deployments.api.bounds.fatal_calls import FatalCalls
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
@@ -25,6 +24,7 @@ from deployments.api.constraining import Constraints
 from deployments.api.engine_calls import Engines, is_refused
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
+from deployments.background_thread import LARGE_BODY, BackgroundThread
 from deployments.constraints.forms import NamedGrammar, Requested, refusal, warnings_of
 from deployments.engine_errors import with_codes
 from deployments.errors import AnswerLost, ApiError, unavailable
@@ -57,7 +57,7 @@ class Gateway:
         self._engines = engines
         self._prefixes = prefixes
         self._fatal = FatalCalls()
-        self._aside = Aside()
+        self._background = BackgroundThread()
 
     async def answer(
         self,
@@ -96,7 +96,7 @@ class Gateway:
     async def _read(self, endpoint: Endpoint, body: Mapping[str, Any], caller: Caller, size: int) -> ParsedRequest:
         if size <= LARGE_BODY:
             return self._reader.read(endpoint, body, caller)
-        return await self._aside.run(caller.name, self._reader.read, endpoint, body, caller)
+        return await self._background.run(caller.name, self._reader.read, endpoint, body, caller)
 
     async def _wished(self, request: ParsedRequest, asked: Requested | NamedGrammar, tenant: str) -> ReadyGrammar:
         """A grammar that a reward goes by: made ready as a constraint is, and refused as one."""

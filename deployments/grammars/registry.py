@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
 
+from deployments.background_thread import MOST_WAITING, BackgroundThread
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested
 from deployments.errors import translated
@@ -22,6 +23,7 @@ from grammar_service.messages import CompileRequest, Prepared
 from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, ResolvedAs, Room, Stored
 from grammar_service.registry.entry import OVERHEAD_BYTES
 from grammar_service.resolve import Resolution
+from grammar_service.sandbox.turns import FairTurns
 from grammar_service.spec import GrammarSpec
 from grammar_service.warning import characters
 
@@ -30,6 +32,8 @@ logger = logging.getLogger(__name__)
 PAGE = 100
 """Grammars that one list has at most."""
 REMEMBERED, MOST_BYTES = 2000, 16 << 20
+LISTS = 2
+"""At a time: each reads entries of up to 512 KiB, eight at once."""
 NOBODY = ""  # the tenant for what no request waits for
 
 
@@ -78,6 +82,8 @@ class GrammarRegistry:
         self._report = report
         self._clock = clock
         self._ahead = AheadCounters()
+        self._background = BackgroundThread()
+        self._lists = FairTurns(range(LISTS), MOST_WAITING, time.monotonic)
 
     async def spec(self, named: NamedGrammar, tenant: str = NOBODY) -> GrammarSpec:
         """What a request's name stands for. Raises ApiError: 400 for an unknown name, 503 where nobody can tell now."""
@@ -92,7 +98,7 @@ class GrammarRegistry:
         Raises:
             ApiError: the constraint or the name is at fault, or the grammar cannot be compiled or stored now.
         """
-        registration = await asyncio.to_thread(read_registration, body, self._defaults)  # writing a large schema takes long
+        registration = await self._background.run(tenant, read_registration, body, self._defaults)  # writing a large schema takes long
         if self._store is None and not self._names.is_fixed(registration.id):
             raise no_store()
         grammar = await self._compiled(registration.constraint, tenant)
@@ -115,18 +121,24 @@ class GrammarRegistry:
     async def list_page(self, after: str = "", most: int = PAGE, tenant: str | None = NOBODY) -> dict[str, Any]:
         """At most so many grammars of a tenant, or of all, as an OpenAI list, those of the settings first. `after` is the `last_id` of
         another page: a name, or of all tenants' `<tenant>:<name>`. Raises ApiError."""
-        entries: list[GrammarEntry] = []
         try:
-            async with aclosing(self._names.entries(tenant, after)) as names:
-                async for entry in names:
-                    entries.append(entry)
-                    if len(entries) > most:
-                        break
+            async with self._lists.turn(tenant or NOBODY):
+                data, places, has_more = await self._page(after, most, tenant)
         except CacheUnavailable as error:
             raise silent("listed") from error
-        data = [_object(entry, await self._resolved(entry)) for entry in entries[:most]]
-        first, last = (self._names.place(entries[place], tenant) if data else None for place in (0, len(data) - 1))
-        return {"object": "list", "data": data, "has_more": len(entries) > most, "first_id": first, "last_id": last}
+        first, last = (places[0], places[-1]) if places else (None, None)
+        return {"object": "list", "data": data, "has_more": has_more, "first_id": first, "last_id": last}
+
+    async def _page(self, after: str, most: int, tenant: str | None) -> tuple[list[dict[str, Any]], list[str], bool]:
+        """The objects, the place of each, and whether there are more. Entries with their texts are not kept."""
+        data, places = list[dict[str, Any]](), list[str]()
+        async with aclosing(self._names.entries(tenant, after)) as entries:
+            async for entry in entries:
+                if len(data) == most:
+                    return data, places, True
+                data.append(_object(entry, await self._resolved(entry)))
+                places.append(self._names.place(entry, tenant))
+        return data, places, False
 
     async def delete(self, name: str, tenant: str = NOBODY) -> dict[str, Any]:
         """Raises ApiError."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grammar_service.backends.protocol import CompiledPayload
-from grammar_service.errors import PoolUnavailable
+from grammar_service.errors import CompileTimeout, PoolUnavailable
 from grammar_service.limits import Limits, check_size
 from grammar_service.messages import AnswerCheck, CompileRequest
 from grammar_service.relaxation import Relax
@@ -92,6 +92,9 @@ class Sandbox:
         # It names what every replica and Redis will take the artifact for, so it is not believed but computed, unless the child was told.
         if result.key != (request.key if request.library_source is None else None):
             raise PoolUnavailable("the request's key is not its grammar's here: do all nodes run the same versions and model?")
+        # What this child knows of other grammars of its tenant, an engine need not know.
+        if result.payload.load_ms > deadline_s * 1000:
+            raise CompileTimeout(f"loading the grammar would take an engine more than {deadline_s:g} s")
         return result.payload
 
     async def resolve(self, spec: GrammarSpec, deadline_s: float, tenant: str, relax: Relax = Relax.NOTHING) -> Resolution:

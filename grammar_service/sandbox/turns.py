@@ -78,7 +78,9 @@ class FairTurns(Generic[S]):
         self._grant()
         if self.waiting > self._max_waiting:
             longest = max(self._tenants.values(), key=lambda each: (len(each.waiting), each is tenant))
-            longest.waiting.pop().set_exception(PoolBusy(f"{self._max_waiting} grammars wait to be compiled already"))
+            newest = longest.waiting.pop()
+            if not newest.done():
+                newest.set_exception(PoolBusy(f"{self._max_waiting} grammars wait to be compiled already"))
         try:
             return await place
         except asyncio.CancelledError:
@@ -98,7 +100,7 @@ class FairTurns(Generic[S]):
 
     def _grant(self) -> None:
         while self._free:
-            ready = [tenant for tenant in self._tenants.values() if tenant.waiting and tenant.holds < self._most]
+            ready = [tenant for tenant in self._tenants.values() if _waits(tenant) and tenant.holds < self._most]
             if not ready:
                 return
             tenant = min(ready, key=lambda each: each.used_s)
@@ -114,3 +116,10 @@ class FairTurns(Generic[S]):
     def _strangeness(self, slot: S, name: str) -> int:
         last = self._last.get(id(slot))
         return 0 if last == name else 1 if last is None else 2
+
+
+def _waits(tenant: _Tenant[S]) -> bool:
+    """A job that is cancelled stays in the queue until its task runs again."""
+    while tenant.waiting and tenant.waiting[0].done():
+        tenant.waiting.popleft()
+    return bool(tenant.waiting)

@@ -18,11 +18,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from deployments.api.bounds.aside import LARGE_BODY
 from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.reading import built_bytes
 from deployments.api.call_facts import CallFacts
 from deployments.api.protocol import RequestReader
+from deployments.background_thread import LARGE_BODY
 from deployments.config import LimitSettings
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.errors import ApiError

@@ -50,7 +50,9 @@ from model_service.replies import Head
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
 
-GRAMMAR_FAILED = "The engine ended the request: computing the masks of its grammar takes too long, or the grammar failed."
+GRAMMAR_FAILED = (
+    "The engine ended the request: computing the masks of its grammar takes too long, or the grammar failed, or there was no memory for it."
+)
 INTERNAL_ERROR = "Internal server error"
 """vLLM's message for a request that the engine core ended with an error."""
 LOOKAHEAD_STEPS = "lookahead_steps"
@@ -194,6 +196,8 @@ class Engine:
             # Whoever keeps account of the call has found it by now.
             self._engine.forget(call.request_id)
         if isinstance(answer, ErrorResponse):
+            if _is_cancelled():  # vLLM makes an answer of it, which would seem to have cost nothing
+                raise asyncio.CancelledError
             if call.constraint is not None and answer.error.message == INTERNAL_ERROR:
                 answer.error.message = GRAMMAR_FAILED
             answer.error.param = refused_field(answer.error.param, answer.error.message, call.endpoint, call.body)
@@ -249,6 +253,11 @@ class Engine:
         if call.endpoint is Endpoint.CHAT:
             return await self._state.openai_serving_chat.create_chat_completion(ChatCompletionRequest.model_validate(body))
         return await self._state.openai_serving_completion.create_completion(CompletionRequest.model_validate(body))
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def with_ours(call: Call, *, is_followed: bool) -> dict[str, Any]:

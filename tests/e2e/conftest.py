@@ -61,6 +61,7 @@ def service(collector: Collector) -> Iterator[Service]:
             },
             # Counted in tests, so that a busy machine must not turn a hit into a miss.
             "redis": {"timeout_ms": 1000, "head_start_ms": 1000},
+            "grammar": {"compile_deadline_s": 2},
             "grammars": {"from-settings": {"choice": ["left", "right"]}},
             "telemetry": traced(collector),
         }

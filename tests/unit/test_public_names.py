@@ -22,7 +22,7 @@ EXPORTED = {
     },
     "grammar_service.relaxation": {"LEFT_OUT", "Relax", "Relaxed", "relaxed"},
     "grammar_service.sandbox": {"QUICK", "Sandbox", "SandboxSettings"},
-    "grammar_service.segments": {"MOST_TAIL", "Segment", "Segmenter"},
+    "grammar_service.segments": {"MOST_TAIL", "NOTHING", "Segment", "Segmenter"},
     "model_service.lookahead": {"Account", "Machine", "Method", "Parameters", "Rejection", "Stop", "machine_for"},
     "model_service.lookahead.rewards": {"Aside", "Gathered", "Reward", "RewardSpec", "Scoring", "Sources", "built", "parsed"},
 }

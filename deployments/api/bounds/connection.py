@@ -3,6 +3,7 @@ take its answers."""
 
 from __future__ import annotations
 
+import logging
 from asyncio import TimerHandle, Transport
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MOST_HEADERS = 256
 """Of a request. A header takes 120 bytes of memory beside its text, so 32 KiB of tiny ones would take 800 KiB."""
+MOST_URL = 8 << 10
+"""Bytes. Reading the parameters of a longer one takes the loop tens of milliseconds."""
 GRACE_S = 1.0
 """Seconds in which an application that has waited as long may still say so."""
 TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n"
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_QUIET = logging.getLogger(f"{__name__}.faults")
+"""For errors alone. Of each malformed request, uvicorn would write a warning: whoever has no key could fill the disk."""
+_QUIET.setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,7 @@ class BoundedConnection(HttpToolsProtocol):
     def __init__(self, *args: Any, bounds: ConnectionBounds, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._bounds = bounds
+        self.logger = _QUIET
         self._since = 0.0
         self._slow: TimerHandle | None = None
         self._stalled: TimerHandle | None = None
@@ -51,7 +58,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._since = self.loop.time()
         if len(self.connections) > self._bounds.max_connections:
             transport.write(TOO_MANY)
-            transport.close()
+            self._close()
             return
         self._wait()
 
@@ -65,6 +72,8 @@ class BoundedConnection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self._overhead_bytes += len(data)
         super().data_received(data)
+        if self.transport.is_closing():  # it was answered with a 400
+            self._abort_later()
         # Line feeds after an answer begin no request, but they end uvicorn's keep-alive timer: they start ours.
         if self._is_whole and not (self.cycle and self.cycle.response_complete):
             self._overhead_bytes = 0
@@ -74,16 +83,27 @@ class BoundedConnection(HttpToolsProtocol):
         # The parser buffers headers and trailers until they end.
         if self._overhead_bytes > self._bounds.max_header_bytes and not self.transport.is_closing():
             self.transport.write(TOO_LARGE)
-            self.transport.close()
+            self._close()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        # Not `close`, which waits for what is written to be taken.
-        self._stalled = self.loop.call_later(self._bounds.write_timeout_s, self.transport.abort)
+        self._abort_later()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._is_read()
+        if not self.transport.is_closing():
+            self._is_read()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        if self.transport.is_closing():
+            self._abort_later()
+
+    def on_url(self, url: bytes) -> None:
+        # In pieces, of which each is as large as what was received.
+        if len(self.url) + len(url) > MOST_URL:
+            raise ValueError("the URL is too long")
+        super().on_url(url)
 
     def on_message_begin(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
@@ -104,6 +124,8 @@ class BoundedConnection(HttpToolsProtocol):
         self.headers, self.cycle.body = [], bytearray()
         self.scope = self.cycle.scope = {**self.cycle.scope, "headers": []}
         super().on_response_complete()
+        if self.transport.is_closing():
+            self._abort_later()
 
     def on_body(self, body: bytes) -> None:
         # Twice, since small chunks of a chunked body have headers of about their own size.
@@ -122,7 +144,16 @@ class BoundedConnection(HttpToolsProtocol):
 
     def _wait(self) -> None:
         if self._slow is None and not self.transport.is_closing():
-            self._slow = self.loop.call_later(self._bounds.read_timeout_s + GRACE_S, self.transport.close)
+            self._slow = self.loop.call_later(self._bounds.read_timeout_s + GRACE_S, self._close)
+
+    def _close(self) -> None:
+        self.transport.close()
+        self._abort_later()
+
+    def _abort_later(self) -> None:
+        """A transport that is closed waits for the client to take what was written before; for ever, if nobody aborts it."""
+        if self._stalled is None:
+            self._stalled = self.loop.call_later(self._bounds.write_timeout_s, self.transport.abort)
 
     def _is_read(self) -> None:
         if self._stalled is not None:

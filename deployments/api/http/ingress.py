@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -20,7 +20,6 @@ from deployments.access.api_keys import ApiKeys
 from deployments.access.caller import Caller, Scope
 from deployments.access.gate import Gate, Visit
 from deployments.api.bounds.admission import AdmissionQueue, RefusalDelay
-from deployments.api.bounds.aside import LARGE_BODY, Aside
 from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.places import Places
 from deployments.api.bounds.reading import BodyReader, HeldBody
@@ -29,6 +28,7 @@ from deployments.api.health import HealthReader
 from deployments.api.http.leaving import ClientLeft, before, while_connected
 from deployments.api.translation.apis import Api
 from deployments.api.translation.exchange import Exchange, Items
+from deployments.background_thread import LARGE_BODY, BackgroundThread
 from deployments.config import LimitSettings
 from deployments.engine_errors import engine_error
 from deployments.errors import INGRESS_BUSY, ApiError, bad_request, translated, unavailable
@@ -79,7 +79,7 @@ class HttpIngress:
         self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s, max_held_bytes)
         self._limits = limits
         self._places = Places(max_ongoing)
-        self._aside = Aside()
+        self._background = BackgroundThread()
         self._admissions = AdmissionQueue()
         self._refusal_delay = RefusalDelay()
         self._started = int(time.time())
@@ -157,17 +157,14 @@ class HttpIngress:
     async def register_grammar(self, request: Request) -> Response:
         """Name a grammar: 201, or 200 where it has this name already."""
         caller = self.authorize(request, Scope.GRAMMARS_WRITE)
-        self._take_place(caller.name)
-        try:
-            async with self._gate.counted(caller) as headers:
-                held = await self._bodies.read(request, caller.name)
-                try:
-                    body = await self._parsed(held, self._limits, caller.name)
+        async with self.counted(caller) as headers:
+            held = await self._bodies.read(request, caller.name)
+            try:
+                body = await self._parsed(held, self._limits, caller.name)
+                async with while_connected(request):
                     grammar, is_new = await self._registry.register(body, caller.name)
-                finally:
-                    held.release()
-        finally:
-            self._places.give_back(caller.name)
+            finally:
+                held.release()
         return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK, headers)
 
     async def list_grammars(self, request: Request) -> Response:
@@ -178,20 +175,32 @@ class HttpIngress:
         limit = request.query_params.get("limit", str(PAGE))
         if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= PAGE):
             raise bad_request(f"'limit' must be a number from 1 to {PAGE}.", "limit")
-        tenant = None if everybodys else _tenant(caller, request)
-        async with self._gate.counted(caller) as headers:
-            page = await self._registry.list_page(request.query_params.get("after", ""), int(limit), tenant)
-        return JSONResponse(page, headers=headers)
+        tenant, after = None if everybodys else _tenant(caller, request), request.query_params.get("after", "")
+        async with self.counted(caller) as headers, while_connected(request):
+            return JSONResponse(await self._registry.list_page(after, int(limit), tenant), headers=headers)
 
     async def grammar(self, request: Request) -> Response:
         caller = self.authorize(request)
-        async with self._gate.counted(caller) as headers:
-            return JSONResponse(await self._registry.get(request.path_params["name"], _tenant(caller, request)), headers=headers)
+        name, tenant = request.path_params["name"], _tenant(caller, request)
+        async with self.counted(caller) as headers, while_connected(request):
+            return JSONResponse(await self._registry.get(name, tenant), headers=headers)
 
     async def delete_grammar(self, request: Request) -> Response:
         caller = self.authorize(request, Scope.GRAMMARS_WRITE)
-        async with self._gate.counted(caller) as headers:
-            return JSONResponse(await self._registry.delete(request.path_params["name"], _tenant(caller, request)), headers=headers)
+        name, tenant = request.path_params["name"], _tenant(caller, request)
+        async with self.counted(caller) as headers:
+            return JSONResponse(await self._registry.delete(name, tenant), headers=headers)
+
+    @asynccontextmanager
+    async def counted(self, caller: Caller) -> AsyncIterator[Mapping[str, str]]:
+        """A place for a request that asks no engine, and the headers of its answer."""
+        await self._admissions.admit(caller.name)
+        self._take_place(caller.name)
+        try:
+            async with before(asyncio.get_running_loop().time() + self._limits.request_timeout_s), self._gate.counted(caller) as headers:
+                yield headers
+        finally:
+            self._places.give_back(caller.name)
 
     async def models(self, request: Request) -> Response:
         self.authorize(request)
@@ -226,7 +235,7 @@ class HttpIngress:
         raw = bytes(body.raw)
         if len(raw) <= LARGE_BODY:
             return parse_body(raw, limits)
-        return await self._aside.run(tenant, parse_body, raw, limits)
+        return await self._background.run(tenant, parse_body, raw, limits)
 
 
 @dataclass(slots=True)

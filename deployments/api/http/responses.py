@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from deployments.access.caller import Scope
-from deployments.access.gate import Gate
 from deployments.api.http.ingress import HttpIngress
 from deployments.api.translation.apis import ResponsesApi
 from deployments.api.translation.response_store import StoredResponse
@@ -22,9 +21,8 @@ PAGE, MOST = 20, 100
 class StoredResponses:
     """Each tenant sees its own. Methods raise ApiError."""
 
-    def __init__(self, http: HttpIngress, gate: Gate, api: ResponsesApi) -> None:
+    def __init__(self, http: HttpIngress, api: ResponsesApi) -> None:
         self._http = http
-        self._gate = gate
         self._api = api
 
     async def get(self, request: Request) -> Response:
@@ -36,7 +34,7 @@ class StoredResponses:
     async def delete(self, request: Request) -> Response:
         caller = self._http.authorize(request, Scope.GENERATE)
         name = request.path_params["id"]
-        async with self._gate.counted(caller) as headers:
+        async with self._http.counted(caller) as headers:
             if not await self._api.delete(name, caller.name):
                 raise _not_found()
         return JSONResponse({"id": name, "object": "response", "deleted": True}, headers=headers)
@@ -51,7 +49,7 @@ class StoredResponses:
 
     async def _stored(self, request: Request) -> tuple[StoredResponse, Any]:
         caller = self._http.authorize(request, Scope.GENERATE)
-        async with self._gate.counted(caller) as headers:
+        async with self._http.counted(caller) as headers:
             stored = await self._api.stored(request.path_params["id"], caller.name)
         if stored is None:
             raise _not_found()

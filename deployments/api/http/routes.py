@@ -8,14 +8,16 @@ from http import HTTPStatus
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from deployments.api.http.ingress import HttpIngress, error_response
+from deployments.api.http.ingress import CLIENT_CLOSED_REQUEST, HttpIngress, error_response
+from deployments.api.http.leaving import ClientLeft
 from deployments.api.http.responses import StoredResponses
 from deployments.api.translation.apis import Apis
 from deployments.errors import ApiError
+from grammar_service.warning import shortened
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -52,7 +54,7 @@ def http_application(
             Route("/readyz", http.ready),
             Route("/metrics", http.metrics),
         ],
-        exception_handlers={ApiError: error, HTTPException: _unknown},
+        exception_handlers={ApiError: error, HTTPException: _unknown, ClientLeft: _left, ClientDisconnect: _left},
     )
 
 
@@ -65,8 +67,12 @@ def _resource(path: str, **answers: Answer) -> Route:
     return Route(path, answer, methods=[*answers])
 
 
+async def _left(_: Request, __: Exception) -> Response:
+    return Response(status_code=CLIENT_CLOSED_REQUEST)
+
+
 async def _unknown(request: Request, error: Exception) -> Response:
     """No such path, or not with this method."""
     assert isinstance(error, HTTPException)
-    message = f"There is no {request.method} {request.url.path} here."
+    message = f"There is no {request.method} {shortened(request.url.path)} here."
     return error_response(ApiError(error.status_code, message, code="not_found"), error.headers)

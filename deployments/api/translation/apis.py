@@ -10,13 +10,13 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from deployments.access.caller import Caller
-from deployments.api.bounds.aside import LARGE_BODY, Aside
 from deployments.api.translation import messages_request, responses_request
 from deployments.api.translation.exchange import Exchange, TranslatedExchange
 from deployments.api.translation.messages_answer import MessageAnswer, error_body
 from deployments.api.translation.response_store import ResponseStore, StoredResponse
 from deployments.api.translation.responses_answer import ResponseAnswer
 from deployments.api.translation.values import Placed
+from deployments.background_thread import LARGE_BODY, BackgroundThread
 from deployments.errors import ApiError, bad_request, unavailable
 from grammar_service.errors import CacheUnavailable
 from model_service.messages import Endpoint
@@ -64,12 +64,12 @@ class MessagesApi:
 
     def __init__(self, reasons: bool) -> None:
         self._reasons = reasons
-        self._aside = Aside()
+        self._background = BackgroundThread()
 
     async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int) -> Exchange:
         if size <= LARGE_BODY:
             return self._translated(body)
-        return await self._aside.run(caller.name, self._translated, body)
+        return await self._background.run(caller.name, self._translated, body)
 
     def error(self, error: ApiError) -> dict[str, Any]:
         return error_body(error)
@@ -90,13 +90,13 @@ class ResponsesApi:
         self._store = store
         self._served_name = served_name
         self._strict = strict
-        self._aside = Aside()
+        self._background = BackgroundThread()
 
     async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int) -> Exchange:
         before = await self._before(body, caller.name)
         if size <= LARGE_BODY and len(before) <= ITEMS_AT_ONCE:
             return self._translated(body, before, caller.name, size)
-        return await self._aside.run(caller.name, self._translated, body, before, caller.name, size)
+        return await self._background.run(caller.name, self._translated, body, before, caller.name, size)
 
     def error(self, error: ApiError) -> dict[str, Any]:
         return error.body()

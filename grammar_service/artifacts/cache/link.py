@@ -19,6 +19,8 @@ from grammar_service.errors import CacheUnavailable
 T = TypeVar("T")
 
 CLOSE_TIMEOUT_S = 1.0
+MOST_CALLS = 64
+"""At a time; more wait for one to end. Beyond 100 connections redis-py (8.1) raises an error, which would look like a fault of Redis."""
 LOOKS = 10
 """Into how many parts the time for an answer falls. To connect and to ask takes a loop about as many turns."""
 
@@ -50,6 +52,7 @@ class RedisLink:
     ) -> None:
         """`ca_file`: with `rediss://`, who may have signed the server's certificate (PEM); None: whoever this machine trusts."""
         self._timeout_s = timeout_ms / 1000
+        self._connections = asyncio.Semaphore(MOST_CALLS)
         self._counters = counters
         self._breaker = CircuitBreaker(clock)
         trust: dict[str, Any] = {} if ca_file is None else {"ssl_ca_certs": ca_file}
@@ -72,7 +75,7 @@ class RedisLink:
             self._counters.skipped += 1
             raise CacheUnavailable("Redis has been failing; it is asked again in a few seconds")
         try:
-            answer = await self._in_time(call(self._redis))
+            answer = await self._in_time(self._connected(call))
         except OutOfMemoryError as error:
             # It is full, and goes on to serve what it has.
             self._breaker.succeeded()
@@ -95,6 +98,10 @@ class RedisLink:
             return bool(await self._in_time(self._redis.ping()))
         except (TimeoutError, RedisError, OSError, ValueError):
             return False
+
+    async def _connected(self, call: Callable[[Redis], Awaitable[T]]) -> T:
+        async with self._connections:
+            return await call(self._redis)
 
     async def _in_time(self, answer: Awaitable[T]) -> T:
         """Waits a part of the time after the other: a loop that is late finds the answer and the end of the time at once, and a Redis that

@@ -88,10 +88,10 @@ class CanonicalMatcher(Layer):
         return True
 
     def draw_on(self, tokens: Sequence[int]) -> None:
-        """Take also what has to follow a token that was drawn: the other matcher allows these tokens, and they are the tokenizer's own."""
+        """Take also what has to follow a token that was drawn, up to a stop token: a request may name one that the text contains."""
         for token in tokens:
-            allowed = self.draw(token)
-            assert allowed, "what is forced is allowed"
+            if not self.draw(token):
+                return
 
     def settle(self, mask: Row) -> bool:
         """Whether the token that was drawn leads somewhere; it, and what was drawn behind it, is taken back, and it is banned, if not.

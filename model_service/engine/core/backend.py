@@ -7,8 +7,10 @@ its tables, or from the recipe of one that has compiled in the sandbox, and comp
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -24,24 +26,27 @@ from vllm.v1.structured_output.backend_types import (
 from grammar_service.backends import CompiledGrammar, Matcher
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.backends.canonical.product import ProductMatcher
-from grammar_service.backends.mask_budget import MaskTimeBudget
+from grammar_service.backends.mask_budget import MaskTimeBudget, SearchBudget
 from grammar_service.backends.trial import accepted_prefix
-from grammar_service.segments import Segmenter
+from grammar_service.segments import NOTHING, Segment, Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from model_service.engine.core.grammar_loading import GrammarLoader, tenant_of
 from model_service.engine.key_constraint import key_of
 from model_service.loaded_grammars import LoadedGrammars
 
 logger = logging.getLogger(__name__)
+ENDED = "ending a request: its grammar has failed"
 
 
 class KeyedGrammar(StructuredOutputGrammar):
-    """Adapts one request's matcher to vLLM. `on_failure` is called once when the grammar fails; its argument says whether the masks were
-    too slow."""
+    """Adapts one request's matcher to vLLM. `on_failure` is called once when the grammar fails; its argument says whether it was too slow.
+    What fails ends the request: an error that reached vLLM would end the engine."""
 
     def __init__(self, matcher: Matcher, on_failure: Callable[[bool], None] = lambda _: None) -> None:
         self._matcher = matcher
         self._on_failure = on_failure
         self._mask_budget = MaskTimeBudget()
+        self._search = SearchBudget()
         self._ahead = 0
         self._violated = False
 
@@ -61,9 +66,13 @@ class KeyedGrammar(StructuredOutputGrammar):
 
     def advance(self, tokens: Sequence[int]) -> bool:
         """Take tokens; False where one of them is forbidden."""
+
         # What follows termination (a stop token that vLLM appends) is not the grammar's concern.
-        matcher = self.matcher
-        return all(matcher.is_terminated() or matcher.accept(token) for token in tokens)
+        def take() -> bool:
+            matcher = self.matcher
+            return all(matcher.is_terminated() or matcher.accept(token) for token in tokens)
+
+        return self._take(take, len(tokens))
 
     def advance_ahead(self, tokens: Sequence[int]) -> bool:
         """Take tokens that vLLM will offer once more, and then be told whether they were allowed."""
@@ -90,9 +99,46 @@ class KeyedGrammar(StructuredOutputGrammar):
 
     def timed_fill(self, matcher: Matcher, bitmask: torch.Tensor, row: int) -> None:
         """Fill a row with the mask of `matcher`, this request's own or the one that it wraps, and count the time."""
+        with self.watched():
+            matcher.fill(bitmask, row)
+
+    def forced(self, find: Callable[[], Segment]) -> Segment:
+        """What `find` finds to be forced; nothing any more once that takes longer than it saves."""
+        segment = NOTHING
+        if self._violated or self._search.is_spent:
+            return segment
         began = time.thread_time()
-        matcher.fill(bitmask, row)
-        if self._mask_budget.spend(time.thread_time() - began):
+        try:
+            segment = find()
+        except Exception:
+            logger.exception(ENDED)
+            self._fail()
+        self._search.spend(time.thread_time() - began, len(segment.tokens))
+        return segment
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """For what else the engine does with the grammar: counts its time."""
+        began = time.thread_time()
+        try:
+            yield
+        except Exception:
+            logger.exception(ENDED)
+            self._fail()
+        self._spend(time.thread_time() - began)
+
+    def _take(self, take: Callable[[], bool], tokens: int) -> bool:
+        """What `take` says of so many tokens, whose time is counted; False where it raises."""
+        began, taken = time.thread_time(), False
+        try:
+            taken = take()
+        except Exception:
+            logger.exception(ENDED)
+        self._spend(time.thread_time() - began, tokens)
+        return taken
+
+    def _spend(self, seconds: float, tokens: int = 1) -> None:
+        if self._mask_budget.spend(seconds / max(1, tokens)):
             self._fail(is_slow=True)
 
     def _fail(self, is_slow: bool = False) -> None:
@@ -129,6 +175,8 @@ class ArtifactBackend(StructuredOutputBackend):
         self._vocabulary = vocabulary
         self.grammars = LoadedGrammars(vocabulary, grammar_bytes)
         self._channel = channel
+        self._wanted = threading.local()
+        """`tenant`: whose request the thread makes a grammar for."""
         self._max_rollback_tokens = max_rollback_tokens
         self._verified_rows = verified_rows
 
@@ -141,14 +189,14 @@ class ArtifactBackend(StructuredOutputBackend):
     ) -> KeyedGrammar:
         """A matcher for the artifact whose key stands in `grammar_spec`."""
         key = key_of(grammar_spec)
-        grammar = self.grammars.get(key, self._channel)
+        grammar = self._loaded(key)
         matcher = grammar.matcher(sorted(stop_token_ids) if stop_token_ids else None, self._max_rollback_tokens)
         return KeyedGrammar(matcher, partial(self._drop_failed, key, grammar))
 
-    def make_loaded_at_once(self, manager: StructuredOutputManager) -> None:
+    def load_for(self, manager: StructuredOutputManager) -> None:
         """Let `manager`, which has a thread make each request's grammar, make those that need no loading itself: a request whose grammar is
-        not there yet when a step is scheduled waits for the step behind that."""
-        in_threads, begin = manager._use_async_grammar_compilation, manager.grammar_init
+        not there yet when a step is scheduled waits for the step behind that. For the others, tenants take turns."""
+        in_threads, begin, create = manager._use_async_grammar_compilation, manager.grammar_init, manager._create_grammar
 
         def grammar_init(request: Request) -> None:
             structured = request.structured_output_request
@@ -156,12 +204,22 @@ class ArtifactBackend(StructuredOutputBackend):
             manager._use_async_grammar_compilation = in_threads and not loaded
             begin(request)
 
+        def create_grammar(request: Request) -> StructuredOutputGrammar:
+            self._wanted.tenant = tenant_of(request)
+            return create(request)
+
         manager.grammar_init = grammar_init
+        manager._create_grammar = create_grammar
+        if (pool := getattr(manager, "executor", None)) is not None:
+            manager.executor = GrammarLoader(pool._max_workers)
+
+    def _loaded(self, key: str) -> CompiledGrammar:
+        return self.grammars.get(key, self._channel, getattr(self._wanted, "tenant", ""))
 
     def _drop_failed(self, key: str, grammar: CompiledGrammar, is_slow: bool) -> None:
         self.grammars.drop(key, grammar)
         if is_slow:
-            logger.warning("ending a request: the masks of grammar %s are too slow", key)
+            logger.warning("ending a request: grammar %s is too slow", key)
 
     def segmenter(self) -> Segmenter:
         """Takes seconds for a large vocabulary."""

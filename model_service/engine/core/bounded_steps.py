@@ -19,7 +19,7 @@ from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.request import Request, RequestStatus
 
-from model_service.messages import TENANT_ARGUMENT
+from model_service.engine.core.grammar_loading import tenant_of
 from model_service.tenants.bounds import HERE_S, Work, bounded, heavy_tenants, longest_rested
 from model_service.tenants.step_cost import StepCost
 
@@ -60,8 +60,7 @@ class BoundedSteps:
         self._usual_rows = 1
 
     def added(self, request: Request) -> None:
-        params = request.sampling_params
-        tenant = (params.extra_args or {}).get(TENANT_ARGUMENT) if params is not None else None
+        tenant = tenant_of(request)
         if tenant and request.request_id not in self._tenants:
             self._tenants[request.request_id] = tenant
             self._requests[tenant] += 1

@@ -76,16 +76,20 @@ class CanonicalAnswers:
             if request is None or grammar is None or (matcher := grammar.canonical) is None:
                 continue
             row = computed.req_id_to_index[request_id]
-            if len(sampled[row]) == 1 and matcher.banned < MOST_REDRAWS and self._can_drop(request) and matcher.draw(sampled[row][0]):
-                if jumping is not None:
-                    matcher.draw_on(jumping.find_ahead(request, matcher, sampled[row][0]))
-                drawn.append((grammar, matcher, request, row))
+            if len(sampled[row]) != 1 or matcher.banned >= MOST_REDRAWS or not self._can_drop(request):
+                continue
+            with grammar.watched():
+                if matcher.draw(sampled[row][0]):
+                    drawn.append((grammar, matcher, request, row))
+                    if jumping is not None:
+                        matcher.draw_on(jumping.find_ahead(request, matcher, sampled[row][0]))
         self._drawn = [matcher for _, matcher, _, _ in drawn]
-        for (_, matcher, request, row), mask in zip(drawn, self._behind([grammar for grammar, *_ in drawn]), strict=True):
-            if not matcher.settle(mask):
-                sampled[row] = []
-                request.num_computed_tokens -= 1
-                self.redraws += 1
+        for (grammar, matcher, request, row), mask in zip(drawn, self._behind([grammar for grammar, *_ in drawn]), strict=True):
+            with grammar.watched():
+                if not matcher.settle(mask):
+                    sampled[row] = []
+                    request.num_computed_tokens -= 1
+                    self.redraws += 1
 
     def _behind(self, grammars: Sequence[KeyedGrammar]) -> npt.NDArray[np.int32]:
         """The next masks after the drawn tokens, from the wrapped matchers: `[len(grammars), words]`. After a slow batch, each mask is

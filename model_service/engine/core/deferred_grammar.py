@@ -75,16 +75,21 @@ class DeferredGrammar(KeyedGrammar):
 
     def _catch_up(self) -> bool:
         """Whether all of the tokens that were still ahead are allowed; from the first that is not, they are dropped."""
-        matcher, taken = self._matcher, self._tokens
-        while self._matched < len(taken):
-            if not matcher.is_terminated() and not matcher.accept(taken[self._matched]):
-                del taken[self._matched :]
-                self._sent = min(self._sent, self._matched)
-                if self._defers:
-                    self._fail()
+        if (ahead := len(self._tokens) - self._matched) and not self._take(self._match, ahead):
+            del self._tokens[self._matched :]
+            self._sent = min(self._sent, self._matched)
+            if self._defers:
+                self._fail()
+            return False
+        return not (self._defers and self._violated)
+
+    def _match(self) -> bool:
+        matcher = self._matcher
+        for token in self._tokens[self._matched :]:
+            if not matcher.is_terminated() and not matcher.accept(token):
                 return False
             self._matched += 1
-        return not (self._defers and self._violated)
+        return True
 
 
 class DeferredBackend(ArtifactBackend):
@@ -96,7 +101,7 @@ class DeferredBackend(ArtifactBackend):
     ) -> DeferredGrammar:
         stops = tuple(sorted(stop_token_ids)) if stop_token_ids else None
         key = key_of(grammar_spec)
-        grammar = self.grammars.get(key, self._channel)
+        grammar = self._loaded(key)
         matcher = grammar.matcher(stops, self._max_rollback_tokens)
         defers = not self._max_rollback_tokens and not isinstance(matcher, CanonicalMatcher)
         return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, key, grammar))

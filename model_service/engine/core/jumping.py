@@ -60,7 +60,8 @@ class Jumping:
             return
         grammar, params = _grammar(request), request.sampling_params
         room = min(request.max_tokens, self._max_model_len - request.num_tokens) - 1
-        tokens = fitting(self.segmenter.find(grammar.matcher, self.context(request)).tokens, room, params.all_stop_token_ids)
+        segment = grammar.forced(lambda: self.segmenter.find(grammar.matcher, self.context(request)))
+        tokens = fitting(segment.tokens, room, params.all_stop_token_ids)
         if tokens and grammar.advance(tokens):
             self._unsent.add(request.request_id, 0, tokens)
             self._prefilled[request.request_id] = tokens
@@ -85,7 +86,9 @@ class Jumping:
         grammar = _grammar(request)
         if not grammar.advance_ahead(tokens):
             return []
-        segment = self._ahead.pop(request.request_id, None) or self.segmenter.find(grammar.matcher, self.context(request))
+        segment = self._ahead.pop(request.request_id, None) or grammar.forced(
+            lambda: self.segmenter.find(grammar.matcher, self.context(request))
+        )
         forced = list(segment.tokens)
         end, least = request.sampling_params.eos_token_id, request.sampling_params.min_tokens
         if segment.ends and end is not None and request.num_output_tokens + len(forced) >= least:
@@ -96,7 +99,8 @@ class Jumping:
         """What is forced behind a token that the matcher has taken, and the request will get in this step, if nobody drops it."""
         if not self.applies(request):
             return ()
-        segment = self._ahead[request.request_id] = self.segmenter.find(matcher, [*self.context(request)[-MOST_TAIL:], token])
+        emitted = [*self.context(request)[-MOST_TAIL:], token]
+        segment = self._ahead[request.request_id] = _grammar(request).forced(lambda: self.segmenter.find(matcher, emitted))
         return segment.tokens
 
     def appended(self, request: Request, start: int, forced: Sequence[int], stopped: bool) -> None:

@@ -62,7 +62,7 @@ class MaskcastScheduler(Scheduler):
             verified_rows=min(self.max_num_running_reqs * (1 + drafts), self.max_num_scheduled_tokens) if drafts else 0,
         )
         manager.backend = backend
-        backend.make_loaded_at_once(manager)
+        backend.load_for(manager)
         return backend
 
     def _jumping(self, backend: ArtifactBackend) -> Jumping:

@@ -56,13 +56,13 @@ def test_each_prompt_of_a_completion_looks_ahead(service: Service) -> None:
 
 def test_it_is_one_request_whatever_it_looks_at(service: Service) -> None:
     """For the metrics, for rate limits (which count the usage), and for who counts an engine's seats."""
-    answered = service.requests("chat")
+    answered, endless = service.requests("chat"), {"lookahead": ASKED, "guided_regex": "[a-z]{900,1000}"}
     stream = service.client().chat.completions.create(
-        model=MODEL, messages=[{"role": "user", "content": "Say."}], max_tokens=100, stream=True, extra_body={"lookahead": ASKED}
+        model=MODEL, messages=[{"role": "user", "content": "Say."}], max_tokens=1000, stream=True, extra_body=endless
     )
     parts = iter(stream)
     next(parts)
-    assert service.status().running == 1
+    wait_for(lambda: service.status().running == 1, 20, "the look-ahead to be one request")
     stream.close()
     wait_for(lambda: service.status().running == 0, 30, "the look-ahead to end")
     answer = service.chat("Say.", structured_outputs={"choice": ["left", "right"]}, lookahead=ASKED, max_tokens=8).json()

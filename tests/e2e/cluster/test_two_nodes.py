@@ -20,7 +20,7 @@ from load_tests.faults.waiting import wait_for
 from load_tests.reporting.running_service import ONE_THREAD
 from tests.published.manifests import amount, container, environment, serve_config, workers
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1200)
 OVERLAY, ROLE = "cpu-dev", "front"
 OF_THIS_MACHINE = {"TORCHINDUCTOR_CACHE_DIR": defaults(Settings(), Path.home())["TORCHINDUCTOR_CACHE_DIR"], **ONE_THREAD}
 
@@ -57,7 +57,7 @@ def two_nodes(deployed: Deployed) -> Deployed:
     """Settled on both, whatever the test before this one has taken away."""
     if not deployed.nodes.is_up(deployed.other):
         deployed.add()
-    deployed.wait_until_settled(180)
+    deployed.wait_until_settled(400)
     return deployed
 
 
@@ -93,7 +93,7 @@ def test_changed_settings_reach_it_in_place_and_no_stream_is_dropped(two_nodes: 
     two_nodes.args["limits"] = {"max_sequences": 2}
     with Clients(two_nodes, 2) as streams:  # with more, two cores leave a compile pool that starts too little
         two_nodes.deploy()
-        two_nodes.wait_until_settled(400, without=before)
+        two_nodes.wait_until_settled(540, without=before)
     assert streams.ends[WHOLE] > 3
     assert [each for each in streams.ended if each.how != WHOLE] == []
     for _ in range(8):  # at either ingress

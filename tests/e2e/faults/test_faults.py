@@ -54,7 +54,7 @@ async def test_a_client_that_leaves_frees_its_sequence(service: Service) -> None
         async with client.stream("POST", f"{service.url}/v1/chat/completions", json=body) as response:
             lines = response.aiter_lines()
             assert (await anext(lines)).startswith("data:")
-            assert await asyncio.to_thread(running, service) == 1
+            await asyncio.to_thread(wait_for, lambda: running(service) == 1, 20, "the request to run")
     await asyncio.to_thread(wait_for, lambda: running(service) == 0, 20, "the stream's sequence to be freed")
 
 
@@ -91,7 +91,9 @@ async def test_a_killed_compile_replica_is_replaced_under_load(service: Service)
 
 
 async def test_a_killed_compile_child_is_replaced_under_load(service: Service) -> None:
-    assert await strike_under_load(service, service.processes("grammar_service.sandbox.zygote")) == {200: 40}
+    statuses = await strike_under_load(service, service.processes("grammar_service.sandbox.zygote"))
+    assert statuses[200] >= 36, statuses  # both are made anew, and who has waited long enough is told to come again
+    assert set(statuses) <= {200, 503}
     assert service.text("Say.", structured_outputs={"regex": "zz[a-c]top"})
 
 

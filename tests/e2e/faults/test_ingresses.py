@@ -138,7 +138,7 @@ async def test_a_client_that_leaves_frees_its_sequence(apart: Service) -> None:
     async with httpx.AsyncClient(timeout=60, headers=apart.headers) as client, client.stream("POST", url, json=endless) as response:
         lines = response.aiter_lines()  # kept: dropped, it would close the response
         assert (await anext(lines)).startswith("data:")
-        assert (await asyncio.to_thread(apart.status)).running == 1
+        await asyncio.to_thread(wait_for, lambda: apart.status().running == 1, 20, "the request to run")
     await asyncio.to_thread(wait_for, lambda: apart.status().running == 0, 20, "the stream's sequence to be freed")
 
 

@@ -236,7 +236,7 @@ async def test_what_others_had_used_is_remembered_while_redis_is_away(dying_redi
 
 
 async def test_what_was_admitted_while_redis_hung_is_told_later(dying_redis: RedisProcess, clock: Clock) -> None:
-    links = [RedisLink(dying_redis.url, PASSWORD, 300, LinkCounters(), clock) for _ in range(2)]
+    links = [RedisLink(dying_redis.url, PASSWORD, 2000, LinkCounters(), clock) for _ in range(2)]
     ledgers = [Ledger(SharedWindow(link, "hanging", str(number)), 2, clock) for number, link in enumerate(links)]
     mine = caller(requests_per_minute=10)
     assert is_in(await ledgers[0].enter(mine, 0))

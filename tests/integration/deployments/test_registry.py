@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest_asyncio
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar
 from deployments.errors import ApiError
-from deployments.grammars.registry import GrammarRegistry
+from deployments.grammars.registry import LISTS, GrammarRegistry
 from grammar_service.artifacts.cache import MemoryCache
 from grammar_service.artifacts.cache.link import RedisLink
 from grammar_service.backends import backend_named
@@ -84,6 +86,7 @@ def registry_of(
     room: Room = ROOM,
     rules: str = "rules",
     resolved: list[str] | None = None,
+    names: GrammarNames | None = None,
 ) -> GrammarRegistry:
     """`resolved` gets the texts that had to be."""
     entries = {name: GrammarEntry(name, spec, 1) for name, spec in (fixed or {}).items()}
@@ -93,9 +96,8 @@ def registry_of(
             resolved.append(spec.text)
         return resolve(spec, Limits(), "tiny")
 
-    return GrammarRegistry(
-        GrammarNames(entries, store), store, pool, resolving, rules, room, ConstraintDefaults(), lambda _: None, clock=lambda: 7.5
-    )
+    names = names or GrammarNames(entries, store)
+    return GrammarRegistry(names, store, pool, resolving, rules, room, ConstraintDefaults(), lambda _: None, clock=lambda: 7.5)
 
 
 @pytest_asyncio.fixture
@@ -218,6 +220,44 @@ async def test_they_are_listed_in_pages(registry: GrammarRegistry) -> None:
     assert pages == [["fixed", "a"], ["b", "c"], ["d", "e"], []]
     assert await registry.list_page("e") == {"object": "list", "data": [], "has_more": False, "first_id": None, "last_id": None}
     assert [grammar["id"] for grammar in (await registry.list_page("bb"))["data"]] == ["c", "d", "e"], "a name that is gone"
+
+
+class CountedNames(GrammarNames):
+    """Knows how many lists have been read at a time."""
+
+    lists = most = 0
+
+    async def entries(self, tenant: str | None = None, after: str = "") -> AsyncGenerator[GrammarEntry, None]:
+        self.lists += 1
+        self.most = max(self.most, self.lists)
+        async with aclosing(super().entries(tenant, after)) as entries:
+            async for entry in entries:
+                yield entry
+        self.lists -= 1
+
+
+async def test_few_lists_are_read_at_a_time(server: RedisProcess, pool: OneProcessPool) -> None:
+    """Each reads megabytes, also for clients that have left."""
+    store = store_of(server)
+    names = CountedNames({}, store)
+    registry = registry_of(pool, store, names=names)
+    grammar, _ = await registry.register(WORD)
+    pages = await asyncio.gather(*(registry.list_page() for _ in range(20)))
+    assert [page["data"] for page in pages] == [[grammar]] * 20
+    assert names.most <= LISTS
+    await registry.close()
+
+
+async def test_registrations_are_read_one_at_a_time(registry: GrammarRegistry) -> None:
+    threads = set[str]()
+
+    class Watched(dict[str, Any]):
+        def get(self, key: str, default: Any = None) -> Any:
+            threads.add(threading.current_thread().name)
+            return super().get(key, default)
+
+    await asyncio.gather(*(registry.register(Watched(WORD)) for _ in range(8)))
+    assert len(threads) == 1
 
 
 async def test_what_is_listed_is_not_resolved_again(registry: GrammarRegistry, server: RedisProcess, pool: OneProcessPool) -> None:

@@ -263,7 +263,7 @@ async def test_redis_in_trouble_costs_no_answer_and_is_soon_left_alone(trouble: 
 
 async def test_nothing_waits_for_a_redis_that_hangs(model_folder: Path, tmp_path: Path) -> None:
     with redis_process(tmp_path) as server:
-        cache = TieredCache(MemoryCache(1 << 24), RedisCache(server.url, PASSWORD, "test", 10_000, 60, 1 << 24))
+        cache = TieredCache(MemoryCache(1 << 24), RedisCache(server.url, PASSWORD, "test", 600_000, 60, 1 << 24))
         compiler = GrammarCompiler(model_folder, 20.0, SandboxSettings(workers=1), cache, SECRET)
         try:
             await compiler.start()

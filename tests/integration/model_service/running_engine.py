@@ -31,6 +31,7 @@ from model_service.lookahead.request import read
 from model_service.lookahead.rewards import Scoring
 from model_service.messages import Call, Endpoint
 from model_service.settings import EngineSettings
+from tests.e2e.service import wait_for
 
 if TYPE_CHECKING:
     from model_service.engine.engine import Engine
@@ -151,6 +152,19 @@ class RunningEngine:
                         await anext(pieces)
 
         self._run(leave())
+
+    def cancel(self, body: dict[str, Any], endpoint: Endpoint) -> bool:
+        """Cancel a call that the engine is computing; whether it has ended so."""
+
+        async def cancelled() -> bool:
+            before = self.engine.running
+            asked = asyncio.create_task(self.engine.respond(Call(endpoint, uuid4().hex, {"model": MODEL, **body}, None)))
+            await asyncio.to_thread(wait_for, lambda: self.engine.running > before, 60, "the engine has it")
+            asked.cancel()
+            await asyncio.wait([asked])
+            return asked.cancelled()
+
+        return bool(self._run(cancelled()))
 
     async def _ask(self, question: str, spec: GrammarSpec | None, fields: dict[str, Any]) -> Answer:
         body = json.loads(await self._text(question, spec, fields))

@@ -115,6 +115,17 @@ def test_what_leads_nowhere_is_drawn_anew(
     assert running.engine.core.redraws >= before + len(body["choices"])
 
 
+def test_a_stop_token_in_the_midst_of_what_is_forced_ends_the_answer(jumping: RunningEngine, tokenizer: GrammarTokenizer) -> None:
+    """The grammar takes it as text there; the tokenizer's own sequences do not go on behind it. The engine lives on."""
+    forced = " hello world is here"
+    spec = GrammarSpec(GrammarKind.LARK, f'start: /[a-z ]{{1,9}}/ "," "{forced}" /[0-9]+/', canonical=True)
+    bias = {str(tokenizer.encode(",")[0]): 100}
+    for stop in tokenizer.encode(f"a,{forced}")[2:]:
+        answer = jumping.ask("Spell.", spec, stop_token_ids=[stop], logit_bias=bias)
+        assert answer.finish_reason == "stop"
+        assert answer.tokens[-1] == stop
+
+
 def test_with_drafts_and_a_broadcaster_they_are_or_it_is_told(
     drafting: tuple[RunningEngine, RunningBroadcaster], tokenizer: GrammarTokenizer
 ) -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
 import pytest
 import torch
 import xgrammar
 
 from deployments.builders import EMBEDDED_WEIGHTS
-from grammar_service.backends import backend_named
-from grammar_service.backends.mask_budget import MAX_SLOW_MASKS
+from grammar_service.backends import Matcher, backend_named
+from grammar_service.backends.mask_budget import MAX_SLOW_MASKS, SEARCH_RESERVE_S
 from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar.recipe import compiled, recipe_of
+from grammar_service.segments import NOTHING, Segment
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
+from model_service.engine.core.deferred_grammar import DeferredGrammar
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 TOKENIZER = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
@@ -73,6 +79,50 @@ def test_a_grammar_that_fails_is_told_of() -> None:
     assert faults == [False]
     assert not keyed.accept_tokens("request", _ids(b"x"))
     assert faults == [False]
+
+
+class Faulty:
+    """A matcher with a fault of its own."""
+
+    def is_terminated(self) -> bool:
+        return False
+
+    def accept(self, token: int) -> bool:
+        raise AssertionError(token)
+
+    fill = accept
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda keyed: keyed.accept_tokens("request", [1]),
+        lambda keyed: keyed.advance_ahead([1]),
+        lambda keyed: keyed.fill_bitmask(torch.zeros(1, 1, dtype=torch.int32), 0),
+        lambda keyed: keyed.forced(lambda: keyed.matcher.accept(1)),
+    ],
+)
+@pytest.mark.parametrize("defers", [None, False, True])
+def test_a_fault_ends_its_request_alone(use: Callable[[KeyedGrammar], Any], defers: bool | None) -> None:
+    """An error that reaches vLLM's engine core ends all of them."""
+    faults, matcher = list[bool](), cast(Matcher, Faulty())
+    keyed = KeyedGrammar(matcher, faults.append) if defers is None else DeferredGrammar(matcher, "key", None, defers, faults.append)
+    use(keyed)
+    assert not keyed.advance_ahead([1])
+    assert not keyed.accept_tokens("request", [1])
+    assert faults == [False]
+
+
+def test_nothing_is_forced_once_looking_for_it_takes_longer_than_it_saves(grammar: KeyedGrammar) -> None:
+    def find() -> Segment:
+        until = time.thread_time() + 2 * SEARCH_RESERVE_S
+        while time.thread_time() < until:
+            pass
+        return Segment((1,), False)
+
+    assert grammar.forced(find).tokens == (1,)
+    assert grammar.forced(find) == NOTHING
+    assert grammar.accept_tokens("request", _ids(b"a")), "it goes on token by token"
 
 
 def test_drafts_are_tried_without_being_taken(grammar: KeyedGrammar) -> None:

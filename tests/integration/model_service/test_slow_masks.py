@@ -30,3 +30,13 @@ def test_it_ends_its_own_requests_alone(jumping: RunningEngine, canonical: bool)
     assert "masks of its grammar" in streamed[-1]["error"]["message"]
     assert len(streamed) < 200
     assert "masks of its grammar" in whole["error"]["message"]
+
+
+@pytest.mark.timeout(300)
+def test_masks_that_are_made_while_forced_text_is_looked_for_count_as_well(jumping: RunningEngine) -> None:
+    """llguidance keeps them: the mask behind them takes no time."""
+    tokenizer = GrammarTokenizer.load(EMBEDDED_WEIGHTS)
+    bias = {str(tokenizer.vocabulary.index(b"q")): 100} | {str(stop): -100 for stop in tokenizer.stop_token_ids}
+    hidden = GrammarSpec(GrammarKind.LARK, 'start: "qz" s | /[a-p][a-z]*/\ns: /[a-z]/ | s s')
+    whole = jumping.body("Spell.", hidden, max_tokens=900, logit_bias=bias)
+    assert "masks of its grammar" in whole["error"]["message"]

@@ -1,4 +1,4 @@
-"""An ingress without a server, that has little patience."""
+"""An ingress without a server."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ from deployments.telemetry.page import MetricsPage
 MOST_HELD = 2 << 20
 
 
-def door_of(gateway: Gateway, registry: GrammarRegistry, settings: Settings, keys: ApiKeys) -> httpx.AsyncClient:
-    limits = LimitSettings(read_timeout_s=0.2, request_timeout_s=2.0, max_body_values=1000)
+def door_of(
+    gateway: Gateway, registry: GrammarRegistry, settings: Settings, keys: ApiKeys, read_s: float = 30.0, answer_s: float = 60.0
+) -> httpx.AsyncClient:
+    """`read_s`: how long a body may take to come, `answer_s`: an answer."""
     gate, apis = Gate(Ledger(None, 1), lambda _: 100, 2048), open_apis(settings)
+    limits = LimitSettings(read_timeout_s=read_s, request_timeout_s=answer_s, max_body_values=1000)
     http = HttpIngress(
         gateway,
         registry,
@@ -39,7 +42,5 @@ def door_of(gateway: Gateway, registry: GrammarRegistry, settings: Settings, key
         max_ongoing=8,
         max_held_bytes=MOST_HELD,
     )
-    transport = httpx.ASGITransport(
-        Doorway(http_application(http, StoredResponses(http, gate, apis.responses), apis), DoorRules.of(settings))
-    )
+    transport = httpx.ASGITransport(Doorway(http_application(http, StoredResponses(http, apis.responses), apis), DoorRules.of(settings)))
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers={"Content-Type": "application/json"}, timeout=30)

@@ -13,7 +13,7 @@ from tests.integration.router.fleet import KEYS, REPLICAS, Deploy, Fleet
 from tests.integration.router.load import load
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("ray_serve")]
-BACK_S = 10.0
+BACK_S = 60.0
 """Traffic is to be back by then."""
 FEW, MANY = 8, 40
 """Callers: so few that no replica is over its share, and so many that all are busy."""

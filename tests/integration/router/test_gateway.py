@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from deployments.api.gateway import Gateway
 from deployments.api.traced import TracedConstraints, TracedEngines
 from deployments.app import SCHEMA, compile_pool
 from deployments.config import Settings, parse_settings
+from deployments.errors import INGRESS_BUSY
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registry import GrammarRegistry
@@ -35,6 +37,7 @@ from grammar_service.limits import Limits
 from model_service.replies import ENGINE_DEAD, Head
 from router.turns.shares import FORCED, PROMPT, SAMPLED
 from tests.e2e.service import wait_for
+from tests.integration.grammar_service.redis_process import PASSWORD, redis_process
 from tests.integration.router.fleet import CHECK_S, delete, router_of
 from tests.integration.router.gateways import answer, asked, code_of, gateway_of
 from tests.integration.router.light_door import door_of
@@ -113,8 +116,13 @@ def gateway(settings: Settings, compilers: DeploymentHandle[Any], constraints: C
 
 @pytest.fixture
 def door(gateway: Gateway, registry: GrammarRegistry, settings: Settings) -> httpx.AsyncClient:
-    """An ingress in front of it that has little patience."""
+    """An ingress in front of it."""
     return door_of(gateway, registry, settings, ApiKeys([]))
+
+
+@pytest.fixture
+def impatient_door(gateway: Gateway, registry: GrammarRegistry, settings: Settings) -> httpx.AsyncClient:
+    return door_of(gateway, registry, settings, ApiKeys([]), read_s=0.2, answer_s=10)
 
 
 @pytest.fixture
@@ -194,6 +202,33 @@ async def test_requests_about_named_grammars_count_as_others_do(keyed_door: http
     assert listed.headers["x-ratelimit-remaining-requests"] == "1"
     assert (await keyed_door.get("/v1/grammars", headers=sent_by(SMALL))).status_code == 429
     assert (await keyed_door.post("/v1/completions", json={"prompt": "x"}, headers=sent_by(SMALL))).status_code == 429
+
+
+async def test_requests_about_named_grammars_take_places(
+    gateway: Gateway, compilers: Any, grammars: PreparedGrammars, tmp_path: Path
+) -> None:
+    """And leave them when they have failed."""
+    with redis_process(tmp_path) as redis:
+        secrets = {"redis": {"url": redis.url, "password": PASSWORD}, "artifact_secret": "0" * 32}
+        settings = parse_settings(secrets)
+        registry = open_grammar_registry(settings, CompilePool(compilers), grammars)
+        door = door_of(gateway, registry, settings, ApiKeys([]))
+        redis.pause()
+        answers = await asyncio.gather(*(door.get(f"/v1/grammars{end}") for end in ("", "/name") for _ in range(20)))
+        redis.resume()
+        codes = {answer.json()["error"]["code"] for answer in answers}
+        assert {INGRESS_BUSY} < codes <= {INGRESS_BUSY, "registry_unavailable", "request_timeout"}
+        assert (await until_ok(door, "/v1/grammars")).json()["data"] == []
+        await registry.close()
+
+
+async def until_ok(door: httpx.AsyncClient, path: str) -> httpx.Response:
+    """Once Redis is asked again, some seconds after it has failed."""
+    for _ in range(200):
+        if (answer := await door.get(path)).status_code == HTTPStatus.OK:
+            return answer
+        await asyncio.sleep(0.1)  # the poll's interval
+    raise AssertionError(answer.text)
 
 
 async def test_a_key_bounds_what_one_request_asks_for(keyed_door: httpx.AsyncClient) -> None:
@@ -287,19 +322,19 @@ async def test_a_call_that_replicas_end_over_is_not_given_to_one_after_the_other
     assert await code_of(gateway, prompt="another", n=2) is None
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for(door: httpx.AsyncClient) -> None:
+async def test_a_body_that_does_not_come_is_not_waited_for(impatient_door: httpx.AsyncClient) -> None:
     async def begun() -> AsyncIterator[bytes]:
         yield b'{"prompt": '
         await asyncio.Event().wait()
 
-    async with door:
+    async with impatient_door as door:
         answer = await door.post("/v1/completions", content=begun())
     assert (answer.status_code, answer.json()["error"]["code"], answer.headers["connection"]) == (408, "body_timeout", "close")
 
 
-async def test_an_answer_that_does_not_end_is_given_up_with_an_error_event(door: httpx.AsyncClient, fates: Any) -> None:
+async def test_an_answer_that_does_not_end_is_given_up_with_an_error_event(impatient_door: httpx.AsyncClient, fates: Any) -> None:
     await fates.strike.remote(ENDS_LATER)
-    async with door:
+    async with impatient_door as door:
         answer = await door.post("/v1/completions", json={"prompt": "x", "stream": True})
     assert answer.status_code == 200
     assert json.loads(answer.text.rpartition("data: ")[2])["error"]["code"] == "request_timeout"

@@ -32,7 +32,10 @@ def test_a_schema_of_everyday_is_quick() -> None:
 SLOW = [{"not": {}}, {"allOf": []}, {"enum": [1, {"a": 1}]}, {"enum": [[1], 2]}, {"const": {}}, {"additionalProperties": {}}]
 
 
-@pytest.mark.parametrize("value", [PAIRS, PATTERNS, *SLOW, {"title": "x" * QUICK_SCHEMA}])
+FORMATS = [{"format": "uri", "const": "x"}, {"format": "email", "$ref": "#"}, {"properties": {"a": {"format": "date", "anyOf": [{}]}}}]
+
+
+@pytest.mark.parametrize("value", [PAIRS, PATTERNS, *SLOW, *FORMATS, {"title": "x" * QUICK_SCHEMA}])
 def test_one_that_combines_schemas_or_is_long_is_not(value: Any) -> None:
     assert not resolves_quickly(schema(value))
 

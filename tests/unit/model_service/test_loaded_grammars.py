@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from deployments.builders import EMBEDDED_WEIGHTS
@@ -11,6 +13,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.soak.schemas import schema
 from model_service.artifact_channel import Payload
+from model_service.errors import GrammarsFull
 from model_service.loaded_grammars import COMPILER_SHARE, MIN_GROWTH_BYTES, LoadedGrammars
 from tests.driving import schema_spec
 from tests.native_memory import handed_out
@@ -53,6 +56,25 @@ def test_what_is_dropped_is_loaded_anew() -> None:
         assert second is not first
         grammars.drop("1", first)  # which another request has dropped already
         assert grammars.get("1", channel) is second
+
+
+def test_grammars_that_are_in_use_count_until_nobody_uses_them() -> None:
+    tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
+    specs = {str(number): GrammarSpec(GrammarKind.REGEX, f"{chr(87 + number)}[a-z]{{12}}") for number in range(10, 30)}
+    with offered_specs(specs, tokenizer) as channel:
+        size = LoadedGrammars(tokenizer, 0).get("29", channel).size_bytes
+        grammars = LoadedGrammars(tokenizer, 0, max_in_use_bytes=8 * size)  # keeps the last one
+        heavy = [grammars.get(str(number), channel, "heavy") for number in range(10, 16)]
+        for number in range(16, 20):
+            with suppress(GrammarsFull):
+                heavy.append(grammars.get(str(number), channel, "heavy"))
+        assert len(heavy) < 10
+        light = grammars.get("20", channel, "light")
+        with pytest.raises(GrammarsFull):
+            grammars.get("21", channel, "heavy")
+        assert grammars.get("20", channel, "heavy") is light, "what is loaded is everybody's"
+        heavy.clear()
+        assert grammars.get("21", channel, "heavy")
 
 
 def test_all_others_go_where_the_process_has_grown_by_much_more_than_they_are_said_to_take() -> None:

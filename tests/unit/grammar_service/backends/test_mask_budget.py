@@ -8,7 +8,16 @@ import pytest
 
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import backend_named
-from grammar_service.backends.mask_budget import MAX_SLOW_MASKS, MAX_SLOW_S, MAX_STALL_S, SLOW_MASK_S, MaskTimeBudget
+from grammar_service.backends.mask_budget import (
+    MAX_SLOW_MASKS,
+    MAX_SLOW_S,
+    MAX_STALL_S,
+    SEARCH_RESERVE_S,
+    SEARCH_S,
+    SLOW_MASK_S,
+    MaskTimeBudget,
+    SearchBudget,
+)
 from grammar_service.backends.selection import select_backend
 from grammar_service.errors import GrammarTooLarge
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -49,3 +58,20 @@ def test_one_slow_mask_may_be_the_machines_fault_and_many_quick_ones_are_none() 
 def test_one_that_takes_too_long_for_any_machine_is_enough() -> None:
     assert not MaskTimeBudget().spend(MAX_STALL_S)
     assert MaskTimeBudget().spend(2 * MAX_STALL_S)
+
+
+def test_searches_that_find_nothing_may_go_on_as_long_as_they_are_quick() -> None:
+    quick, slow = SearchBudget(), SearchBudget()
+    for _ in range(1000):
+        quick.spend(SEARCH_S, 0)
+    assert not quick.is_spent
+    for _ in range(int(SEARCH_RESERVE_S / SEARCH_S) + 1):
+        slow.spend(2 * SEARCH_S, 0)
+    assert slow.is_spent
+
+
+def test_a_search_may_take_the_longer_the_more_it_finds() -> None:
+    budget = SearchBudget()
+    for _ in range(100):
+        budget.spend(100 * SEARCH_S, 100)
+    assert not budget.is_spent

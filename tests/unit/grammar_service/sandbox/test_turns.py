@@ -18,6 +18,12 @@ class Bench:
 
     async def come(self, tenant: str) -> asyncio.Task[None]:
         """A job that holds its slot until `finish`."""
+        task = self.begin(tenant)
+        await settle()
+        return task
+
+    def begin(self, tenant: str) -> asyncio.Task[None]:
+        """The same, which has still to ask for its slot."""
         leave = asyncio.Event()
 
         async def job() -> None:
@@ -28,7 +34,6 @@ class Bench:
         task = asyncio.create_task(job())
         self.tasks.append(task)
         self.running[task] = leave
-        await settle()
         return task
 
     async def finish(self, task: asyncio.Task[None], seconds: float) -> None:
@@ -126,6 +131,32 @@ async def test_a_job_that_is_cancelled_as_it_is_given_a_slot_passes_it_on() -> N
     await settle()
     assert bench.order[-1] == "c"
     await bench.finish(third, 0.0)
+    await end(bench)
+
+
+async def test_jobs_that_are_cancelled_together_leave_their_slot_to_others() -> None:
+    bench = Bench(slots=1)
+    jobs = [await bench.come(tenant) for tenant in "aab"]
+    for task in jobs:
+        task.cancel()  # the first one gives its slot back before the others have run
+    await settle()
+    other = await bench.come("c")
+    assert bench.order == ["a", "c"]
+    await bench.finish(other, 1.0)
+    await end(bench)
+
+
+async def test_a_full_queue_may_have_a_job_that_is_cancelled() -> None:
+    bench = Bench(slots=1, max_waiting=2)
+    first = await bench.come("a")
+    _, newest = await bench.come("b"), await bench.come("b")
+    other = bench.begin("c")
+    newest.cancel()  # which it hears of after the other one has come
+    await settle()
+    assert newest.cancelled()
+    await bench.finish(first, 1.0)
+    assert bench.order == ["a", "b"]
+    assert not other.done()
     await end(bench)
 
 

@@ -218,7 +218,7 @@ def test_engines_share_grammars_and_have_rings_of_their_own(connected: Started, 
 
 
 def test_an_engine_that_says_nothing_for_its_lease_is_forgotten(channel: str, connected: Started) -> None:
-    with closing(MaskBroadcaster(f"maskcast-test-{uuid4().hex}", 64 << 20, lease_s=0.3)) as broadcaster:
+    with closing(MaskBroadcaster(f"maskcast-test-{uuid4().hex}", 64 << 20, lease_s=3)) as broadcaster:
         broadcaster.start()
         clock = Clock()
         engine = connected(broadcaster.name, clock=clock)

@@ -6,8 +6,9 @@ import asyncio
 import gc
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -17,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from deployments.api.bounds import connection
-from deployments.api.bounds.connection import MOST_HEADERS, BoundedConnection, ConnectionBounds
+from deployments.api.bounds.connection import MOST_HEADERS, MOST_URL, BoundedConnection, ConnectionBounds
 from deployments.api.http.leaving import ClientLeft, while_connected
 from deployments.api.http.server import HttpServer
 from deployments.local.ports import free_port
@@ -176,13 +177,13 @@ async def test_line_feeds_ahead_of_a_request_are_passed_over() -> None:
 
 
 ENDLESS = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n"
-CHUNK = b"x" * 65536
+CHUNK = b"x" * 60_000
 CHUNKS = 256
 
 
 @asynccontextmanager
-async def streaming(write_s: float, chunks: int) -> AsyncIterator[tuple[int, asyncio.Event]]:
-    """The port of a server that sends so much at once, and what is set when the client has left, or has been left."""
+async def streaming(write_s: float, chunks: int, max_age_s: float = 60.0) -> AsyncIterator[tuple[int, asyncio.Event, set[Any]]]:
+    """The port of a server that sends so much at once, what is set when the client has left, or has been left, and the open connections."""
     left = asyncio.Event()
 
     async def stream(scope: Scope, receive: Receive, send: Send) -> None:
@@ -199,9 +200,10 @@ async def streaming(write_s: float, chunks: int) -> AsyncIterator[tuple[int, asy
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     port = free_port(HOST)
-    server = HttpServer(stream, HOST, port, ConnectionBounds(write_timeout_s=write_s))
+    server = HttpServer(stream, HOST, port, ConnectionBounds(write_timeout_s=write_s, max_age_s=max_age_s))
+    server._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # so that the machine takes little in its stead
     server.start()
-    yield port, left
+    yield port, left, server._server.server_state.connections
     await server.close()
 
 
@@ -216,13 +218,38 @@ async def small_reader(port: int) -> socket.socket:
 
 
 async def test_who_does_not_read_his_answer_is_left() -> None:
-    async with streaming(0.2, 1 << 20) as (port, left):
+    async with streaming(0.2, 1 << 20) as (port, left, _):
         with await small_reader(port):
             await asyncio.wait_for(left.wait(), 20)
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    for _ in range(2000):
+        if condition():
+            return
+        await asyncio.sleep(0.01)  # the poll's interval
+    raise AssertionError("in vain")
+
+
+async def test_who_does_not_take_the_end_of_his_answer_keeps_no_connection() -> None:
+    """Less than what pauses the writer waits in a transport that is closed already."""
+    async with streaming(0.2, 1, max_age_s=0.0) as (port, left, connections):
+        with await small_reader(port):
+            await until(lambda: any(one.transport.is_closing() for one in connections))
+            await until(lambda: not connections)
+        assert not left.is_set()
+
+
+async def test_a_long_url_ends_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    """And writes no line into the log."""
+    async with connected() as (reader, writer):
+        writer.write(WHOLE.replace(b"POST /", b"POST /?" + b"a&" * (MOST_URL // 2)))
+        assert (await asyncio.wait_for(reader.read(), 20)).startswith(b"HTTP/1.1 400")
+    assert not caplog.records
+
+
 async def test_who_reads_his_answer_gets_all_of_it() -> None:
-    async with streaming(20.0, CHUNKS) as (port, left):
+    async with streaming(20.0, CHUNKS) as (port, left, _):
         with await small_reader(port) as client:
             received = 0
             while received < CHUNKS * len(CHUNK):

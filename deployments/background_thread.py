@@ -1,4 +1,4 @@
-"""Work on large bodies, beside the event loop."""
+"""Work that takes long, outside of the event loop."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from grammar_service.sandbox.turns import FairTurns
 MOST_WAITING = 1 << 16
 """Never reached: an ingress holds fewer requests open."""
 LARGE_BODY = 16 << 10
-"""Bytes: work on larger bodies belongs here. It takes tenths of a second of some, and 10 ms of the worst that are as large."""
+"""Bytes: work on larger bodies belongs into it. It takes tenths of a second of some, and 10 ms of the worst that are as large."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Aside:
+class BackgroundThread:
     """One thread, in which tenants take turns: who sends many large bodies lets others wait for one of them."""
 
     def __init__(self) -> None:

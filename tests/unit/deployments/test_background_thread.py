@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from deployments.api.bounds.aside import Aside
+from deployments.background_thread import BackgroundThread
 
 
 async def test_a_flood_of_large_bodies_lets_a_neighbours_pass() -> None:
-    aside, order, go = Aside(), list[str](), threading.Event()
+    background, order, go = BackgroundThread(), list[str](), threading.Event()
 
     def work(name: str) -> str:
         if not order:
@@ -19,9 +19,9 @@ async def test_a_flood_of_large_bodies_lets_a_neighbours_pass() -> None:
         order.append(name)
         return name
 
-    flood = [asyncio.create_task(aside.run("flood", work, f"flood {number}")) for number in range(5)]
+    flood = [asyncio.create_task(background.run("flood", work, f"flood {number}")) for number in range(5)]
     await asyncio.sleep(0)
-    neighbour = asyncio.create_task(aside.run("neighbour", work, "neighbour"))
+    neighbour = asyncio.create_task(background.run("neighbour", work, "neighbour"))
     await asyncio.sleep(0)
     go.set()
     assert await neighbour == "neighbour"
@@ -30,7 +30,7 @@ async def test_a_flood_of_large_bodies_lets_a_neighbours_pass() -> None:
 
 
 async def test_a_fault_is_the_callers() -> None:
-    aside = Aside()
+    background = BackgroundThread()
     with pytest.raises(ValueError, match="invalid literal"):
-        await aside.run("", int, "no number")
-    assert await aside.run("", int, "1") == 1
+        await background.run("", int, "no number")
+    assert await background.run("", int, "1") == 1
