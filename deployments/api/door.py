@@ -134,6 +134,7 @@ class Door:
         """Answers what is under way, for a while."""
         await self._server.close()
         await self._gate.close()
+        await self._apis.responses.close()
         self._ahead.cancel()
         await asyncio.gather(self._ahead, return_exceptions=True)
         await self._registry.close()

@@ -116,6 +116,9 @@ class ResponsesApi:
         except CacheUnavailable:
             raise unavailable("Stored responses cannot be read now; try again in a moment.", "response_store_unavailable") from None
 
+    async def close(self) -> None:
+        await self._store.close()
+
     async def delete(self, response_id: str, tenant: str) -> bool:
         """Whether it was there. Raises ApiError (503)."""
         try:

@@ -70,6 +70,8 @@ class ResponseStore(Protocol):
     async def delete(self, tenant: str, response_id: str) -> bool:
         """Whether it was there."""
 
+    async def close(self) -> None: ...
+
 
 class MemoryResponses:
     """Where there is no Redis: those that this process has answered."""
@@ -100,6 +102,9 @@ class MemoryResponses:
         if found:
             self._held[tenant].discard(response_id)
         return found
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
 
 class RedisResponses:
@@ -134,6 +139,9 @@ class RedisResponses:
     async def delete(self, tenant: str, response_id: str) -> bool:
         place = self._place(tenant, response_id)
         return bool(await self._link.ask(lambda redis: redis.delete(place)))
+
+    async def close(self) -> None:
+        await self._link.close()
 
     def _place(self, tenant: str, response_id: str) -> str:
         return f"{self._root}:{tenant}:{response_id}"
