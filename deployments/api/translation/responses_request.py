@@ -52,6 +52,8 @@ def chat_options(body: Mapping[str, Any], strict: bool) -> dict[str, Any]:
             raise bad_request(f"'{name}' is not supported: {advice}.", name, "unsupported_parameter")
     if body.get("n") not in (None, 1):
         raise bad_request("'n' is not supported: a response is one answer.", "n", "unsupported_parameter")
+    if body.get("background"):
+        raise bad_request("'background' is not supported: ask again without it, and stream.", "background", "unsupported_parameter")
     chat = {name: value for name, value in body.items() if name not in _TRANSLATED and name not in _UNSUPPORTED}
     return chat | dict(_options(body)) | dict(_tools(body, strict))
 

@@ -16,8 +16,8 @@ from deployments.errors import ApiError
 WORDS = st.sampled_from(
     (
         "type text role user assistant content name input tools function function_call function_call_output reasoning message summary id "
-        "json_schema schema format image source base64 url data tool_use tool_result thinking enabled budget_tokens auto tool any allowed_tools "
-        "mode effort system call_id output arguments input_schema strict custom"
+        "json_schema schema format image source base64 url data tool_use tool_result thinking enabled budget_tokens auto tool any "
+        "allowed_tools mode effort system call_id output arguments input_schema strict custom"
     ).split()
 )
 JSON: st.SearchStrategy[Any] = st.recursive(

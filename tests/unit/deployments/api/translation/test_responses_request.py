@@ -127,6 +127,7 @@ def test_the_conversation_before_stands_between_the_instructions_and_the_input()
         ({"input": "x", "tool_choice": {"type": "web_search"}}, "tool_choice.type"),
         ({"input": "x", "tool_choice": {"type": "allowed_tools", "tools": [{"name": []}, 5]}}, "tool_choice.tools"),
         ({"input": "x", "n": 2}, "n"),
+        ({"input": "x", "background": True}, "background"),
         ({"input": "x", "messages": []}, "messages"),
         ({"input": "x", "response_format": {}}, "response_format"),
         ({"input": "x", "conversation": "c"}, "conversation"),
