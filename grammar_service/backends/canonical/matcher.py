@@ -60,6 +60,8 @@ class CanonicalMatcher(Layer):
         self._rows: list[tuple[torch.Tensor, Row]] = []
         self._banned: list[int] = []
         self._banned_at = 0
+        self.dropped = 0
+        """Tokens that were drawn and led nowhere, in all."""
         self._drawn: deque[int] = deque()
         self._filled_at = 0
 
@@ -104,6 +106,7 @@ class CanonicalMatcher(Layer):
         if self._is_dead(state, allowed, depth):
             self.undraw()
             self.ban(drawn)
+            self.dropped += 1
             return False
         self._filled_at = len(self._course)
         return True

@@ -33,7 +33,8 @@ from model_service.output_marks import Mark, marked
 
 THREADS = max(1, (os.cpu_count() or 1) // 2)
 MOST_REDRAWS = 64
-"""At one place. What is drawn then is kept; if it leads nowhere indeed, the answer falls back to the grammar's own masks."""
+"""At one place, and of an answer beyond one for each of its tokens: each takes a forward that nobody is charged for. What is drawn then is
+kept; if it leads nowhere indeed, the answer falls back to the grammar's own masks."""
 
 
 def can_redraw(config: VllmConfig) -> bool:
@@ -76,7 +77,8 @@ class CanonicalAnswers:
             if request is None or grammar is None or (matcher := grammar.canonical) is None:
                 continue
             row = computed.req_id_to_index[request_id]
-            if len(sampled[row]) != 1 or matcher.banned >= MOST_REDRAWS or not self._can_drop(request):
+            few = matcher.banned < MOST_REDRAWS and matcher.dropped < MOST_REDRAWS + request.num_output_tokens
+            if len(sampled[row]) != 1 or not few or not self._can_drop(request):
                 continue
             with grammar.watched():
                 if matcher.draw(sampled[row][0]):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +13,7 @@ from grammar_service.spec import COMPACT, FLEXIBLE, STANDARD, GrammarKind, Gramm
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.integration.model_service.running_broadcaster import RunningBroadcaster
 from tests.integration.model_service.running_engine import Answer, RunningEngine
+from tests.unit.grammar_service.backends.canonical.matchers import matcher_of
 
 PERSON = {
     "type": "object",
@@ -113,6 +115,34 @@ def test_what_leads_nowhere_is_drawn_anew(
     assert body["usage"]["completion_tokens_details"]["not_canonical"] == 0
     assert body["usage"]["completion_tokens"] == sum(len(choice["token_ids"]) for choice in body["choices"])
     assert running.engine.core.redraws >= before + len(body["choices"])
+
+
+def test_an_answer_is_drawn_anew_only_so_often(tokenizer: GrammarTokenizer) -> None:
+    """Each time takes a forward that nobody is charged for."""
+    from vllm.sampling_params import SamplingParams
+    from vllm.v1.request import RequestStatus
+
+    from model_service.engine.core.backend import KeyedGrammar
+    from model_service.engine.core.canonical_answers import MOST_REDRAWS, CanonicalAnswers
+
+    first, blank = (tokenizer.encode(text)[0] for text in ("a", " "))
+    for dropped, left in ((0, []), (MOST_REDRAWS, []), (MOST_REDRAWS + 1, [blank])):
+        matcher = matcher_of(GrammarSpec(GrammarKind.REGEX, "a( the|[b-z]{1,6})\\."), tokenizer, "xgrammar")
+        assert matcher.accept(first)
+        matcher.dropped = dropped
+        request: Any = SimpleNamespace(
+            request_id="r",
+            sampling_params=SamplingParams(),
+            status=RequestStatus.RUNNING,
+            num_stale_output_tokens=0,
+            num_computed_tokens=9,
+            num_output_tokens=1,
+            structured_output_request=SimpleNamespace(grammar=KeyedGrammar(matcher)),
+        )
+        answers = CanonicalAnswers(cast(Any, SimpleNamespace(reasoner_cls=None)), {"r": request}, tokenizer, redraws=True)
+        computed: Any = SimpleNamespace(sampled_token_ids=[[blank]], req_id_to_index={"r": 0})
+        answers.computed(cast(Any, SimpleNamespace(num_scheduled_tokens={"r": 1})), computed, None)
+        assert computed.sampled_token_ids == [left]
 
 
 def test_a_stop_token_in_the_midst_of_what_is_forced_ends_the_answer(jumping: RunningEngine, tokenizer: GrammarTokenizer) -> None:
