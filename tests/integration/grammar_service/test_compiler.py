@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 import pytest_asyncio
 
@@ -284,7 +285,14 @@ async def test_nothing_waits_for_a_redis_that_hangs(model_folder: Path, tmp_path
 
 async def test_a_full_queue_is_busy(compiler: GrammarCompiler) -> None:
     specs = [GrammarSpec(GrammarKind.REGEX, f"queued{index}") for index in range(20)]
-    answers = await asyncio.gather(*(compiler.compile(request_of(compiler, spec)) for spec in specs))
+    children = [psutil.Process(pid) for pid in compiler._sandbox.pids]
+    for child in children:
+        child.suspend()
+    compiling = [asyncio.ensure_future(compiler.compile(request_of(compiler, spec))) for spec in specs]
+    await asyncio.wait(compiling, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+    for child in children:
+        child.resume()
+    answers = await asyncio.gather(*compiling)
     assert [answer for answer in answers if isinstance(answer, Refusal) and answer.code == "pool_busy"]
     assert [answer for answer in answers if isinstance(answer, Compiled)]
 
