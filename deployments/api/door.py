@@ -104,6 +104,7 @@ class Door:
             MetricsPage(everything=settings.http.metrics == "all"),
             LoggedRequests(current_trace_id) if is_logged else RequestMetrics(),
             served_names=settings.model.served_names,
+            context_length=settings.model.longest,
             api_keys=api_keys(settings),
             gate=self._gate,
             max_body_bytes=int(settings.http.max_body_mib * 2**20),

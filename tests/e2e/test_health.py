@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
@@ -28,8 +29,10 @@ def test_the_process_is_up_and_the_service_ready(service: Service) -> None:
 
 
 def test_who_watched_vllm_finds_its_health(service: Service) -> None:
-    answer = httpx.get(f"{service.url}/health", timeout=30)
-    assert (answer.status_code, answer.json()["status"]) == (200, "ready")
+    for path in ("/health", "/ping"):
+        answer = httpx.get(f"{service.url}{path}", timeout=30)
+        assert (answer.status_code, answer.json()["status"]) == (200, "ready")
+    assert httpx.get(f"{service.url}/version", timeout=30).json()["vllm"] == importlib.metadata.version("vllm")
     unknown = service.post("/tokenize", {"prompt": "Say."})
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "not_found")
 

@@ -46,6 +46,7 @@ def test_the_model_is_listed(service: Service) -> None:
     client = service.client()
     assert [model.id for model in client.models.list()] == [MODEL]
     assert client.models.retrieve(MODEL).id == MODEL
+    assert client.models.retrieve(MODEL).model_extra == {"root": MODEL, "parent": None, "max_model_len": 2048}
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("other")
 

@@ -130,14 +130,17 @@ def test_a_message_uses_a_tool_and_hears_its_result(claude: anthropic.Anthropic,
 def test_errors_have_the_form_of_the_messages_api(claude: anthropic.Anthropic) -> None:
     with pytest.raises(anthropic.NotFoundError, match="does not exist"):
         claude.messages.create(model="other", max_tokens=4, messages=MESSAGES)
+    heard: Any = [{"role": "user", "content": [{"type": "audio"}]}]
     with pytest.raises(anthropic.BadRequestError) as raised:
-        claude.messages.create(model=MODEL, max_tokens=4, messages=[{"role": "user", "content": [{"type": "audio"}]}])  # type: ignore[typeddict-item,list-item]
+        claude.messages.create(model=MODEL, max_tokens=4, messages=heard)
     body: Any = raised.value.body
-    assert (body["type"], body["error"]["type"], body["error"]["param"]) == (
-        "error",
-        "invalid_request_error",
-        "messages[0].content[0].type",
-    )
+    assert (body["type"], body["error"]["type"]) == ("error", "invalid_request_error")
+    assert body["error"]["param"] == "messages[0].content[0].type"
+
+
+def test_a_path_that_is_not_there_says_what_is(service: Service) -> None:
+    with pytest.raises(openai.NotFoundError, match="generates text"):
+        service.client().embeddings.create(model=MODEL, input="x")
 
 
 def test_what_is_not_done_of_a_message_is_told(claude: anthropic.Anthropic) -> None:

@@ -61,6 +61,7 @@ class HttpIngress:
         metrics: RequestMetrics,
         *,
         served_names: tuple[str, ...],
+        context_length: int,
         api_keys: ApiKeys,
         gate: Gate,
         max_body_bytes: int,
@@ -74,6 +75,7 @@ class HttpIngress:
         self._page = page
         self._metrics = metrics
         self._served_names = served_names
+        self._context_length = context_length
         self._api_keys = api_keys
         self._gate = gate
         self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s, max_held_bytes)
@@ -221,7 +223,9 @@ class HttpIngress:
         return Response(await self._page.read(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     def _model(self, name: str) -> dict[str, Any]:
-        return {"id": name, "object": "model", "created": self._started, "owned_by": "maskcast"}
+        """As vLLM's server tells it: clients look at the length of the context."""
+        served = {"id": name, "object": "model", "created": self._started, "owned_by": "maskcast"}
+        return {**served, "root": name, "parent": None, "max_model_len": self._context_length}
 
     def authorize(self, request: Request, scope: Scope | None = None) -> Caller:
         """Who calls, with this scope. Anthropic's clients have a header of their own for keys. Raises ApiError (401, 403)."""

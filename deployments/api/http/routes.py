@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
+from importlib.metadata import version
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -35,6 +36,10 @@ def http_application(
     async def able(request: Request) -> Response:
         return await (alive(request) if is_leaving() else http.ready(request))
 
+    async def versions(request: Request) -> Response:
+        http.authorize(request)
+        return JSONResponse({"version": version("maskcast"), "vllm": version("vllm")})
+
     async def error(_: Request, raised: Exception) -> Response:
         assert isinstance(raised, ApiError)
         return await http.refused(raised)
@@ -50,6 +55,8 @@ def http_application(
             _resource("/v1/grammars/{name}", GET=http.grammar, DELETE=http.delete_grammar),
             Route("/healthz", alive),
             Route("/health", able),  # as vLLM's server has it: whoever watched one asks there
+            Route("/ping", able),  # as SageMaker asks vLLM's server
+            Route("/version", versions),
             Route("/-/healthz", alive),  # KubeRay asks for it where Ray Serve's proxies would listen
             Route("/readyz", http.ready),
             Route("/metrics", http.metrics),
@@ -75,4 +82,6 @@ async def _unknown(request: Request, error: Exception) -> Response:
     """No such path, or not with this method."""
     assert isinstance(error, HTTPException)
     message = f"There is no {request.method} {shortened(request.url.path)} here."
+    if request.method == "POST":
+        message += " This service generates text: POST /v1/chat/completions, /v1/completions, /v1/responses or /v1/messages."
     return error_response(ApiError(error.status_code, message, code="not_found"), error.headers)

@@ -35,6 +35,7 @@ def door_of(
         MetricsPage(),
         RequestMetrics(),
         served_names=settings.model.served_names,
+        context_length=settings.model.longest,
         api_keys=keys,
         gate=gate,
         max_body_bytes=100_000,
