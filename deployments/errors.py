@@ -6,6 +6,7 @@ MaskcastError (grammar_service.errors)
 ├── StatusError        the service whose state was asked for does not tell it
 ├── SimulationFailed   (commands.simulation) there is nothing to play, or nothing to draw with
 ├── TuningFailed       (commands.lookahead.cases) the validation file is none, or the service does not answer it
+├── BatchFailed        a file of requests, or of answers, cannot be read or written
 ├── ApiError           an answer that is an error, in OpenAI's form
 ├── OutputTruncated    (client) an answer ended before its grammar did
 ├── RewardHangs        a reward is computed for so long that its replica is to be replaced
@@ -39,6 +40,10 @@ class StartError(MaskcastError):
 
 class StatusError(MaskcastError):
     """The service whose state was asked for does not tell it."""
+
+
+class BatchFailed(MaskcastError):
+    """A file of requests, or of answers, cannot be read or written."""
 
 
 class ApiError(MaskcastError):

@@ -45,6 +45,39 @@ def serve(
         serving.serve(settings, progress, once=once)
 
 
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, options_metavar="[MODEL] [OPTIONS] [VLLM'S ARGUMENTS]"
+)
+def batch(
+    context: typer.Context,
+    requests: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSON lines in OpenAI's batch format")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", dir_okay=False, help="a line for each request; those it has are not sent again")
+    ],
+    url: Annotated[str | None, typer.Option(help="of a service that runs, without /v1; else one is started for MODEL")] = None,
+    key: Annotated[str | None, typer.Option(envvar="MASKCAST_API_KEY", help="an API key of the service at URL")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="requests at a time")] = 64,
+    config: Annotated[Path | None, typer.Option(help="YAML settings of the service that is started")] = None,
+) -> None:
+    """Answer a file of requests. The exit code is 0 only if all are answered; an interrupted run goes on where it was."""
+    from deployments.commands import serve_settings, serving
+    from deployments.commands.batch import run_batch
+    from deployments.commands.progress import CaseProgress
+    from deployments.local.progress import Progress
+
+    def run(at: str, its_key: str | None) -> None:
+        with CaseProgress(Console(stderr=True)) as bar:
+            counts = run_batch(requests, output, at, its_key, concurrency, lambda done, total: bar.show("requests", done, total))
+        print(f"maskcast: {counts.answered} answered, {counts.failed} failed, {counts.skipped} answered before", file=sys.stderr)
+        raise typer.Exit(0 if not counts.failed else 1)
+
+    if url is not None:
+        run(url, key)
+    progress = Progress(Console(stderr=True))
+    found = serve_settings.read_settings(config, context.args, {"http": {"port": 0}}, progress)
+    serving.serve_for(found, progress, run)
+
+
 @app.command()
 def status(url: Annotated[str, typer.Option(help="where the service listens")] = "http://127.0.0.1:8000") -> None:
     """Show what runs; the exit code is 0 only if requests are answered."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import httpx
 import typer
 from rich.console import Console
 
@@ -15,7 +17,7 @@ from deployments.fitting import Fit
 from deployments.local.interrupts import Interrupts
 from deployments.local.local import LocalCluster
 from deployments.local.progress import Progress
-from deployments.local.sample import EXERCISE, MESSAGE, Sample
+from deployments.local.sample import EXERCISE, MESSAGE, Sample, await_ready
 
 if TYPE_CHECKING:
     from deployments.local.attached import AttachedCluster
@@ -25,6 +27,22 @@ INTERRUPTED = 130
 
 def serve(found: Fit, progress: Progress, *, once: bool) -> None:
     """Returns when the service has ended; Ctrl-C before it answers is exit code 130. Raises MaskcastError."""
+    _run(found, progress, lambda cluster, interrupts: _show(cluster, found.settings, interrupts, once))
+
+
+def serve_for(found: Fit, progress: Progress, work: Callable[[str, str | None], None]) -> None:
+    """A service for as long as `work` takes, which gets its URL and an API key. Raises as `serve`."""
+    keys = [key.get_secret_value() for key in found.settings.http.api_keys]
+
+    def run(cluster: LocalCluster | AttachedCluster, _: Interrupts) -> None:
+        with httpx.Client(base_url=cluster.url, trust_env=False) as client:
+            await_ready(client)
+        work(cluster.url, keys[0] if keys else None)
+
+    _run(found, progress, run)
+
+
+def _run(found: Fit, progress: Progress, work: Callable[[LocalCluster | AttachedCluster, Interrupts], None]) -> None:
     settings = found.settings
     for reason in found.reasons:
         progress.say(f"model.{reason}")
@@ -32,7 +50,7 @@ def serve(found: Fit, progress: Progress, *, once: bool) -> None:
         cluster = _cluster(settings, progress, interrupts)
         try:
             cluster.start()
-            _show(cluster, settings, interrupts, once)
+            work(cluster, interrupts)
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
         finally:

@@ -64,7 +64,7 @@ class Sample:
         """
         try:
             with self._client() as client:
-                _await_ready(client)
+                await_ready(client)
                 self._print(f"{self._ask(client)}\n")
         except httpx.HTTPError as error:
             raise StartError(f"the sample request failed: {error!r}") from error
@@ -72,7 +72,7 @@ class Sample:
     def await_ready(self) -> None:
         """All that can be done where the service accepts keys that nobody here knows. Raises StartError."""
         with self._client() as client:
-            _await_ready(client)
+            await_ready(client)
         self._print("The keys are known by their digests only: no sample request is sent.\n")
 
     def _client(self) -> httpx.Client:
@@ -158,7 +158,8 @@ def _message(body: bytes) -> str:
         return body.decode(errors="replace")
 
 
-def _await_ready(client: httpx.Client) -> None:
+def await_ready(client: httpx.Client) -> None:
+    """Raises StartError: the service is not ready in time."""
     deadline = time.monotonic() + READY_TIMEOUT_S
     reason = ""
     while time.monotonic() < deadline:

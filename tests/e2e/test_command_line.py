@@ -155,3 +155,24 @@ def test_a_taken_port_is_one_sentence_and_a_failure(tmp_path: Path) -> None:
     *reasons, message = (tmp_path / "err").read_text().strip().splitlines()
     assert "taken" in message
     assert all(reason.startswith("model.") for reason in reasons)
+
+
+def test_a_file_of_requests_is_answered_by_a_service_of_its_own(tmp_path: Path) -> None:
+    ask, choice = "Is it far?", {"choice": ["yes", "no"]}
+    bodies = {
+        "/v1/chat/completions": {"messages": [{"role": "user", "content": ask}], "structured_outputs": choice},
+        "/v1/completions": {"prompt": ask, "structured_outputs": choice},
+        "/v1/responses": {"input": ask, "structured_outputs": choice},
+        "/v1/messages": {"messages": [{"role": "user", "content": ask}], "max_tokens": 8, "structured_outputs": choice},
+    }
+    requests = [
+        {"custom_id": f"{url} {number}", "method": "POST", "url": url, "body": bodies[url]} for url in bodies for number in range(5)
+    ]
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text("".join(f"{json.dumps(request)}\n" for request in requests))
+    with command(tmp_path, "batch", str(source), "-o", str(target), "embedded") as process:
+        assert process.wait(START_S) == 0, (tmp_path / "err").read_text()
+    lines = [json.loads(line) for line in target.read_text().splitlines()]
+    assert {line["custom_id"] for line in lines} == {request["custom_id"] for request in requests}
+    assert {line["response"]["status_code"] for line in lines} == {200}
+    assert "20 answered, 0 failed" in (tmp_path / "err").read_text()
