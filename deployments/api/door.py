@@ -203,7 +203,13 @@ def tenant_prefixes(settings: Settings) -> TenantPrefixes:
 
 def open_apis(settings: Settings) -> Apis:
     model = settings.model
-    responses = ResponsesApi(open_responses(settings), model.served_names[0], strict=model.tool_call_parser in TOOL_FORMATS)
+    responses = ResponsesApi(
+        open_responses(settings),
+        model.served_names[0],
+        strict=model.tool_call_parser in TOOL_FORMATS,
+        most_bytes=int(settings.http.max_body_mib * 2**20),
+        most_values=settings.limits.max_body_values,
+    )
     messages = MessagesApi(reasons=model.reasoning_parser is not None)
     return Apis(GatewayApi(Endpoint.CHAT), GatewayApi(Endpoint.COMPLETION), responses, messages)
 

@@ -16,6 +16,9 @@ from grammar_service.guards.forms import ENOUGH, FREE, Form, Layout, Slot, times
 from grammar_service.guards.names import Names
 from grammar_service.guards.tokens.name_tokens import NameTokens
 
+MOST_NESTED = 128
+"""Arrays and objects in each other inside of one item; a request with more of them ends. To close them takes time that grows with the
+square of their number: of 32,000, the last bracket took 6 s."""
 _START = ()
 """The state before an item."""
 _DIGITS = 30
@@ -118,12 +121,13 @@ class Site(NamedTuple):
 
 class Body(NamedTuple):
     """Of an open object or array inside of an item: its `site`, its members or items so far, and the states passed since it was opened.
-    `tail`: the ways to go on behind it. `layouts`: those that it may have, each with the next of its slots; none where nothing need be
-    counted."""
+    `depth`: how many of them are around it, with itself. `tail`: the ways to go on behind it. `layouts`: those that it may have, each with
+    the next of its slots; none where nothing need be counted."""
 
     site: Site
     parts: tuple[Any, ...] = ()
     passed: tuple[Hashable, ...] = ()
+    depth: int = 1
     tail: int = ENOUGH
     layouts: tuple[tuple[Layout, int], ...] = ()
     state: Hashable = None

@@ -9,6 +9,7 @@ from enum import IntEnum, auto
 from typing import NamedTuple
 
 from grammar_service.guards.bodies import (
+    MOST_NESTED,
     Added,
     Body,
     Item,
@@ -194,8 +195,10 @@ class Follower:
         body = None
         if inside is not None and inside.holds_items:
             outer = None if isinstance(inside.items, Values) else inside.body
-            if (body := opened(inside.site, is_object, outer, self._forms, added)) is None:
+            depth = 1 if inside.body is None else inside.body.depth + 1
+            if depth > MOST_NESTED or (body := opened(inside.site, is_object, outer, self._forms, added)) is None:
                 return None
+            body = body._replace(depth=depth)
         there = self._places[place] if place != FREE else None
         if is_object:
             names = None if there is not None and there.loose else Names(self._tokens)

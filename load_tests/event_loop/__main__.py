@@ -22,6 +22,7 @@ from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.reading import built_bytes
 from deployments.api.call_facts import CallFacts
 from deployments.api.protocol import RequestReader
+from deployments.api.translation import messages_request, responses_request
 from deployments.background_thread import LARGE_BODY
 from deployments.config import LimitSettings
 from deployments.constraints.defaults import ConstraintDefaults
@@ -31,7 +32,7 @@ from grammar_service.errors import GrammarError
 from grammar_service.limits import Limits
 from grammar_service.resolve import resolve, resolves_quickly
 from grammar_service.spec import GrammarKind, GrammarSpec
-from load_tests.event_loop.worst import BODIES, CONSTRAINTS
+from load_tests.event_loop.worst import BLOCKS, BODIES, CONSTRAINTS, ITEMS
 from model_service.messages import Endpoint
 
 PACKAGES = ("maskcast", "msgspec", "numpy")
@@ -79,14 +80,17 @@ def _bodies(tries: int) -> Iterator[Row]:
             if len(raw) <= LARGE_BODY:
                 pieces["parse"] = _fastest(tries, partial(parse_body, raw, LIMITS))
             with suppress(ApiError):
-                body = parse_body(raw, LIMITS)
+                body, translate = parse_body(raw, LIMITS), TRANSLATIONS.get(name, dict)
+                if len(raw) <= LARGE_BODY:
+                    pieces["translate"] = _fastest(tries, partial(translate, body))
+                body = translate(body)
                 pieces["facts"] = _fastest(tries, partial(FACTS.prompt, body))
                 if len(raw) <= LARGE_BODY:
                     pieces["read"] = _fastest(tries, partial(READER.read, _endpoint(body), body))
             worst = max(pieces, key=lambda piece: pieces[piece])
             yield {"what": "body", "name": name, "bytes": size, "piece": worst, "loop_ms": round(pieces[worst], 2)}
             if len(raw) > LARGE_BODY:
-                held_ms = min(_held_ms(partial(_parse_and_read, raw)) for _ in range(tries))
+                held_ms = min(_held_ms(partial(_parse_and_read, raw, TRANSLATIONS.get(name, dict))) for _ in range(tries))
                 yield {"what": "large body", "name": name, "bytes": size, "held_ms": round(held_ms, 2)}
 
 
@@ -99,10 +103,23 @@ def _constraints(tries: int) -> Iterator[Row]:
             yield {"what": "constraint", "name": name, "bytes": len(specs[0].text), "on_loop": on_loop, "loop_ms": round(taken, 2)}
 
 
-def _parse_and_read(raw: bytes) -> None:
+def _parse_and_read(raw: bytes, translate: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     with suppress(ApiError):
-        body = parse_body(raw, LIMITS)
+        body = translate(parse_body(raw, LIMITS))
         READER.read(_endpoint(body), body)
+
+
+def _of_response(body: dict[str, Any]) -> dict[str, Any]:
+    messages = responses_request.messages_of(body, (), responses_request.input_items(body))
+    return {**responses_request.chat_options(body, strict=True), "messages": [message for _, message in messages]}
+
+
+def _of_message(body: dict[str, Any]) -> dict[str, Any]:
+    options, _ = messages_request.chat_options(body, reasons=True)
+    return {**options, "messages": [message for _, message in messages_request.messages_of(body)]}
+
+
+TRANSLATIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {ITEMS: _of_response, BLOCKS: _of_message}
 
 
 def _held_ms(act: Callable[[], object]) -> float:

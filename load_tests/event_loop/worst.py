@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+ITEMS, BLOCKS = "items of a response", "blocks of a message"
+"""Bodies of the Responses and the Messages API, which become chat completions."""
 MESSAGES = [{"role": "user", "content": "hello"}]
 
 
@@ -43,6 +45,14 @@ def _calling(calls: list[Any]) -> dict[str, Any]:
     return {"role": "assistant", "tool_calls": calls}
 
 
+def _item(number: int) -> dict[str, Any]:
+    return {"type": "function_call", "call_id": str(number), "name": "f", "arguments": f"[{','.join(['7e-99'] * 20)}]"}
+
+
+def _block(number: int) -> dict[str, Any]:
+    return {"type": "tool_use", "id": str(number), "name": "f", "input": {"a": [7e-99] * 20}}
+
+
 def _tools(tools: list[Any]) -> dict[str, Any]:
     return _chat(tools=tools, tool_choice="required")
 
@@ -68,6 +78,8 @@ BODIES: dict[str, Callable[[int], bytes]] = {
     "numbers with exponents": lambda size: _filled(lambda _: 5e-99, _values, size),
     "numbers near 0": lambda size: _filled(lambda _: 1.2345678901234e-310, _values, size),
     "numbers of many digits": lambda size: _filled(lambda _: 10**99, _values, size),
+    ITEMS: lambda size: _filled(_item, lambda all_: {"input": all_[:2048]}, size),
+    BLOCKS: lambda size: _filled(_block, lambda all_: {"messages": [{"role": "assistant", "content": all_[:2047]}]}, size),
     "brackets": lambda size: _filled(lambda _: [], lambda all_: _chat(metadata=all_), size),
 }
 Made = Callable[[int, int], str]

@@ -10,6 +10,8 @@ import numpy as np
 from vllm.sampling_params import SamplingParams
 from vllm.v1.outputs import LogprobsLists
 
+from model_service.messages import TENANT_ARGUMENT
+
 SAID = "maskcast_said"
 """How many of the prompt's tokens, ahead of its drafts, are the answer so far: a grammar holds from there on."""
 DRAFTS = "maskcast_drafts"
@@ -34,16 +36,22 @@ class Asked:
 def verifying(params: SamplingParams, said: int, drafts: int, likeliest: int) -> SamplingParams:
     """Parameters of a request that verifies the last `drafts` tokens of its prompt."""
     asked = _child(params, 1)
-    asked.extra_args = {SAID: said, DRAFTS: drafts, LIKELIEST: likeliest}
+    asked.extra_args = {**_whose(params), SAID: said, DRAFTS: drafts, LIKELIEST: likeliest}
     return asked
 
 
 def continuing(params: SamplingParams, said: int, length: int, *, scored: bool) -> SamplingParams:
     """Those of one that goes on with an answer, greedily. `scored`: with the log-probability of each token."""
     asked = _child(params, length)
-    asked.extra_args = {SAID: said}
+    asked.extra_args = {**_whose(params), SAID: said}
     asked.logprobs = 0 if scored else None
     return asked
+
+
+def _whose(params: SamplingParams) -> dict[str, Any]:
+    """The tenant's name: also for what a look-ahead asks of the core, tenants take turns."""
+    extra = params.extra_args or {}
+    return {TENANT_ARGUMENT: extra[TENANT_ARGUMENT]} if TENANT_ARGUMENT in extra else {}
 
 
 def rows_of(asked: Asked, token_ids: np.ndarray[Any, Any], log_probabilities: np.ndarray[Any, Any]) -> LogprobsLists:

@@ -37,6 +37,10 @@ class HeldBody:
         self._memory.take(self._tenant, more)
         self._reserved = number
 
+    def reserve_beside(self, raw: bytes) -> None:
+        """For other JSON, and for what is made of it. Raises as `reserve`."""
+        self.reserve(self._reserved + built_bytes(raw) + len(raw) * (WIDEST if is_wide(raw) else 1))
+
     def release(self) -> None:
         """Once is enough."""
         self._memory.give_back(self._tenant, self._reserved)

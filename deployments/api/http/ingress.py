@@ -101,10 +101,10 @@ class HttpIngress:
             call.body.raw.clear()
             until = asyncio.get_running_loop().time() + limits.request_timeout_s
             async with before(until), while_connected(request):
-                exchange = await api.exchange(body, caller, size)
+                exchange = await api.exchange(body, caller, size, call.body.reserve_beside)
                 call.visit = await self._gate.enter(caller, api.endpoint, exchange.body)
                 asked = call.visit.metered(exchange.body)
-                items = self._gateway.answer(api.endpoint, asked, caller, size, call.visit.meter, exchange.warnings)
+                items = self._gateway.answer(api.endpoint, asked, caller, max(size, exchange.size), call.visit.meter, exchange.warnings)
                 response = await self._answered(items, exchange, call, until)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)

@@ -4,29 +4,49 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
+
+import msgspec
 
 from deployments.access.caller import Caller
 from deployments.api.translation import messages_request, responses_request
 from deployments.api.translation.exchange import Exchange, TranslatedExchange
 from deployments.api.translation.messages_answer import MessageAnswer, error_body
-from deployments.api.translation.response_store import ResponseStore, StoredResponse
+from deployments.api.translation.response_store import ResponseStore
 from deployments.api.translation.responses_answer import ResponseAnswer
 from deployments.api.translation.values import Placed
 from deployments.background_thread import LARGE_BODY, BackgroundThread
+from deployments.constraints.json_shape import shape_of
 from deployments.errors import ApiError, bad_request, unavailable
 from grammar_service.errors import CacheUnavailable
 from model_service.messages import Endpoint
 
 logger = logging.getLogger(__name__)
-ITEMS_AT_ONCE = 100
-"""Of an earlier conversation: more are translated beside the event loop."""
 _LONG = frozenset({"instructions", "tools", "text", "metadata", "reasoning", "tool_choice"})
 """What the response to a large request does not repeat: it would be written three times into each stream."""
 _ID = re.compile(r"resp_[0-9a-f]{32}")
+Reserve = Callable[[bytes], None]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResponse:
+    """`items` are those of the whole conversation that the response answers, its own output not among them."""
+
+    response: dict[str, Any]
+    items: list[Any] = field(default_factory=list)
+
+
+_DECODER = msgspec.json.Decoder(StoredResponse)
+
+
+def unbounded(_: bytes) -> None:
+    """For whoever counts no memory."""
 
 
 class Api(Protocol):
@@ -35,8 +55,8 @@ class Api(Protocol):
     name: str
     endpoint: Endpoint
 
-    async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int) -> Exchange:
-        """`size` is the body's, in bytes. Raises ApiError: the request cannot be translated."""
+    async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int, reserve: Reserve = unbounded) -> Exchange:
+        """`size` is the body's, in bytes; `reserve` reserves memory for JSON that is read beside it. Raises ApiError."""
 
     def error(self, error: ApiError) -> dict[str, Any]:
         """The body that tells of it."""
@@ -49,7 +69,7 @@ class GatewayApi:
         self.name = str(endpoint)
         self.endpoint = endpoint
 
-    async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int) -> Exchange:
+    async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int, reserve: Reserve = unbounded) -> Exchange:
         return Exchange(body)
 
     def error(self, error: ApiError) -> dict[str, Any]:
@@ -66,7 +86,7 @@ class MessagesApi:
         self._reasons = reasons
         self._background = BackgroundThread()
 
-    async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int) -> Exchange:
+    async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int, reserve: Reserve = unbounded) -> Exchange:
         if size <= LARGE_BODY:
             return self._translated(body)
         return await self._background.run(caller.name, self._translated, body)
@@ -81,43 +101,32 @@ class MessagesApi:
 
 class ResponsesApi:
     """OpenAI's. `strict`: whether the arguments of tools that do not say it are enforced, as in OpenAI's API; `served_name` is the model of
-    requests that name none."""
+    requests that name none. A conversation is stored that has so many bytes and values at most."""
 
     name = "responses"
     endpoint = Endpoint.CHAT
 
-    def __init__(self, store: ResponseStore, served_name: str, strict: bool) -> None:
+    def __init__(self, store: ResponseStore, served_name: str, strict: bool, most_bytes: int, most_values: int) -> None:
         self._store = store
+        self._most_bytes = most_bytes
+        self._most_values = most_values
         self._served_name = served_name
         self._strict = strict
         self._background = BackgroundThread()
 
-    async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int) -> Exchange:
-        before = await self._before(body, caller.name)
-        if size <= LARGE_BODY and len(before) <= ITEMS_AT_ONCE:
-            return self._translated(body, before, caller.name, size)
-        return await self._background.run(caller.name, self._translated, body, before, caller.name, size)
+    async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int, reserve: Reserve = unbounded) -> Exchange:
+        data = await self._before(body, caller.name)
+        reserve(data)
+        all_bytes = size + len(data)
+        return await self._done(all_bytes, caller.name, self._translated, body, data, caller.name, all_bytes)
 
     def error(self, error: ApiError) -> dict[str, Any]:
         return error.body()
 
-    async def _before(self, body: Mapping[str, Any], tenant: str) -> list[Any]:
-        if (name := body.get("previous_response_id")) is None:
-            return []
-        stored = await self.stored(name, tenant) if isinstance(name, str) else None
-        if stored is None:
-            raise bad_request("There is no response of this id, or no longer.", "previous_response_id", "previous_response_not_found")
-        return [*stored.items, *stored.response["output"]]
-
     async def stored(self, response_id: str, tenant: str) -> StoredResponse | None:
         """None: the tenant has no response of this id, or no longer. Raises ApiError (503)."""
-        try:
-            return await self._store.get(tenant, response_id) if is_response_id(response_id) else None
-        except CacheUnavailable:
-            raise unavailable("Stored responses cannot be read now; try again in a moment.", "response_store_unavailable") from None
-
-    async def close(self) -> None:
-        await self._store.close()
+        data = await self._data(response_id, tenant)
+        return None if data is None else await self._done(len(data), tenant, _DECODER.decode, data)
 
     async def delete(self, response_id: str, tenant: str) -> bool:
         """Whether it was there. Raises ApiError (503)."""
@@ -126,14 +135,50 @@ class ResponsesApi:
         except CacheUnavailable:
             raise unavailable("Stored responses cannot be deleted now; try again in a moment.", "response_store_unavailable") from None
 
-    def _translated(self, body: Mapping[str, Any], before: list[Any], tenant: str, size: int) -> Exchange:
+    async def close(self) -> None:
+        await self._store.close()
+
+    async def keep(self, stored: StoredResponse, tenant: str, size: int) -> bool:
+        """Whether it is kept: a conversation may be as large as a body, and have as many values. `size` is what it has grown from."""
+        response_id = str(stored.response["id"])
+        try:
+            data = await self._done(size, tenant, _encoded, stored, self._most_bytes, self._most_values)
+            if data is not None:
+                await self._store.put(tenant, response_id, data)
+        except CacheUnavailable as error:
+            logger.warning("a response was not stored: %s", error)
+            return False
+        return data is not None
+
+    async def _before(self, body: Mapping[str, Any], tenant: str) -> bytes:
+        """The response that this one goes on from; empty where there is none."""
+        if (name := body.get("previous_response_id")) is None:
+            return b""
+        if (data := await self._data(name, tenant) if isinstance(name, str) else None) is None:
+            raise bad_request("There is no response of this id, or no longer.", "previous_response_id", "previous_response_not_found")
+        return data
+
+    async def _data(self, response_id: str, tenant: str) -> bytes | None:
+        try:
+            return await self._store.get(tenant, response_id) if is_response_id(response_id) else None
+        except CacheUnavailable:
+            raise unavailable("Stored responses cannot be read now; try again in a moment.", "response_store_unavailable") from None
+
+    async def _done(self, size: int, tenant: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Work on so many bytes: at once where they are few."""
+        return work(*args, **kwargs) if size <= LARGE_BODY else await self._background.run(tenant, work, *args, **kwargs)
+
+    def _translated(self, body: Mapping[str, Any], data: bytes, tenant: str, size: int) -> Exchange:
+        earlier = _DECODER.decode(data) if data else StoredResponse({"output": []})
+        before, items = [*earlier.items, *earlier.response["output"]], responses_request.input_items(body)
         options = responses_request.chat_options(body, self._strict)
-        items = responses_request.input_items(body)
         messages = responses_request.messages_of(body, before, items)
         echoed = body if size <= LARGE_BODY else {name: value for name, value in body.items() if name not in _LONG}
         answer = ResponseAnswer(echoed, uuid4().hex, body.get("model") or self._served_name)
-        store = None if body.get("store") is False else self._store
-        return _ResponseExchange(options, messages, answer, store, tenant, [*before, *items])
+        if body.get("store") is False:
+            return TranslatedExchange(options, messages, answer, size=size)
+        keep = partial(self.keep, StoredResponse(answer.response, [*before, *items]), tenant, size)
+        return _ResponseExchange(options, messages, answer, keep, size)
 
 
 class _ResponseExchange(TranslatedExchange):
@@ -144,25 +189,21 @@ class _ResponseExchange(TranslatedExchange):
         options: Mapping[str, Any],
         messages: Sequence[Placed],
         answer: ResponseAnswer,
-        store: ResponseStore | None,
-        tenant: str,
-        items: list[Any],
+        keep: Callable[[], Awaitable[bool]],
+        size: int,
     ) -> None:
-        super().__init__(options, messages, answer)
+        super().__init__(options, messages, answer, size=size)
         self._answer = answer
-        self._store = store
-        self._tenant = tenant
-        self._items = items
+        self._keep = keep
 
     async def ended(self) -> None:
-        if self._store is None:
-            return
-        response = self._answer.response
-        try:
-            response["store"] = await self._store.put(self._tenant, StoredResponse(response, self._items))
-        except CacheUnavailable as error:
-            response["store"] = False
-            logger.warning("a response was not stored: %s", error)
+        self._answer.response["store"] = await self._keep()
+
+
+def _encoded(stored: StoredResponse, most_bytes: int, most_values: int) -> bytes | None:
+    """None: there is too much of it."""
+    data = msgspec.json.encode(stored)
+    return data if len(data) <= most_bytes and shape_of(data).values <= most_values else None
 
 
 @dataclass(frozen=True)

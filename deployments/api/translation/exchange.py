@@ -21,11 +21,13 @@ _DATA, _BETWEEN, _DONE = "data: ", "\n\n", "[DONE]"
 
 
 class Exchange:
-    """What the gateway has the form of already. `body` is what it is asked, `warnings` what is not done of the request."""
+    """What the gateway has the form of already. `body` is what it is asked, `size` of how many bytes it was made, as far as they were not
+    the request's; `warnings` what is not done of the request."""
 
-    def __init__(self, body: Mapping[str, Any], warnings: Sequence[ConstraintWarning] = ()) -> None:
+    def __init__(self, body: Mapping[str, Any], warnings: Sequence[ConstraintWarning] = (), size: int = 0) -> None:
         self.body = body
         self.warnings = warnings
+        self.size = size
 
     def answer(self, items: Items) -> Items:
         """The gateway's items as the client gets them; a head with an error, and what follows it, are the engine's still."""
@@ -59,8 +61,9 @@ class TranslatedExchange(Exchange):
         messages: Sequence[Placed],
         format_: AnswerFormat,
         warnings: Sequence[ConstraintWarning] = (),
+        size: int = 0,
     ) -> None:
-        super().__init__({**options, "messages": [message for _, message in messages]}, warnings)
+        super().__init__({**options, "messages": [message for _, message in messages]}, warnings, size)
         self._messages = messages
         self._format = format_
 
@@ -96,10 +99,7 @@ class TranslatedExchange(Exchange):
             async for item in items:
                 for event in _events(str(item)):
                     if event == _DONE:
-                        end = _written(self._format.end())
-                        await self.ended()
-                        yield end
-                        return
+                        continue
                     chunk = msgspec.json.decode(event)
                     if "error" in chunk:
                         yield self.failed(_error(chunk["error"]))
@@ -107,6 +107,10 @@ class TranslatedExchange(Exchange):
                     yield _written(self._format.of(chunk))
         except MaskcastError as error:
             yield self.failed(translated(error))
+            return
+        end = list(self._format.end())
+        await self.ended()
+        yield _written(end)
 
 
 def _error(told: Mapping[str, Any]) -> ApiError:

@@ -39,6 +39,8 @@ class MessageAnswer:
         self._has_calls = False
         self._last: Mapping[str, Any] = {}
         self._usage = _usage(None)
+        self._told: dict[str, Any] = {}
+        """What the service tells of the answer once it is there."""
 
     def begin(self) -> Iterator[Event]:
         """A message begins with its first chunk, which tells the tokens of its prompt."""
@@ -62,6 +64,8 @@ class MessageAnswer:
     def of(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
         if chunk.get("usage"):
             self._usage = _usage(chunk["usage"])
+        if self._is_open and "maskcast" in chunk:
+            self._told = {"maskcast": chunk["maskcast"]}
         if not self._is_open:
             self._is_open = True
             yield {"type": "message_start", "message": _message(chunk, [], None, None, self._usage)}
@@ -73,7 +77,8 @@ class MessageAnswer:
     def end(self) -> Iterator[Event]:
         yield from self._end_of_block()
         reason, sequence = _stop(self._last, self._has_calls)
-        yield {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": sequence}, "usage": self._usage}
+        delta = {"stop_reason": reason, "stop_sequence": sequence}
+        yield {"type": "message_delta", "delta": delta, "usage": self._usage, **self._told}
         yield {"type": "message_stop"}
 
     def fail(self, error: ApiError) -> Iterator[Event]:

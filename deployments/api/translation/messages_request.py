@@ -57,9 +57,12 @@ def _options(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     output = object_in(body.get("output_config"), "output_config")
     if output.get("effort") is not None:
         yield "reasoning_effort", output["effort"]
-    for format_, place in ((output.get("format"), "output_config.format"), (body.get("output_format"), "output_format")):
-        if format_ is not None:
-            yield "response_format", _response_format(format_, place)
+    given = {"output_config.format": output.get("format"), "output_format": body.get("output_format")}
+    formats = {place: value for place, value in given.items() if value is not None}
+    if len(formats) + (body.get("response_format") is not None) > 1:
+        raise bad_request("The request has more than one format; keep one.", "output_config.format", "conflicting_constraints")
+    for place, value in formats.items():
+        yield "response_format", _response_format(value, place)
 
 
 def _response_format(value: Any, place: str) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from dataclasses import dataclass
+from typing import Protocol, cast
 
-import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -22,49 +21,45 @@ from grammar_service.mac import Secret, mac_of
 
 FORMAT_VERSION = 1
 NONCE_BYTES = 12
-# A script is carried out whole before Redis listens to anybody else. The index may have been evicted, or its entries may have expired.
+MOST_REMOVED = 1024
+"""Old ones that make room for one new response: a script keeps Redis from everybody else. What is too much then goes with the next ones."""
+# The index may have been evicted, or its responses may have expired.
 PUT = """
-local index, place, data, id, now = KEYS[1], KEYS[2], ARGV[1], ARGV[2], tonumber(ARGV[3])
-local ttl, room, prefix = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
-redis.call('ZREMRANGEBYSCORE', index, '-inf', now - ttl)
-local bytes, held = #data, redis.call('ZRANGE', index, 0, -1)
-for i = #held, 1, -1 do
-  local size, other = held[i]:match('^(%d+):(.*)$')
-  if other == id then
-    redis.call('ZREM', index, held[i])
-  else
-    bytes = bytes + tonumber(size)
-    if bytes > room or #held - i >= 10000 then
-      redis.call('DEL', prefix .. other)
-      redis.call('ZREM', index, held[i])
-    end
+local index, total, place, data, id = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2]
+local now, ttl, room, prefix, most = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+local held = 0
+if redis.call('EXISTS', index) == 1 then held = tonumber(redis.call('GET', total) or '0') or 0 end
+for i = 1, most do
+  local oldest = redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')
+  if not oldest[1] or (tonumber(oldest[2]) > now - ttl and held + #data <= room) then break end
+  local size, other = oldest[1]:match('^(%d+):(.*)$')
+  redis.call('ZREM', index, oldest[1])
+  if size then
+    redis.call('DEL', prefix .. other)
+    held = held - tonumber(size)
   end
 end
 redis.call('SET', place, data, 'EX', ttl)
 redis.call('ZADD', index, now, #data .. ':' .. id)
 redis.call('EXPIRE', index, ttl)
+redis.call('SET', total, math.max(0, held) + #data, 'EX', ttl)
 """
-"""The newest stay. Of each tenant a sorted set has `<bytes>:<id>` by the time, in seconds, of its response."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredResponse:
-    """`items` are those of the whole conversation that the response answers, its own output not among them."""
-
-    response: dict[str, Any]
-    items: list[Any] = field(default_factory=list)
-
-
-_DECODER = msgspec.msgpack.Decoder(StoredResponse)
+"""The newest stay. Of each tenant a sorted set has `<bytes>:<id>` by the time, in seconds, of its response, and a key has the sum."""
+DELETE = """
+local size = redis.call('STRLEN', KEYS[3])
+if size == 0 then return 0 end
+redis.call('DEL', KEYS[3])
+if redis.call('ZREM', KEYS[1], size .. ':' .. ARGV[1]) == 1 then redis.call('DECRBY', KEYS[2], size) end
+return 1
+"""
 
 
 class ResponseStore(Protocol):
-    """Each may raise CacheUnavailable."""
+    """Of what stands under an id that is never used again. Each may raise CacheUnavailable."""
 
-    async def put(self, tenant: str, stored: StoredResponse) -> bool:
-        """Whether there is room for it at all."""
+    async def put(self, tenant: str, response_id: str, data: bytes) -> None: ...
 
-    async def get(self, tenant: str, response_id: str) -> StoredResponse | None:
+    async def get(self, tenant: str, response_id: str) -> bytes | None:
         """None: the tenant has no such response, or no longer."""
 
     async def delete(self, tenant: str, response_id: str) -> bool:
@@ -74,37 +69,39 @@ class ResponseStore(Protocol):
 
 
 class MemoryResponses:
-    """Where there is no Redis: those that this process has answered."""
+    """Where there is no Redis: those that this process has answered, of all tenants together."""
 
     def __init__(self, ttl_s: int, most_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._ttl_s = ttl_s
-        self._most_bytes = most_bytes
         self._clock = clock
-        self._held: dict[str, MemoryCache[bytes]] = {}
+        self._held: MemoryCache[_Kept] = MemoryCache(most_bytes)
 
-    async def put(self, tenant: str, stored: StoredResponse) -> bool:
-        data = msgspec.msgpack.encode((self._clock() + self._ttl_s, stored))
-        self._held.setdefault(tenant, MemoryCache(self._most_bytes)).put(str(stored.response["id"]), data)
-        return len(data) <= self._most_bytes
+    async def put(self, tenant: str, response_id: str, data: bytes) -> None:
+        self._held.put(f"{tenant}:{response_id}", _Kept(data, self._clock() + self._ttl_s))
 
-    async def get(self, tenant: str, response_id: str) -> StoredResponse | None:
-        held = self._held.get(tenant)
-        if held is None or (data := held.get(response_id)) is None:
+    async def get(self, tenant: str, response_id: str) -> bytes | None:
+        kept = self._held.get(key := f"{tenant}:{response_id}")
+        if kept is not None and kept.until < self._clock():
+            self._held.discard(key)
             return None
-        until, stored = msgspec.msgpack.decode(data, type=tuple[float, StoredResponse])
-        if until < self._clock():
-            held.discard(response_id)
-            return None
-        return stored
+        return None if kept is None else kept.data
 
     async def delete(self, tenant: str, response_id: str) -> bool:
         found = await self.get(tenant, response_id) is not None
-        if found:
-            self._held[tenant].discard(response_id)
+        self._held.discard(f"{tenant}:{response_id}")
         return found
 
     async def close(self) -> None:
         """Nothing is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    data: bytes
+    until: float
+
+    def __len__(self) -> int:
+        return len(self.data)
 
 
 class RedisResponses:
@@ -120,37 +117,34 @@ class RedisResponses:
         self._most_bytes = most_bytes
         self._clock = clock
 
-    async def put(self, tenant: str, stored: StoredResponse) -> bool:
-        place, response_id = self._place(tenant, name := str(stored.response["id"])), name
-        nonce = os.urandom(NONCE_BYTES)
-        data = nonce + self._ciphers[0].encrypt(nonce, msgspec.msgpack.encode(stored), place.encode())
-        if len(data) > self._most_bytes:
-            return False
-        keys = (f"{self._root}:{tenant}", place)
-        given = (data, response_id, int(self._clock()), self._ttl_s, self._most_bytes, f"{self._root}:{tenant}:")
+    async def put(self, tenant: str, response_id: str, data: bytes) -> None:
+        keys, nonce = self._keys(tenant, response_id), os.urandom(NONCE_BYTES)
+        sealed = nonce + self._ciphers[0].encrypt(nonce, data, keys[-1].encode())
+        prefix = keys[-1].removesuffix(response_id)
+        given = (sealed, response_id, int(self._clock()), self._ttl_s, self._most_bytes, prefix, MOST_REMOVED)
         await self._link.ask(lambda redis: redis.eval(PUT, len(keys), *keys, *given))
-        return True
 
-    async def get(self, tenant: str, response_id: str) -> StoredResponse | None:
-        place = self._place(tenant, response_id)
+    async def get(self, tenant: str, response_id: str) -> bytes | None:
+        *_, place = self._keys(tenant, response_id)
         data = await self._link.ask(lambda redis: cast(Awaitable[bytes | None], redis.get(place)))
         return None if data is None else self._opened(data, place.encode())
 
     async def delete(self, tenant: str, response_id: str) -> bool:
-        place = self._place(tenant, response_id)
-        return bool(await self._link.ask(lambda redis: redis.delete(place)))
+        keys = self._keys(tenant, response_id)
+        return bool(await self._link.ask(lambda redis: redis.eval(DELETE, len(keys), *keys, response_id)))
 
     async def close(self) -> None:
         await self._link.close()
 
-    def _place(self, tenant: str, response_id: str) -> str:
-        return f"{self._root}:{tenant}:{response_id}"
+    def _keys(self, tenant: str, response_id: str) -> tuple[str, str, str]:
+        """Of the index, the sum, and the response; neither tenants nor ids have colons."""
+        return f"{self._root}:{tenant}", f"{self._root}:{tenant}:", f"{self._root}:{tenant}:{response_id}"
 
-    def _opened(self, data: bytes, place: bytes) -> StoredResponse | None:
+    def _opened(self, data: bytes, place: bytes) -> bytes | None:
         """None: it is not ours."""
         for cipher in self._ciphers:
             try:
-                return _DECODER.decode(cipher.decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], place))
-            except (InvalidTag, ValueError):  # ValueError: too short, or of another layout
+                return cipher.decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], place)
+            except (InvalidTag, ValueError):  # ValueError: it is too short
                 continue
         return None

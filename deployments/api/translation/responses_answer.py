@@ -75,7 +75,7 @@ class ResponseAnswer:
         if usage := chunk.get("usage"):
             self.response["usage"] = _usage(usage)
         if "maskcast" in chunk:
-            self.response["maskcast"] = chunk["maskcast"]
+            self.response["maskcast"] = {**self.response.get("maskcast", {}), **chunk["maskcast"]}
         for choice in chunk.get("choices") or ():
             yield from self._delta(choice.get("delta") or {}, ((choice.get("logprobs") or {}).get("content")) or [])
             self._finish = choice.get("finish_reason") or self._finish

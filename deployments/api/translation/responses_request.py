@@ -145,7 +145,7 @@ def _tools(body: Mapping[str, Any], strict: bool) -> Iterator[tuple[str, Any]]:
     choice = body.get("tool_choice")
     if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
         allowed = [object_in(tool, "tool_choice.tools").get("name") for tool in array_in(choice.get("tools"), "tool_choice.tools")]
-        names = {name for name in allowed if isinstance(name, str)}
+        names = [name for name in allowed if isinstance(name, str)][: len(tools)]
         tools, choice = [tool for tool in tools if tool["function"].get("name") in names], choice.get("mode")
     elif isinstance(choice, dict) and choice.get("type") == "function":
         choice = {"type": "function", "function": {"name": choice.get("name")}}

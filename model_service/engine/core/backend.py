@@ -26,7 +26,7 @@ from vllm.v1.structured_output.backend_types import (
 from grammar_service.backends import CompiledGrammar, Matcher
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.backends.canonical.product import ProductMatcher
-from grammar_service.backends.mask_budget import MaskTimeBudget, SearchBudget
+from grammar_service.backends.mask_budget import MAX_STALL_S, MaskTimeBudget, SearchBudget
 from grammar_service.backends.trial import accepted_prefix
 from grammar_service.segments import NOTHING, Segment, Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -89,10 +89,14 @@ class KeyedGrammar(StructuredOutputGrammar):
         return not self._violated
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        return tokens[: accepted_prefix(self.matcher, tokens)]
+        valid = 0
+        with self.watched():
+            valid = accepted_prefix(self.matcher, tokens)
+        return [] if self._violated else tokens[:valid]
 
     def rollback(self, num_tokens: int) -> None:
-        self.matcher.rollback(num_tokens)
+        with self.watched():
+            self.matcher.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         self.timed_fill(self.matcher, bitmask, batch_index)
@@ -134,11 +138,13 @@ class KeyedGrammar(StructuredOutputGrammar):
             taken = take()
         except Exception:
             logger.exception(ENDED)
+            self._fail()
         self._spend(time.thread_time() - began, tokens)
         return taken
 
     def _spend(self, seconds: float, tokens: int = 1) -> None:
-        if self._mask_budget.spend(seconds / max(1, tokens)):
+        """Many tokens may take as long as a slow mask each, but not in one piece."""
+        if self._mask_budget.spend(seconds / max(1, tokens)) or seconds > MAX_STALL_S:
             self._fail(is_slow=True)
 
     def _fail(self, is_slow: bool = False) -> None:

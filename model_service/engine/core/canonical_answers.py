@@ -10,8 +10,8 @@ tokens, as it does where keys and values could not be loaded.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Container, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,7 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
 
-from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
-from grammar_service.backends.mask_budget import SLOW_MASK_S
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.core.jumping import Jumping, is_constrained
@@ -45,19 +43,18 @@ def can_redraw(config: VllmConfig) -> bool:
 
 class CanonicalAnswers:
     """Of one scheduler, whose own are `manager` and `requests`. `answers` have ended, `fallbacks` of them as nobody's own tokens; `redraws`
-    were dropped. Nothing computes while tokens are looked at: the masks behind all of a step's are filled at once, in `THREADS`."""
+    were dropped. Nothing computes while tokens are looked at: the masks behind all of a step's are filled in `THREADS`."""
 
     def __init__(
         self, manager: StructuredOutputManager, requests: Mapping[str, Request], vocabulary: GrammarTokenizer, redraws: bool
     ) -> None:
         self._manager = manager
         self._requests = requests
-        self._filler = BatchFiller(vocabulary, THREADS)
+        self._threads = ThreadPoolExecutor(THREADS, "canonical masks") if THREADS > 1 else None
         self._masks = torch.zeros(0, (vocabulary.vocab_size + 31) // 32, dtype=torch.int32)
         self._redraws = redraws
         self._fallen: set[str] = set()
         self._drawn: list[CanonicalMatcher] = []
-        self._was_slow = False
         self.answers = self.fallbacks = self.redraws = 0
 
     def scheduled(self, output: SchedulerOutput, but: Container[str] = ()) -> None:
@@ -94,18 +91,16 @@ class CanonicalAnswers:
                     self.redraws += 1
 
     def _behind(self, grammars: Sequence[KeyedGrammar]) -> npt.NDArray[np.int32]:
-        """The next masks after the drawn tokens, from the wrapped matchers: `[len(grammars), words]`. After a slow batch, each mask is
-        filled and timed separately, to find the slow request."""
+        """The next masks after the drawn tokens, from the wrapped matchers: `[len(grammars), words]`. Each is timed by itself: what a slow
+        one takes must not be counted for the others, nor for nobody."""
         drawn = self._drawn
         if len(self._masks) < len(drawn):
             self._masks = torch.zeros(len(drawn), self._masks.shape[1], dtype=torch.int32)
-        began = time.perf_counter()
-        if self._was_slow:
-            for row, (grammar, matcher) in enumerate(zip(grammars, drawn, strict=True)):
-                grammar.timed_fill(matcher.inner, self._masks, row)
-        elif drawn:
-            self._filler.fill([matcher.inner for matcher in drawn], self._masks, range(len(drawn)))
-        self._was_slow = time.perf_counter() - began > SLOW_MASK_S
+
+        def fill(row: int) -> None:
+            grammars[row].timed_fill(drawn[row].inner, self._masks, row)
+
+        list((map if self._threads is None else self._threads.map)(fill, range(len(drawn))))
         masks: npt.NDArray[np.int32] = self._masks.numpy()
         return masks[: len(drawn)]
 

@@ -7,24 +7,24 @@ token is the only one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grammar_service.backends import Matcher
-from grammar_service.segments import Segmenter
+from grammar_service.segments import Segment
 
 Rows = NDArray[np.int32]
 
 
-def force_rows(masks: Rows, segmenter: Segmenter, matcher: Matcher, said: Sequence[int], drafts: Sequence[int]) -> None:
+def force_rows(masks: Rows, find: Callable[[Sequence[int]], Segment], matcher: Matcher, said: Sequence[int], drafts: Sequence[int]) -> None:
     """In place: `masks`, int32 `[d + 1, ceil(V / 32)]`, behind `said`, where the matcher stands, and behind each of the drafts, as far as
-    the grammar allows them. The matcher's state is the same afterwards."""
+    the grammar allows them. `find`: what is forced behind an output. The matcher's state is the same afterwards."""
     taken = 0
     for place, mask in enumerate(masks):
-        forced = segmenter.find(matcher, [*said, *drafts[:place]]).tokens
+        forced = find([*said, *drafts[:place]]).tokens
         if forced:
             _allow_only(mask, forced[0])
         if place == len(drafts) or drafts[place] < 0 or not matcher.accept(drafts[place]):

@@ -4,7 +4,7 @@ drafts of it. All others are scheduled as by the one below it. Synchronous: a ve
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from vllm.v1.core.kv_cache_manager import KVCacheBlocks
@@ -14,8 +14,9 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 
 from grammar_service.segments import Segmenter
+from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.core.continuing import Continuing
-from model_service.engine.core.forced_rows import force_rows
+from model_service.engine.core.forced_rows import Rows, force_rows
 from model_service.engine.core.scheduler import MaskcastScheduler
 from model_service.engine.core.verifying import Verifying
 from model_service.engine.verification import DRAFTS, SAID, VERIFIED, Asked
@@ -61,8 +62,7 @@ class LookaheadScheduler(MaskcastScheduler):
             end = row + 1 + len(drafts)
             if request_id in self._continuing:
                 request = self.requests[request_id]
-                matcher = request.structured_output_request.grammar.matcher
-                force_rows(masks.grammar_bitmask[row:end], segmenter, matcher, self._continuing.context(request), drafts)
+                _force_rows(masks.grammar_bitmask[row:end], segmenter, request, self._continuing.context(request), drafts)
             row = end
 
     def update_from_output(self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput) -> dict[int, EngineCoreOutputs]:
@@ -106,3 +106,11 @@ class LookaheadScheduler(MaskcastScheduler):
         self._verifying.ended(request.request_id)
         self._continuing.ended(request.request_id)
         return super()._free_request(request, delay_free_blocks)
+
+
+def _force_rows(masks: Rows, segmenter: Segmenter, request: Request, said: Sequence[int], drafts: Sequence[int]) -> None:
+    """Within what the request may take of the engine."""
+    grammar: KeyedGrammar = request.structured_output_request.grammar
+    with grammar.watched():
+        matcher = grammar.matcher
+        force_rows(masks, lambda output: grammar.forced(lambda: segmenter.find(matcher, output)), matcher, said, drafts)

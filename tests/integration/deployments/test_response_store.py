@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from deployments.api.translation.response_store import MemoryResponses, RedisResponses, ResponseStore, StoredResponse
+from deployments.api.translation.response_store import MemoryResponses, RedisResponses, ResponseStore
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from grammar_service.errors import CacheUnavailable
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess
 
 pytestmark = pytest.mark.asyncio
 TTL_S, ROOM = 60, 40_000
+DATA = b"secret words"
 
 
 class Clock:
@@ -45,13 +45,13 @@ async def store(request: pytest.FixtureRequest, redis_server: RedisProcess, cloc
         await redis.close()
 
 
-def response(name: str, text: str = "hi") -> StoredResponse:
-    return StoredResponse({"id": name, "output": [text]}, [{"role": "user", "content": "héllo"}])
+async def kept(store: ResponseStore, tenant: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if await store.get(tenant, name)]
 
 
 async def test_what_is_stored_is_found_by_its_tenant_alone(store: ResponseStore) -> None:
-    assert await store.put("one", response("a"))
-    assert await store.get("one", "a") == response("a")
+    await store.put("one", "a", DATA)
+    assert await store.get("one", "a") == DATA
     assert await store.get("two", "a") is None
     assert not await store.delete("two", "a")
     assert await store.delete("one", "a")
@@ -59,55 +59,72 @@ async def test_what_is_stored_is_found_by_its_tenant_alone(store: ResponseStore)
     assert not await store.delete("one", "a")
 
 
-async def test_the_newest_stay_where_there_is_no_room_for_all(store: ResponseStore) -> None:
+async def test_the_newest_stay_where_there_is_no_room_for_all(store: ResponseStore, clock: Clock) -> None:
     for number in range(8):
-        assert await store.put("one", response(str(number), secrets.token_hex(4000)))
-    assert await store.put("two", response("0", secrets.token_hex(4000)))
-    kept = [name for name in map(str, range(8)) if await store.get("one", name)]
-    assert kept == ["4", "5", "6", "7"]
-    assert await store.get("two", "0")
+        clock.now += 1
+        await store.put("one", str(number), b"x" * 9_000)
+    assert await kept(store, "one", map(str, range(8))) == ["4", "5", "6", "7"]
 
 
-async def test_one_that_is_larger_than_the_room_is_not_stored(store: ResponseStore) -> None:
-    await store.put("one", response("a"))
-    assert not await store.put("one", response("b", secrets.token_hex(ROOM)))
-    assert await store.get("one", "b") is None
-    assert await store.get("one", "a")
+async def test_what_is_deleted_leaves_its_room_to_others(store: ResponseStore, clock: Clock) -> None:
+    for number in range(20):
+        clock.now += 1
+        await store.put("one", str(number), b"x" * 9_000)
+        if number % 2:
+            assert await store.delete("one", str(number))
+    assert await kept(store, "one", map(str, range(20))) == ["14", "16", "18"], "the last one was deleted"
 
 
-async def test_one_that_is_stored_again_counts_once(store: ResponseStore) -> None:
-    await store.put("one", response("first", secrets.token_hex(4000)))
-    for _ in range(8):
-        await store.put("one", response("a", secrets.token_hex(8000)))
-    assert await store.get("one", "first")
+async def test_in_redis_a_tenants_room_is_its_own(redis_server: RedisProcess, clock: Clock) -> None:
+    store = in_redis(redis_server, clock)
+    await store.put("two", "a", DATA)
+    for number in range(8):
+        await store.put("one", str(number), b"x" * 9_000)
+    assert await store.get("two", "a")
+    await store.close()
+
+
+async def test_in_redis_what_has_expired_or_was_evicted_takes_no_room(redis_server: RedisProcess, clock: Clock) -> None:
+    store = in_redis(redis_server, clock)
+    for number in range(4):
+        await store.put("one", str(number), b"x" * 9_000)
+    clock.now += TTL_S + 1
+    await store.put("one", "new", b"x" * 9_000)
+    assert redis_server.client.zcard("test:responses:1:one") == 1
+    redis_server.client.delete("test:responses:1:one")
+    for number in range(4):
+        clock.now += 1
+        await store.put("one", str(number), b"x" * 9_000)
+    assert await kept(store, "one", map(str, range(4))) == ["0", "1", "2", "3"]
+    await store.close()
 
 
 async def test_in_memory_they_go_when_their_time_is_over(clock: Clock) -> None:
     store = MemoryResponses(TTL_S, ROOM, clock)
-    await store.put("one", response("a"))
+    await store.put("one", "a", DATA)
     clock.now += TTL_S + 1
     assert await store.get("one", "a") is None
 
 
 async def test_in_redis_they_expire(redis_server: RedisProcess, clock: Clock) -> None:
     store = in_redis(redis_server, clock)
-    await store.put("one", response("a"))
+    await store.put("one", "a", DATA)
     assert {0 < redis_server.client.ttl(key) <= TTL_S for key in redis_server.client.keys("test:responses:*")} == {True}
     await store.close()
 
 
 async def test_who_has_redis_alone_reads_and_changes_nothing(redis_server: RedisProcess, clock: Clock) -> None:
     store, other = in_redis(redis_server, clock), in_redis(redis_server, clock, b"another" * 6)
-    await store.put("one", response("a", "secret words"))
+    await store.put("one", "a", DATA)
     held: Any = redis_server.client.get("test:responses:1:one:a")
-    assert b"secret words" not in held
+    assert DATA not in held
     for moved in ("test:responses:1:two:a", "test:responses:1:one:b"):
         redis_server.client.set(moved, held)
     redis_server.client.set("test:responses:1:one:c", b"rubbish")
     found = await asyncio.gather(store.get("two", "a"), store.get("one", "b"), store.get("one", "c"), other.get("one", "a"))
     assert not any(found)
     both = in_redis(redis_server, clock, (b"another" * 6, b"secret" * 6))
-    assert await both.get("one", "a") == response("a", "secret words"), "while one secret replaces the other"
+    assert await both.get("one", "a") == DATA, "while one secret replaces the other"
     for each in (store, other, both):
         await each.close()
 
@@ -116,7 +133,7 @@ async def test_a_redis_that_is_gone_says_so(redis_server: RedisProcess, clock: C
     store = in_redis(redis_server, clock)
     redis_server.kill()
     with pytest.raises(CacheUnavailable):
-        await store.put("one", response("a"))
+        await store.put("one", "a", DATA)
     with pytest.raises(CacheUnavailable):
         await store.get("one", "a")
     await store.close()

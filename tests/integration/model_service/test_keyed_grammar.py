@@ -12,7 +12,7 @@ import xgrammar
 
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import Matcher, backend_named
-from grammar_service.backends.mask_budget import MAX_SLOW_MASKS, SEARCH_RESERVE_S
+from grammar_service.backends.mask_budget import MAX_SLOW_MASKS, MAX_STALL_S, SEARCH_RESERVE_S
 from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar.recipe import compiled, recipe_of
 from grammar_service.segments import NOTHING, Segment
@@ -90,7 +90,7 @@ class Faulty:
     def accept(self, token: int) -> bool:
         raise AssertionError(token)
 
-    fill = accept
+    fill = rollback = accept
 
 
 @pytest.mark.parametrize(
@@ -129,3 +129,27 @@ def test_drafts_are_tried_without_being_taken(grammar: KeyedGrammar) -> None:
     assert grammar.validate_tokens(_ids(b"abx")) == _ids(b"ab")
     assert grammar.accept_tokens("request", _ids(b"abc"))
     assert not grammar.accept_tokens("request", _ids(b"c"))
+
+
+def test_a_fault_in_what_drafts_need_ends_its_request_alone() -> None:
+    faults = list[bool]()
+    keyed = KeyedGrammar(cast(Matcher, Faulty()), faults.append)
+    assert keyed.validate_tokens([1, 2]) == []
+    keyed.rollback(1)
+    assert not keyed.accept_tokens("request", [1])
+    assert faults == [False]
+
+
+def test_many_tokens_may_not_take_a_second_together() -> None:
+    class Slow(Faulty):
+        def accept(self, token: int) -> bool:
+            until = time.thread_time() + MAX_STALL_S / 80
+            while time.thread_time() < until:
+                pass
+            return True
+
+    faults = list[bool]()
+    keyed = KeyedGrammar(cast(Matcher, Slow()), faults.append)
+    assert keyed.advance_ahead([1] * 40)
+    assert not keyed.advance_ahead([1] * 100)
+    assert faults == [True]

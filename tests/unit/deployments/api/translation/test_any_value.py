@@ -35,7 +35,7 @@ RESPONSES = (
 @pytest.mark.parametrize("field", MESSAGES)
 @given(value=JSON)
 def test_of_a_message(field: str, value: Any) -> None:
-    body = {"messages": [{"role": "user", "content": "hi"}], field: value}
+    body = {"messages": [{"role": "user", "content": "hi"}], "tools": [{"name": value}], field: value}
     with suppress(ApiError):
         json.dumps(messages_request.chat_options(body, reasons=True))
         json.dumps(messages_request.messages_of(body))
@@ -44,7 +44,8 @@ def test_of_a_message(field: str, value: Any) -> None:
 @pytest.mark.parametrize("field", RESPONSES)
 @given(value=JSON)
 def test_of_a_response(field: str, value: Any) -> None:
-    body = {"input": "hi", field: value}
+    tools = [{"type": "function", "name": value}, {"type": "function", "name": "f"}]
+    body = {"input": "hi", "tools": tools, "tool_choice": {"type": "allowed_tools", "tools": [{"name": "f"}]}, field: value}
     with suppress(ApiError):
         json.dumps(responses_request.chat_options(body, strict=True))
         json.dumps(responses_request.messages_of(body, [value], responses_request.input_items(body)))

@@ -9,6 +9,7 @@ import pytest
 from deployments.api.translation.messages_request import THINKS_NOT, chat_options, messages_of
 from deployments.errors import ApiError
 
+SCHEMA = {"type": "json_schema", "schema": {}}
 PNG = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
 PNG_PART = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
 
@@ -153,6 +154,8 @@ def test_a_call_its_result_and_what_is_said_beside_them() -> None:
         ({"messages": [], "tool_choice": {"type": []}}, "tool_choice.type"),
         ({"messages": [], "output_format": {"type": "xml"}}, "output_format"),
         ({"messages": [], "output_config": {"format": []}}, "output_config.format"),
+        ({"messages": [], "output_format": SCHEMA, "response_format": {}}, "output_config.format"),
+        ({"messages": [], "output_format": SCHEMA, "output_config": {"format": SCHEMA}}, "output_config.format"),
         ({"messages": [], "thinking": True}, "thinking"),
         ({"messages": [], "n": 2}, "n"),
     ],
