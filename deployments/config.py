@@ -117,7 +117,7 @@ class ResponseSettings(Section):
     """Responses that clients may read again or go on from: in Redis, or without one in the ingress that has answered them."""
 
     ttl_s: int = Field(24 * 3600, ge=1, description="a response is kept for so long")
-    max_mib: float = Field(64, gt=0, description="of all responses of a tenant; the oldest go first")
+    max_mib: float = Field(64, gt=0, description="of all responses of a tenant, without Redis of all together; the oldest go first")
 
 
 class KeyLimits(Section):
