@@ -16,7 +16,7 @@ from deployments.api.lookahead import take_lookahead
 from deployments.api.request_fields.kinds import LONGEST_NAME, FieldRules
 from deployments.api.request_fields.table import NO_EFFECT, allowed_fields, ignored_fields
 from deployments.constraints.defaults import CHECK, ConstraintDefaults
-from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
+from deployments.constraints.forms import FORMAT, NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, bad_request, over_limit
 from grammar_service.spec import GrammarKind
 from grammar_service.warning import ConstraintWarning, first
@@ -28,6 +28,9 @@ MARK_FORCED = "mark_forced"
 UNENFORCEABLE = "unenforceable"
 """The request field that says what to do with assertions that no backend enforces."""
 IGNORE_EOS = "ignore_eos"
+FORMAT_HAS_NO_EFFECT = ConstraintWarning(
+    NO_EFFECT, f"/{FORMAT}", f"'{FORMAT}' has no effect: the answer is a call, whose arguments keep to its tool."
+)
 EXTRA = "vllm_xargs"
 PRIORITY = "priority"
 EMBEDDINGS = "prompt_embeds"
@@ -89,8 +92,11 @@ class RequestReader:
         sequences = sequences_of(endpoint, copied, limits)
         check_echoed_prompts(copied)
         fitting = longest_answer(endpoint, copied, sequences, limits)
+        has_format = isinstance(copied.get(FORMAT), dict) and copied[FORMAT].get("type") != "text"
         requested = take_constraint(copied, self.defaults, self.tool_parser)
         dropped: list[ConstraintWarning] = []
+        if has_format and requested is not None and requested.field == "tools":
+            dropped.append(FORMAT_HAS_NO_EFFECT)
         if requested is not None:
             _check_compatible(copied)
             dropped.extend(_drop_ignore_eos(copied))

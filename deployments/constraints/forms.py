@@ -59,6 +59,10 @@ FIELDS_OF_CONSTRAINTS = ("response_format", "structured_outputs", *PLAIN, *GUIDE
 """Fields of a request that are taken out of it here, beside its tools."""
 
 
+FORMAT = "response_format"
+"""The field in which a text's format comes. Clients send it beside a tool that must be called, too."""
+
+
 @dataclass(frozen=True)
 class Requested:
     """A constraint, and the field that it came in (for error messages); `deadline_s` bounds its compile, None: as the pool does.
@@ -295,7 +299,7 @@ def _with_tools(
             return requested
         case None | "auto":
             return _auto(tools, requested, tool_parser, single)
-    if requested is not None:
+    if requested is not None and not requested.field.startswith(FORMAT):  # which is for a text, and there will be none
         raise _conflict([requested.field, "tool_choice"])
     if choice == "required":
         return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, required_schema(tools, not single), whitespace), "tools", of_tools=True)

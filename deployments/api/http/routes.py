@@ -38,7 +38,7 @@ def http_application(
 
     async def versions(request: Request) -> Response:
         http.authorize(request)
-        return JSONResponse({"version": version("maskcast"), "vllm": version("vllm")})
+        return JSONResponse({"version": version("maskcast")})
 
     async def error(_: Request, raised: Exception) -> Response:
         assert isinstance(raised, ApiError)

@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -216,7 +217,7 @@ class ArtifactBackend(StructuredOutputBackend):
 
         manager.grammar_init = grammar_init
         manager._create_grammar = create_grammar
-        if (pool := getattr(manager, "executor", None)) is not None:
+        if isinstance(pool := getattr(manager, "executor", None), ThreadPoolExecutor):
             manager.executor = GrammarLoader(pool._max_workers)
 
     def _loaded(self, key: str) -> CompiledGrammar:

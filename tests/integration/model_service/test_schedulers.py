@@ -125,7 +125,7 @@ class Core:
     def busy_threads(self) -> Iterator[None]:
         """Those that make grammars have something else to do."""
         free = Event()
-        threads = self._manager.executor
+        threads = self._manager.executor._threads
         for _ in range(threads._max_workers):
             threads.submit(free.wait)
         try:

@@ -13,6 +13,7 @@ from deployments.api.protocol import RequestReader
 from deployments.api.request_fields.kinds import FieldRules
 from deployments.config import KeyLimits
 from deployments.constraints.defaults import ConstraintDefaults
+from deployments.constraints.forms import Requested
 from deployments.errors import ApiError
 from model_service.messages import MOST_ARGUMENT, Endpoint
 
@@ -48,6 +49,17 @@ def test_what_would_loosen_a_constraint_is_refused_with_one(field: str, value: A
         READER.read(Endpoint.CHAT, {"messages": MESSAGES, "guided_regex": "a", field: value})
     assert caught.value.param == field
     READER.read(Endpoint.CHAT, {"messages": MESSAGES, field: value})
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "f"}}])
+def test_a_format_beside_a_tool_that_must_be_called_is_passed_over_with_a_warning(choice: Any) -> None:
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    body = {"messages": MESSAGES, "tools": tools, "tool_choice": choice, "response_format": {"type": "json_object"}}
+    request = READER.read(Endpoint.CHAT, body)
+    assert isinstance(request.requested, Requested)
+    assert request.requested.of_tools
+    assert [warning.pointer for warning in request.warnings] == ["/response_format"]
+    assert not READER.read(Endpoint.CHAT, {**body, "response_format": {"type": "text"}}).warnings
 
 
 def test_ignore_eos_is_dropped_with_a_warning_where_a_constraint_ends_the_answer() -> None:

@@ -158,7 +158,7 @@ def test_what_nobody_would_enforce_is_refused_by_field(body: dict[str, Any], par
         {"guided_json": SCHEMA, "guided_regex": "a"},
         {"response_format": {"type": "json_object"}, "structured_outputs": {"regex": "a"}},
         {"structured_outputs": {"regex": "a", "json": SCHEMA}},
-        {"response_format": {"type": "json_object"}, "tools": [TOOL], "tool_choice": "required"},
+        {"structured_outputs": {"json": SCHEMA}, "tools": [TOOL], "tool_choice": "required"},
         {"structured_outputs": {"regex": "a"}, "tools": [TOOL]},
     ],
 )
