@@ -154,9 +154,11 @@ def _bound_answer(endpoint: Endpoint, body: dict[str, Any], most: int) -> None:
 
 def _take_check(body: dict[str, Any], default: bool) -> bool:
     value = body.pop(UNENFORCEABLE, None)
-    if value == CHECK and body.get("echo"):
-        raise bad_request(f"'echo' cannot be combined with '{UNENFORCEABLE}': '{CHECK}'.", "echo", "conflicting_constraints")
-    return (default if value is None else value == CHECK) and not body.get("echo")
+    """Not of answers with their prompt or log probabilities, which are many times as long: they are read and written to be checked."""
+    beside = next((name for name in ("echo", "logprobs") if body.get(name) not in (None, False)), None)
+    if value == CHECK and beside is not None:
+        raise bad_request(f"'{beside}' cannot be combined with '{UNENFORCEABLE}': '{CHECK}'.", beside, "conflicting_constraints")
+    return (default if value is None else value == CHECK) and beside is None
 
 
 def _check_compatible(body: dict[str, Any]) -> None:

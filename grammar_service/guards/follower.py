@@ -42,6 +42,10 @@ _WORD = re.compile(rb"[a-z]*")
 _EXPONENT = re.compile(rb"[eE][-+]?[0-9]{7}")
 
 
+MOST_TEXT = 32 << 10
+"""Bytes of a name, or of a text where none may come twice; a request with a longer one ends."""
+
+
 class Where(IntEnum):
     """OUTSIDE: of strings, where no name comes next. BEFORE_NAME: in an object, behind its `{` or a comma. ITEM, NUMBER, WORD: in an array
     where nothing may come twice, or inside of its items. STRING: any other string that is no name."""
@@ -148,6 +152,8 @@ class Follower:
         where, inside, text, pending, place = cursor
         read_on = read(pending, piece, at)
         text += read_on.text
+        if len(text) > MOST_TEXT:
+            return None, -1
         if read_on.end < 0:
             return Cursor(where, inside, text, read_on.pending, place), -1
         assert inside is not None, "a name or an item is in something"

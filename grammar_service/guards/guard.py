@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from grammar_service.guards.bodies import Added
 from grammar_service.guards.follower import Cursor, Follower, Open, Where
@@ -16,6 +17,10 @@ from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.guards.tokens.removal import Removal
 from grammar_service.guards.tokens.token_set import Row
 
+RECENT, STRIDE = 256, 64
+"""The last cursors are all kept, since forced segments and drafts are taken back; of the others one in so many."""
+_NOTHING: tuple[Any, ...] = ()
+
 
 class Guard:
     """Follows the tokens that a matcher of JSON texts has accepted. Where it takes tokens away, others are left: the grammars that it is
@@ -27,35 +32,50 @@ class Guard:
         self._removal = Removal(tokens, self._follower)
         self._sets = SetGuard(tokens, self._removal)
         self._items = ItemGuard(tokens, self._removal, forms)
-        self._course: list[tuple[Cursor, Added]] = [(self._follower.start(), [])]
+        self.reset()
 
     def accept(self, token: int) -> bool:
         """Go on by a token; False (state unchanged) where it repeats something."""
         added: Added = []
-        after = self._follower.advance(self._course[-1][0], self._tokens.text(token), added)
+        cursor = self._cursors[-1]
+        assert cursor is not None, "the last ones are kept"
+        after = self._follower.advance(cursor, self._tokens.text(token), added)
         if after is None:
             return False
         for held, text in added:
             held.add(text)
-        self._course.append((after, added))
+        self._taken.append((token, added or _NOTHING))
+        self._cursors.append(after)
+        if (old := len(self._cursors) - 1 - RECENT) > 0 and old % STRIDE:
+            self._cursors[old] = None
         return True
 
     def rollback(self, n: int) -> None:
-        """Take back the last n accepted tokens."""
-        for _ in range(n):
-            _, added = self._course.pop()
+        """Take back the last n accepted tokens. Where the cursor behind the others is not kept, they are taken again from one that is."""
+        last = known = len(self._taken) - n
+        while self._cursors[known] is None:
+            known -= 1
+        for _, added in reversed(self._taken[known:]):
             for held, text in reversed(added):
                 held.drop(text)
+        again = [token for token, _ in self._taken[known:last]]
+        del self._taken[known:], self._cursors[known + 1 :]
+        for token in again:
+            self.accept(token)
 
     def take_away(self, row: Row) -> None:
         """Forbid what would not be accepted: int32 [ceil(V/32)], of a matcher in the same state."""
-        cursor = self._course[-1][0]
+        cursor = self._cursors[-1]
+        assert cursor is not None, "the last ones are kept"
         if cursor.open is not None:
             self._take_repeating(cursor, cursor.open, row)
         self._removal.refused(self._tokens.several, cursor, row)
 
     def reset(self) -> None:
-        self._course = [(self._follower.start(), [])]
+        self._cursors: list[Cursor | None] = [self._follower.start()]
+        """Before each token, and behind the last: each has what is written of a name or an item, so that all of them would take memory with
+        the square of its length."""
+        self._taken: list[tuple[int, Sequence[Any]]] = []
 
     def _take_repeating(self, cursor: Cursor, inside: Open, row: Row) -> None:
         if inside.names:

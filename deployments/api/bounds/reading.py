@@ -59,12 +59,16 @@ class BodyReader:
     def held(self) -> int:
         return len(self._memory)
 
+    def hold(self, tenant: str) -> HeldBody:
+        """One that is empty, for what comes from elsewhere."""
+        return HeldBody(self._memory, tenant)
+
     async def read(self, request: Request, tenant: str = "") -> HeldBody:
         """Raises ApiError: 413, 408, or 503 where other bodies take all the memory that the tenant may have; ClientDisconnect."""
         declared = _length(request.headers.get("content-length", ""))
         if declared > self._max_bytes:
             raise self._too_large()
-        body, needed, wide = HeldBody(self._memory, tenant), 0, False
+        body, needed, wide = self.hold(tenant), 0, False
         try:
             # Before any of it is read: many bodies that have room for their beginnings and not for their ends would all be read in vain.
             body.reserve(2 * declared)

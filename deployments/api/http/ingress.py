@@ -26,6 +26,7 @@ from deployments.api.bounds.reading import BodyReader, HeldBody
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.leaving import ClientLeft, before, while_connected
+from deployments.api.http.pieces import PiecewiseResponse
 from deployments.api.translation.apis import Api
 from deployments.api.translation.exchange import Exchange, Items
 from deployments.background_thread import LARGE_BODY, BackgroundThread
@@ -116,7 +117,7 @@ class HttpIngress:
             self._leave_place(call)
             call.visit.leave()
             raise
-        if not isinstance(response, _EventStream):
+        if not isinstance(response, _EventStream | PiecewiseResponse):
             self._finish(call, response.status_code)
         if is_busy:
             await self._refusal_delay.wait()
@@ -138,7 +139,11 @@ class HttpIngress:
             content = "".join([str(piece) async for piece in items])
         if head.status >= HTTPStatus.BAD_REQUEST:
             return error_response(engine_error(head.status, json.loads(content)), call.visit.headers, call.api)
-        return Response(call.visit.piece(content), head.status, call.visit.headers, JSON)
+
+        async def ended() -> None:
+            self._finish(call, head.status)
+
+        return PiecewiseResponse(call.visit.piece(content), head.status, call.visit.headers, JSON, ended)
 
     def _finish(self, call: _Call, status: int) -> None:
         self._leave_place(call)
@@ -203,6 +208,10 @@ class HttpIngress:
                 yield headers
         finally:
             self._places.give_back(caller.name)
+
+    def hold(self, tenant: str) -> HeldBody:
+        """Memory for what is read for a request without a body."""
+        return self._bodies.hold(tenant)
 
     async def models(self, request: Request) -> Response:
         self.authorize(request)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from http import HTTPStatus
 from typing import Any
 
@@ -10,8 +11,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from deployments.access.caller import Caller, Scope
+from deployments.access.caller import Scope
 from deployments.api.http.ingress import JSON, HttpIngress
+from deployments.api.http.pieces import PiecewiseResponse
 from deployments.api.translation.apis import ResponsesApi, StoredResponse
 from deployments.errors import ApiError, bad_request
 
@@ -29,9 +31,7 @@ class StoredResponses:
     async def get(self, request: Request) -> Response:
         if request.query_params.get("stream") == "true":
             raise bad_request("A stored response is not streamed again.", "stream", "unsupported_parameter")
-        caller = self._http.authorize(request, Scope.GENERATE)
-        async with self._http.counted(caller) as headers:
-            return _json((await self._stored(request, caller)).response, headers)
+        return await self._answered(request, lambda stored: stored.response)
 
     async def delete(self, request: Request) -> Response:
         caller = self._http.authorize(request, Scope.GENERATE)
@@ -43,24 +43,28 @@ class StoredResponses:
 
     async def input_items(self, request: Request) -> Response:
         """A page of them, the last first, unless `order` is `asc`; `after` is the id of one."""
-        caller = self._http.authorize(request, Scope.GENERATE)
-        async with self._http.counted(caller) as headers:
-            stored = await self._stored(request, caller)
+
+        def listed(stored: StoredResponse) -> dict[str, Any]:
             items = [_named(item, stored.response["id"], index) for index, item in enumerate(stored.items)]
             page, more = _page(items if request.query_params.get("order") == "asc" else items[::-1], request)
             ends = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
-            return _json({"object": "list", "data": page, "has_more": more, **ends}, headers)
+            return {"object": "list", "data": page, "has_more": more, **ends}
 
-    async def _stored(self, request: Request, caller: Caller) -> StoredResponse:
-        stored = await self._api.stored(request.path_params["id"], caller.name)
-        if stored is None:
-            raise _not_found()
-        return stored
+        return await self._answered(request, listed)
 
-
-def _json(value: Any, headers: Mapping[str, str]) -> Response:
-    """As large as a body may be: many times as quick as the standard library."""
-    return Response(msgspec.json.encode(value), headers=dict(headers), media_type=JSON)
+    async def _answered(self, request: Request, told: Callable[[StoredResponse], Any]) -> Response:
+        """The place and the memory are given back when the client has the answer."""
+        caller = self._http.authorize(request, Scope.GENERATE)
+        async with AsyncExitStack() as until_sent:
+            headers = await until_sent.enter_async_context(self._http.counted(caller))
+            held = self._http.hold(caller.name)
+            until_sent.callback(held.release)
+            stored = await self._api.stored(request.path_params["id"], caller.name, held.reserve_beside)
+            if stored is None:
+                raise _not_found()
+            content = msgspec.json.encode(told(stored))
+            return PiecewiseResponse(content, HTTPStatus.OK, headers, JSON, until_sent.pop_all().aclose)
+        raise AssertionError("no context here swallows an error")
 
 
 def _named(item: Any, response_id: str, index: int) -> dict[str, Any]:

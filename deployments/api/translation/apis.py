@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,13 +20,16 @@ from deployments.api.translation.messages_answer import MessageAnswer, error_bod
 from deployments.api.translation.response_store import ResponseStore
 from deployments.api.translation.responses_answer import ResponseAnswer
 from deployments.api.translation.values import Placed
-from deployments.background_thread import LARGE_BODY, BackgroundThread
+from deployments.background_thread import LARGE_BODY, MOST_WAITING, BackgroundThread
 from deployments.constraints.json_shape import shape_of
 from deployments.errors import ApiError, bad_request, unavailable
 from grammar_service.errors import CacheUnavailable
+from grammar_service.sandbox.turns import FairTurns
 from model_service.messages import Endpoint
 
 logger = logging.getLogger(__name__)
+READS = 4
+"""Stored responses that are read at a time, tenants in turns: each may have megabytes."""
 _LONG = frozenset({"instructions", "tools", "text", "metadata", "reasoning", "tool_choice"})
 """What the response to a large request does not repeat: it would be written three times into each stream."""
 _ID = re.compile(r"resp_[0-9a-f]{32}")
@@ -108,6 +112,7 @@ class ResponsesApi:
 
     def __init__(self, store: ResponseStore, served_name: str, strict: bool, most_bytes: int, most_values: int) -> None:
         self._store = store
+        self._reads = FairTurns(range(READS), MOST_WAITING, time.monotonic)
         self._most_bytes = most_bytes
         self._most_values = most_values
         self._served_name = served_name
@@ -123,10 +128,12 @@ class ResponsesApi:
     def error(self, error: ApiError) -> dict[str, Any]:
         return error.body()
 
-    async def stored(self, response_id: str, tenant: str) -> StoredResponse | None:
+    async def stored(self, response_id: str, tenant: str, reserve: Reserve = unbounded) -> StoredResponse | None:
         """None: the tenant has no response of this id, or no longer. Raises ApiError (503)."""
-        data = await self._data(response_id, tenant)
-        return None if data is None else await self._done(len(data), tenant, _DECODER.decode, data)
+        if (data := await self._data(response_id, tenant)) is None:
+            return None
+        reserve(data)
+        return await self._done(len(data), tenant, _DECODER.decode, data)
 
     async def delete(self, response_id: str, tenant: str) -> bool:
         """Whether it was there. Raises ApiError (503)."""
@@ -159,8 +166,11 @@ class ResponsesApi:
         return data
 
     async def _data(self, response_id: str, tenant: str) -> bytes | None:
+        if not is_response_id(response_id):
+            return None
         try:
-            return await self._store.get(tenant, response_id) if is_response_id(response_id) else None
+            async with self._reads.turn(tenant):
+                return await self._store.get(tenant, response_id)
         except CacheUnavailable:
             raise unavailable("Stored responses cannot be read now; try again in a moment.", "response_store_unavailable") from None
 

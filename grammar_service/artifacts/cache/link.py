@@ -74,8 +74,9 @@ class RedisLink:
         if not self._breaker.admits():
             self._counters.skipped += 1
             raise CacheUnavailable("Redis has been failing; it is asked again in a few seconds")
+        await self._connected()
         try:
-            answer = await self._in_time(self._connected(call))
+            answer = await self._in_time(call(self._redis))
         except OutOfMemoryError as error:
             # It is full, and goes on to serve what it has.
             self._breaker.succeeded()
@@ -89,6 +90,8 @@ class RedisLink:
             else:
                 self._counters.errors += 1
             raise CacheUnavailable(f"Redis does not answer: {error or type(error).__name__}") from error
+        finally:
+            self._connections.release()
         self._breaker.succeeded()
         return answer
 
@@ -99,9 +102,14 @@ class RedisLink:
         except (TimeoutError, RedisError, OSError, ValueError):
             return False
 
-    async def _connected(self, call: Callable[[Redis], Awaitable[T]]) -> T:
-        async with self._connections:
-            return await call(self._redis)
+    async def _connected(self) -> None:
+        """Waits for a connection; that there is none is no fault of Redis. Raises CacheUnavailable."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._connections.acquire()
+        except TimeoutError:
+            self._counters.timeouts += 1
+            raise CacheUnavailable("all connections to Redis are in use") from None
 
     async def _in_time(self, answer: Awaitable[T]) -> T:
         """Waits a part of the time after the other: a loop that is late finds the answer and the end of the time at once, and a Redis that

@@ -87,15 +87,15 @@ async def test_in_redis_a_tenants_room_is_its_own(redis_server: RedisProcess, cl
 async def test_in_redis_what_has_expired_or_was_evicted_takes_no_room(redis_server: RedisProcess, clock: Clock) -> None:
     store = in_redis(redis_server, clock)
     for number in range(4):
-        await store.put("one", str(number), b"x" * 9_000)
+        await store.put("own", str(number), b"x" * 9_000)
     clock.now += TTL_S + 1
-    await store.put("one", "new", b"x" * 9_000)
-    assert redis_server.client.zcard("test:responses:1:one") == 1
-    redis_server.client.delete("test:responses:1:one")
+    await store.put("own", "new", b"x" * 9_000)
+    assert redis_server.client.zcard("test:responses:1:own") == 1
+    redis_server.client.delete("test:responses:1:own")
     for number in range(4):
         clock.now += 1
-        await store.put("one", str(number), b"x" * 9_000)
-    assert await kept(store, "one", map(str, range(4))) == ["0", "1", "2", "3"]
+        await store.put("own", str(number), b"x" * 9_000)
+    assert await kept(store, "own", map(str, range(4))) == ["0", "1", "2", "3"]
     await store.close()
 
 

@@ -10,7 +10,8 @@ from redis.asyncio import Redis
 
 from grammar_service.artifacts.artifact import ArtifactHeader, AuthenticArtifact
 from grammar_service.artifacts.cache import Found, MemoryCache, RedisCache, TieredCache
-from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
+from grammar_service.artifacts.cache.link import MOST_CALLS, LinkCounters, RedisLink
+from grammar_service.errors import CacheUnavailable
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess
 
 pytestmark = pytest.mark.asyncio
@@ -84,6 +85,28 @@ async def test_more_calls_than_connections_wait_for_one(redis_server: RedisProce
     assert all(await asyncio.gather(*(link.ask(lambda redis: redis.ping()) for _ in range(300))))
     assert (counters.timeouts, counters.errors) == (0, 0)
     await link.close()
+
+
+async def test_who_gets_no_connection_in_time_finds_no_fault_of_redis(redis_server: RedisProcess) -> None:
+    counters, go = LinkCounters(), asyncio.Event()
+    patient = RedisLink(redis_server.url, PASSWORD, 60_000, counters)
+    link = RedisLink(redis_server.url, PASSWORD, 50, counters)
+    link._connections = patient._connections  # which others have for long
+
+    async def slow(_: Redis) -> bool:
+        return await go.wait()
+
+    others = [asyncio.create_task(patient.ask(slow)) for _ in range(MOST_CALLS)]
+    for _ in range(5):
+        with pytest.raises(CacheUnavailable, match="in use"):
+            await link.ask(lambda redis: redis.ping())
+    go.set()
+    assert all(await asyncio.gather(*others))
+    link._timeout_s = 60
+    assert await link.ask(lambda redis: redis.ping()), "the breaker is closed"
+    assert counters.skipped == 0
+    for each in (link, patient):
+        await each.close()
 
 
 async def test_a_late_loop_is_not_taken_for_a_late_server(redis_server: RedisProcess) -> None:

@@ -151,7 +151,12 @@ def test_what_no_backend_enforces_is_checked_where_the_request_or_the_setting_sa
 
 
 @pytest.mark.parametrize(
-    ("fields", "param"), [({"unenforceable": "maybe"}, "unenforceable"), ({"unenforceable": "check", "echo": True}, "echo")]
+    ("fields", "param"),
+    [
+        ({"unenforceable": "check", "logprobs": True}, "logprobs"),
+        ({"unenforceable": "maybe"}, "unenforceable"),
+        ({"unenforceable": "check", "echo": True}, "echo"),
+    ],
 )
 def test_a_check_of_what_is_no_answer_alone_is_refused(fields: dict[str, Any], param: str) -> None:
     with pytest.raises(ApiError) as caught:

@@ -1,0 +1,30 @@
+"""Bodies that are sent in pieces, so that a client that does not read holds what it has asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+PIECE = 64 << 10
+
+
+class PiecewiseResponse(Response):
+    """Sends each piece when the client has taken most of the one before. `ended` is called once, when the last one is sent or the client
+    has left: until then the request keeps its place and its memory."""
+
+    def __init__(
+        self, content: bytes | str, status: int, headers: Mapping[str, str], media_type: str, ended: Callable[[], Awaitable[None]]
+    ) -> None:
+        super().__init__(content, status, dict(headers), media_type)
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            for start in range(0, max(1, len(self.body)), PIECE):
+                more = start + PIECE < len(self.body)
+                await send({"type": "http.response.body", "body": bytes(self.body[start : start + PIECE]), "more_body": more})
+        finally:
+            await self._ended()
