@@ -97,6 +97,7 @@ async def test_who_gets_no_connection_in_time_finds_no_fault_of_redis(redis_serv
         return await go.wait()
 
     others = [asyncio.create_task(patient.ask(slow)) for _ in range(MOST_CALLS)]
+    await asyncio.sleep(0)  # now each has one
     for _ in range(5):
         with pytest.raises(CacheUnavailable, match="in use"):
             await link.ask(lambda redis: redis.ping())
