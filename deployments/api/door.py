@@ -28,6 +28,7 @@ from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
 from deployments.api.constraining import Constraining, Constraints
 from deployments.api.engine_calls import Engines
+from deployments.api.engine_errors import engine_error
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader, running_replicas
 from deployments.api.http.ingress import HttpIngress
@@ -46,7 +47,6 @@ from deployments.builders import COUNTING_MS, engine_seats, limits, open_link, o
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.tool_formats import TOOL_FORMATS
-from deployments.engine_errors import engine_error
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registration import settings_grammars

@@ -22,11 +22,11 @@ from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
 from deployments.api.constraining import Constraints
 from deployments.api.engine_calls import Engines, is_refused
+from deployments.api.engine_errors import with_codes
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
 from deployments.background_thread import LARGE_BODY, BackgroundThread
 from deployments.constraints.forms import NamedGrammar, Requested, refusal, warnings_of
-from deployments.engine_errors import with_codes
 from deployments.errors import AnswerLost, ApiError, unavailable
 from grammar_service.errors import MaskcastError
 from grammar_service.messages import ReadyGrammar, Refusal

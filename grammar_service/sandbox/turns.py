@@ -81,6 +81,7 @@ class FairTurns(Generic[S]):
             newest = longest.waiting.pop()
             if not newest.done():
                 newest.set_exception(PoolBusy(f"{self._max_waiting} grammars wait to be compiled already"))
+            del newest  # as below
         try:
             return await place
         except asyncio.CancelledError:

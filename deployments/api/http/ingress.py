@@ -23,6 +23,7 @@ from deployments.api.bounds.admission import AdmissionQueue, RefusalDelay
 from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.places import Places
 from deployments.api.bounds.reading import BodyReader, HeldBody
+from deployments.api.engine_errors import engine_error
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.leaving import ClientLeft, before, while_connected
@@ -31,7 +32,6 @@ from deployments.api.translation.apis import Api
 from deployments.api.translation.exchange import Exchange, Items
 from deployments.background_thread import LARGE_BODY, BackgroundThread
 from deployments.config import LimitSettings
-from deployments.engine_errors import engine_error
 from deployments.errors import INGRESS_BUSY, ApiError, bad_request, translated, unavailable
 from deployments.grammars.registry import PAGE, GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics

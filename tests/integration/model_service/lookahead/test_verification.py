@@ -123,16 +123,16 @@ def test_sampled_neighbours_keep_what_they_say(forgetful: RunningEngine) -> None
     questions = [f"What is {number} and {number}?" for number in range(6)]
     asked: list[Any] = [(question, None, sampled) for question in questions]
     alone = [answer.tokens for answer in forgetful.ask_all(asked)]
-    beside: list[tuple[Tokens, ...]] = []
-    neighbours = Thread(target=lambda: beside.append(tuple(answer.tokens for answer in forgetful.ask_all(asked))))
     asking, verified, prompt = Asking(forgetful, prompt_of(50)), 0, prompt_of(12)
-    neighbours.start()
-    while neighbours.is_alive():
-        asking.verify(prompt[: verified % 7], prompt[7:])
-        verified += 1
-    neighbours.join()
-    assert list(beside[0]) == alone
-    assert verified > 10
+    while verified <= 10:  # on a busy machine few of them come while the neighbours are there
+        beside: list[tuple[Tokens, ...]] = []
+        neighbours = Thread(target=lambda beside=beside: beside.append(tuple(answer.tokens for answer in forgetful.ask_all(asked))))
+        neighbours.start()
+        while neighbours.is_alive():
+            asking.verify(prompt[: verified % 7], prompt[7:])
+            verified += 1
+        neighbours.join()
+        assert list(beside[0]) == alone
 
 
 @pytest.mark.parametrize("likeliest", [2, 3])

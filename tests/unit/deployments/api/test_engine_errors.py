@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from deployments.engine_errors import engine_error, error_body, with_codes
+from deployments.api.engine_errors import engine_error, error_body, with_codes
 
 CODES = [(502, "reward_failed"), (504, "reward_timeout"), (404, "model_not_found"), (400, "invalid_request"), (500, "internal_error")]
 
