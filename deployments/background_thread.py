@@ -13,14 +13,15 @@ from grammar_service.sandbox.turns import FairTurns
 MOST_WAITING = 1 << 16
 """Never reached: an ingress holds fewer requests open."""
 LARGE_BODY = 16 << 10
-"""Bytes: work on larger bodies belongs into it. It takes tenths of a second of some, and 10 ms of the worst that are as large."""
+"""Bytes: larger ones are worked on here. Some take tenths of a second, and the worst of this size 10 ms."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class BackgroundThread:
-    """One thread, in which tenants take turns: who sends many large bodies lets others wait for one of them."""
+    """One thread, in which tenants take turns: who sends many large bodies lets others wait for one of them. An ingress has one: each more
+    would take the interpreter's lock from its event loop."""
 
     def __init__(self) -> None:
         self._turns = FairTurns([ThreadPoolExecutor(1, "large bodies")], MOST_WAITING, time.monotonic)

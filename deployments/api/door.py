@@ -43,6 +43,7 @@ from deployments.api.traced import TracedCalls, TracedConstraints, TracedEngines
 from deployments.api.translation.apis import Api, Apis, GatewayApi, MessagesApi, ResponsesApi
 from deployments.api.translation.exchange import Items
 from deployments.api.translation.response_store import MemoryResponses, RedisResponses, ResponseStore
+from deployments.background_thread import BackgroundThread
 from deployments.builders import COUNTING_MS, engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
@@ -83,7 +84,8 @@ class Door:
     ) -> None:
         """Raises OSError: the address is not this machine's, or taken by another program; SettingsError: the key file is wrong."""
         self._grammars = PreparedGrammars(pool, limits(settings), fingerprint)
-        self._registry = open_grammar_registry(settings, pool, self._grammars)
+        background = BackgroundThread()
+        self._registry = open_grammar_registry(settings, pool, self._grammars, background)
         constraints: Constraints = Constraining(self._grammars, self._registry)
         if is_logged := settings.telemetry.logs == "json":
             constraints = LoggedConstraints(constraints, current_trace_id)
@@ -92,8 +94,8 @@ class Door:
         checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
         facts = CallFacts(settings.model.longest, settings.limits.max_tokens)
         prefixes = tenant_prefixes(settings)
-        self._gateway = Gateway(request_reader(settings), constraints, engines, facts, checker, prefixes)
-        self._apis = open_apis(settings)
+        self._gateway = Gateway(request_reader(settings), constraints, engines, facts, checker, prefixes, background)
+        self._apis = open_apis(settings, background)
         self._calls = TracedCalls(tracing) if tracing is not None else None
         longest, most = settings.model.longest, settings.limits.max_tokens
         self._gate = Gate(open_ledger(settings), lambda body: facts.prompt(body).tokens, longest, most)
@@ -111,6 +113,7 @@ class Door:
             limits=settings.limits,
             max_ongoing=settings.http.max_ongoing_requests,
             max_held_bytes=int(settings.http.max_bodies_mib * 2**20),
+            background=background,
         )
         settle_heap()
         unmap_large_blocks()
@@ -201,16 +204,17 @@ def tenant_prefixes(settings: Settings) -> TenantPrefixes:
     return TenantPrefixes(secret(settings), shared=settings.tenants.share_prefixes)
 
 
-def open_apis(settings: Settings) -> Apis:
+def open_apis(settings: Settings, background: BackgroundThread) -> Apis:
     model = settings.model
     responses = ResponsesApi(
         open_responses(settings),
         model.served_names[0],
+        background,
         strict=model.tool_call_parser in TOOL_FORMATS,
         most_bytes=int(settings.http.max_body_mib * 2**20),
         most_values=settings.limits.max_body_values,
     )
-    messages = MessagesApi(reasons=model.reasoning_parser is not None)
+    messages = MessagesApi(model.reasoning_parser is not None, background)
     return Apis(GatewayApi(Endpoint.CHAT), GatewayApi(Endpoint.COMPLETION), responses, messages)
 
 
@@ -250,7 +254,9 @@ def request_reader(settings: Settings) -> RequestReader:
     return RequestReader(served, model.tool_call_parser, defaults, rules, tuple(adapters), thresholds)
 
 
-def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: PreparedGrammars) -> GrammarRegistry:
+def open_grammar_registry(
+    settings: Settings, pool: CompilePool, grammars: PreparedGrammars, background: BackgroundThread
+) -> GrammarRegistry:
     """The named grammars, whose store connects when it is first used."""
     store, now = open_registry(settings), int(time.time())
     fixed = {name: GrammarEntry(name, spec, now) for name, spec in settings_grammars(settings).items()}
@@ -263,4 +269,5 @@ def open_grammar_registry(settings: Settings, pool: CompilePool, grammars: Prepa
         registry_room(settings),
         ConstraintDefaults.of(settings.grammar),
         GrammarMetrics("registry").update,
+        background,
     )

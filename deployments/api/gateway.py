@@ -49,6 +49,7 @@ class Gateway:
         facts: CallFacts,
         checker: AnswerChecker,
         prefixes: TenantPrefixes,
+        background: BackgroundThread,
     ) -> None:
         self._reader = reader
         self._constraints = constraints
@@ -57,7 +58,7 @@ class Gateway:
         self._engines = engines
         self._prefixes = prefixes
         self._fatal = FatalCalls()
-        self._background = BackgroundThread()
+        self._background = background
 
     async def answer(
         self,

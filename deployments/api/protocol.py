@@ -153,8 +153,8 @@ def _bound_answer(endpoint: Endpoint, body: dict[str, Any], most: int) -> None:
 
 
 def _take_check(body: dict[str, Any], default: bool) -> bool:
+    """Not for answers with their prompt or log probabilities, which are many times as long: to check one, all of it is parsed."""
     value = body.pop(UNENFORCEABLE, None)
-    """Not of answers with their prompt or log probabilities, which are many times as long: they are read and written to be checked."""
     beside = next((name for name in ("echo", "logprobs") if body.get(name) not in (None, False)), None)
     if value == CHECK and beside is not None:
         raise bad_request(f"'{beside}' cannot be combined with '{UNENFORCEABLE}': '{CHECK}'.", beside, "conflicting_constraints")

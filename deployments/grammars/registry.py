@@ -56,7 +56,7 @@ class GrammarRegistry:
     tenant its backend and key by `rules` (`grammar_service.resolve.rules_of`), and raises GrammarError, PoolBusy or PoolUnavailable.
 
     Names are a tenant's own, but for those of the settings; there is `room` for so many. `defaults` are for constraints that do not choose.
-    `report` gets all counters.
+    `report` gets all counters; registrations are read in `background`.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class GrammarRegistry:
         room: Room,
         defaults: ConstraintDefaults,
         report: Callable[[Mapping[str, int]], None],
+        background: BackgroundThread,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._names = names
@@ -82,7 +83,7 @@ class GrammarRegistry:
         self._report = report
         self._clock = clock
         self._ahead = AheadCounters()
-        self._background = BackgroundThread()
+        self._background = background
         self._lists = FairTurns(range(LISTS), MOST_WAITING, time.monotonic)
 
     async def spec(self, named: NamedGrammar, tenant: str = NOBODY) -> GrammarSpec:

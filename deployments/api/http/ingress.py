@@ -69,6 +69,7 @@ class HttpIngress:
         limits: LimitSettings,
         max_ongoing: int,
         max_held_bytes: int,
+        background: BackgroundThread,
     ) -> None:
         self._gateway = gateway
         self._registry = registry
@@ -82,7 +83,7 @@ class HttpIngress:
         self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s, max_held_bytes)
         self._limits = limits
         self._places = Places(max_ongoing)
-        self._background = BackgroundThread()
+        self._background = background
         self._admissions = AdmissionQueue()
         self._refusal_delay = RefusalDelay()
         self._started = int(time.time())

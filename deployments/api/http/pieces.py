@@ -8,6 +8,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 PIECE = 64 << 10
+"""Bytes: what a connection holds before its writer has to wait (asyncio's high-water mark)."""
 
 
 class PiecewiseResponse(Response):

@@ -30,7 +30,7 @@ from model_service.messages import Endpoint
 logger = logging.getLogger(__name__)
 READS = 4
 """Stored responses that are read at a time, tenants in turns: each may have megabytes."""
-_LONG = frozenset({"instructions", "tools", "text", "metadata", "reasoning", "tool_choice"})
+_NOT_REPEATED = frozenset({"instructions", "tools", "text", "metadata", "reasoning", "tool_choice"})
 """What the response to a large request does not repeat: it would be written three times into each stream."""
 _ID = re.compile(r"resp_[0-9a-f]{32}")
 Reserve = Callable[[bytes], None]
@@ -86,9 +86,9 @@ class MessagesApi:
     name = "messages"
     endpoint = Endpoint.CHAT
 
-    def __init__(self, reasons: bool) -> None:
+    def __init__(self, reasons: bool, background: BackgroundThread) -> None:
         self._reasons = reasons
-        self._background = BackgroundThread()
+        self._background = background
 
     async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int, reserve: Reserve = unbounded) -> Exchange:
         if size <= LARGE_BODY:
@@ -100,7 +100,7 @@ class MessagesApi:
 
     def _translated(self, body: Mapping[str, Any]) -> Exchange:
         options, warnings = messages_request.chat_options(body, self._reasons)
-        return TranslatedExchange(options, messages_request.messages_of(body), MessageAnswer(), warnings)
+        return TranslatedExchange(options, messages_request.messages_of(body), messages_request.NAMES, MessageAnswer(), warnings)
 
 
 class ResponsesApi:
@@ -110,20 +110,22 @@ class ResponsesApi:
     name = "responses"
     endpoint = Endpoint.CHAT
 
-    def __init__(self, store: ResponseStore, served_name: str, strict: bool, most_bytes: int, most_values: int) -> None:
+    def __init__(
+        self, store: ResponseStore, served_name: str, background: BackgroundThread, *, strict: bool, most_bytes: int, most_values: int
+    ) -> None:
         self._store = store
         self._reads = FairTurns(range(READS), MOST_WAITING, time.monotonic)
         self._most_bytes = most_bytes
         self._most_values = most_values
         self._served_name = served_name
         self._strict = strict
-        self._background = BackgroundThread()
+        self._background = background
 
     async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int, reserve: Reserve = unbounded) -> Exchange:
         data = await self._before(body, caller.name)
         reserve(data)
         all_bytes = size + len(data)
-        return await self._done(all_bytes, caller.name, self._translated, body, data, caller.name, all_bytes)
+        return await self._worked_on(all_bytes, caller.name, self._translated, body, data, caller.name, all_bytes)
 
     def error(self, error: ApiError) -> dict[str, Any]:
         return error.body()
@@ -133,7 +135,7 @@ class ResponsesApi:
         if (data := await self._data(response_id, tenant)) is None:
             return None
         reserve(data)
-        return await self._done(len(data), tenant, _DECODER.decode, data)
+        return await self._worked_on(len(data), tenant, _DECODER.decode, data)
 
     async def delete(self, response_id: str, tenant: str) -> bool:
         """Whether it was there. Raises ApiError (503)."""
@@ -149,7 +151,7 @@ class ResponsesApi:
         """Whether it is kept: a conversation may be as large as a body, and have as many values. `size` is what it has grown from."""
         response_id = str(stored.response["id"])
         try:
-            data = await self._done(size, tenant, _encoded, stored, self._most_bytes, self._most_values)
+            data = await self._worked_on(size, tenant, _encoded, stored, self._most_bytes, self._most_values)
             if data is not None:
                 await self._store.put(tenant, response_id, data)
         except CacheUnavailable as error:
@@ -174,8 +176,8 @@ class ResponsesApi:
         except CacheUnavailable:
             raise unavailable("Stored responses cannot be read now; try again in a moment.", "response_store_unavailable") from None
 
-    async def _done(self, size: int, tenant: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Work on so many bytes: at once where they are few."""
+    async def _worked_on(self, size: int, tenant: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What `work` makes of so many bytes: at once where they are few."""
         return work(*args, **kwargs) if size <= LARGE_BODY else await self._background.run(tenant, work, *args, **kwargs)
 
     def _translated(self, body: Mapping[str, Any], data: bytes, tenant: str, size: int) -> Exchange:
@@ -183,10 +185,10 @@ class ResponsesApi:
         before, items = [*earlier.items, *earlier.response["output"]], responses_request.input_items(body)
         options = responses_request.chat_options(body, self._strict)
         messages = responses_request.messages_of(body, before, items)
-        echoed = body if size <= LARGE_BODY else {name: value for name, value in body.items() if name not in _LONG}
+        echoed = body if size <= LARGE_BODY else {name: value for name, value in body.items() if name not in _NOT_REPEATED}
         answer = ResponseAnswer(echoed, uuid4().hex, body.get("model") or self._served_name)
         if body.get("store") is False:
-            return TranslatedExchange(options, messages, answer, size=size)
+            return TranslatedExchange(options, messages, responses_request.NAMES, answer, size=size)
         keep = partial(self.keep, StoredResponse(answer.response, [*before, *items]), tenant, size)
         return _ResponseExchange(options, messages, answer, keep, size)
 
@@ -202,7 +204,7 @@ class _ResponseExchange(TranslatedExchange):
         keep: Callable[[], Awaitable[bool]],
         size: int,
     ) -> None:
-        super().__init__(options, messages, answer, size=size)
+        super().__init__(options, messages, responses_request.NAMES, answer, size=size)
         self._answer = answer
         self._keep = keep
 

@@ -53,18 +53,21 @@ class AnswerFormat(Protocol):
 
 
 class TranslatedExchange(Exchange):
-    """A request of another API, made a chat completion of these `messages` and `options`."""
+    """A request of another API, made a chat completion of these `messages` and `options`; `names` are its own for fields that have another
+    one in a chat."""
 
     def __init__(
         self,
         options: Mapping[str, Any],
         messages: Sequence[Placed],
+        names: Mapping[str, str],
         format_: AnswerFormat,
         warnings: Sequence[ConstraintWarning] = (),
         size: int = 0,
     ) -> None:
         super().__init__({**options, "messages": [message for _, message in messages]}, warnings, size)
         self._messages = messages
+        self._names = names
         self._format = format_
 
     async def answer(self, items: Items) -> Items:
@@ -72,7 +75,7 @@ class TranslatedExchange(Exchange):
             try:
                 head = await anext(items)
             except MaskcastError as error:
-                raise in_request(translated(error), self._messages) from None
+                raise in_request(translated(error), self._messages, self._names) from None
             assert isinstance(head, Head)
             yield head
             if head.status >= HTTPStatus.BAD_REQUEST:

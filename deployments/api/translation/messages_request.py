@@ -17,6 +17,14 @@ from grammar_service.warning import ConstraintWarning
 
 THINKS_NOT = ConstraintWarning(NO_EFFECT, "/thinking", "'thinking' has no effect: this model does not reason, or its format is not known.")
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+NAMES = {
+    "response_format.json_schema": "output_config.format",
+    "response_format": "output_config.format",
+    "reasoning_effort": "output_config.effort",
+    "thinking_token_budget": "thinking.budget_tokens",
+    "stop": "stop_sequences",
+}
+"""Of fields that have another name in a chat."""
 _TRANSLATED = frozenset(
     {"messages", "system", "stop_sequences", "tools", "tool_choice", "thinking", "output_config", "output_format", "stream_options", "n"}
 )

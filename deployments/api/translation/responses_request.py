@@ -12,24 +12,20 @@ from typing import Any
 from deployments.api.translation.values import Placed, array_in, entries_of, object_in, text_in, unknown_type
 from deployments.errors import bad_request
 
+NAMES = {
+    "response_format.json_schema": "text.format",
+    "response_format": "text.format",
+    "max_completion_tokens": "max_output_tokens",
+    "reasoning_effort": "reasoning.effort",
+}
+"""Of fields that have another name in a chat."""
 LOGPROBS = "message.output_text.logprobs"
 """What `include` has where log probabilities are asked for."""
 _TRANSLATED = frozenset(
-    {
-        *(
-            "input",
-            "instructions",
-            "text",
-            "tools",
-            "tool_choice",
-            "reasoning",
-            "max_output_tokens",
-            "top_logprobs",
-            "include",
-            "truncation",
-        ),
-        *("previous_response_id", "store", "background", "stream_options", "max_tool_calls", "n"),
-    }
+    (
+        "input instructions text tools tool_choice reasoning max_output_tokens top_logprobs include truncation previous_response_id store "
+        "background stream_options max_tool_calls n"
+    ).split()
 )
 _UNSUPPORTED = {
     "messages": "a response has 'input'",

@@ -48,13 +48,19 @@ def unknown_type(place: str, *known: str) -> ApiError:
     return bad_request(f"'{place}.type' must be one of: {', '.join(map(repr, known))}.", f"{place}.type")
 
 
-def in_request(error: ApiError, messages: Sequence[Placed]) -> ApiError:
-    """An error about a chat completion's messages, in the words of the request that they were made of."""
+def in_request(error: ApiError, messages: Sequence[Placed], names: Mapping[str, str]) -> ApiError:
+    """An error about a chat completion, by the places and `names` of the request that it was made of."""
 
     def place(found: re.Match[str]) -> str:
         index = int(found[1])
         return messages[index][0] if index < len(messages) else found[0]
 
-    error.message = _MESSAGE.sub(place, error.message)
-    error.param = _MESSAGE.sub(place, error.param) if error.param else None
+    def told(text: str) -> str:
+        for ours, theirs in names.items():
+            text = re.sub(rf"(?:^|(?<=')){re.escape(ours)}(?!\w)", theirs, text)
+        return _MESSAGE.sub(place, text).replace("].function.", "].")
+
+    field, hash_, pointer = (error.param or "").partition("#")
+    error.message = told(error.message)
+    error.param = f"{told(field)}{hash_}{pointer}" or None
     return error

@@ -100,7 +100,9 @@ class CanonicalAnswers:
         def fill(row: int) -> None:
             grammars[row].timed_fill(drawn[row].inner, self._masks, row)
 
-        list((map if self._threads is None else self._threads.map)(fill, range(len(drawn))))
+        rows = range(len(drawn))
+        for _ in map(fill, rows) if self._threads is None else self._threads.map(fill, rows):
+            pass
         masks: npt.NDArray[np.int32] = self._masks.numpy()
         return masks[: len(drawn)]
 

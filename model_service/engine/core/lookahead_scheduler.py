@@ -4,7 +4,8 @@ drafts of it. All others are scheduled as by the one below it. Synchronous: a ve
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,7 @@ from vllm.v1.engine import EngineCoreOutputs
 from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 
-from grammar_service.backends import Matcher
-from grammar_service.segments import Segment, Segmenter
-from model_service.engine.core.backend import KeyedGrammar
+from grammar_service.segments import Segmenter
 from model_service.engine.core.continuing import Continuing
 from model_service.engine.core.scheduler import MaskcastScheduler
 from model_service.engine.core.verifying import Verifying
@@ -113,26 +112,23 @@ class LookaheadScheduler(MaskcastScheduler):
 
 
 def _force_rows(masks: Rows, segmenter: Segmenter, request: Request, said: Sequence[int], drafts: Sequence[int]) -> None:
-    """An engine that jumps says forced text in one tokenization, where a mask alone leaves several. What is verified must be what would be
-    said, also in the middle of what is forced: there the forced token is the only one. Within what the request may take of the engine."""
-    grammar: KeyedGrammar = request.structured_output_request.grammar
+    """In place: `masks`, int32 `[d + 1, ceil(V / 32)]`, behind `said`, where the request's matcher stands, and behind each of the drafts,
+    as far as the grammar allows them.
+
+    An engine that jumps says forced text in one tokenization, where a mask alone leaves several. What is verified must be what would be
+    said, also in the middle of what is forced: there the forced token is the only one.
+    """
+    grammar, taken = request.structured_output_request.grammar, 0
     with grammar.watched():
         matcher = grammar.matcher
-        force_rows(masks, lambda output: grammar.forced(lambda: segmenter.find(matcher, output)), matcher, said, drafts)
-
-
-def force_rows(masks: Rows, find: Callable[[Sequence[int]], Segment], matcher: Matcher, said: Sequence[int], drafts: Sequence[int]) -> None:
-    """In place: `masks`, int32 `[d + 1, ceil(V / 32)]`, behind `said`, where the matcher stands, and behind each of the drafts, as far as
-    the grammar allows them. `find`: what is forced behind an output. The matcher's state is the same afterwards."""
-    taken = 0
-    for place, mask in enumerate(masks):
-        forced = find([*said, *drafts[:place]]).tokens
-        if forced:
-            _allow_only(mask, forced[0])
-        if place == len(drafts) or drafts[place] < 0 or not matcher.accept(drafts[place]):
-            break
-        taken += 1
-    matcher.rollback(taken)
+        for place, mask in enumerate(masks):
+            forced = grammar.forced(partial(segmenter.find, matcher, [*said, *drafts[:place]])).tokens
+            if forced:
+                _allow_only(mask, forced[0])
+            if place == len(drafts) or drafts[place] < 0 or not matcher.accept(drafts[place]):
+                break
+            taken += 1
+        matcher.rollback(taken)
 
 
 def _allow_only(mask: NDArray[Any], token: int) -> None:

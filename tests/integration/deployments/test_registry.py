@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from deployments.background_thread import BackgroundThread
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar
 from deployments.errors import ApiError
@@ -97,7 +98,8 @@ def registry_of(
         return resolve(spec, Limits(), "tiny")
 
     names = names or GrammarNames(entries, store)
-    return GrammarRegistry(names, store, pool, resolving, rules, room, ConstraintDefaults(), lambda _: None, clock=lambda: 7.5)
+    background = BackgroundThread()
+    return GrammarRegistry(names, store, pool, resolving, rules, room, ConstraintDefaults(), lambda _: None, background, lambda: 7.5)
 
 
 @pytest_asyncio.fixture

@@ -18,6 +18,7 @@ from deployments.api.constraining import Constraints
 from deployments.api.door import request_reader
 from deployments.api.engine_calls import Engines
 from deployments.api.gateway import Gateway
+from deployments.background_thread import BackgroundThread
 from deployments.config import Settings
 from deployments.errors import ApiError
 from deployments.grammars.pool import CompilePool
@@ -27,7 +28,8 @@ from model_service.replies import Head
 
 def gateway_of(settings: Settings, compilers: DeploymentHandle[Any], constraints: Constraints, engines: Engines) -> Gateway:
     checker = AnswerChecker(CompilePool(compilers).judge, lambda event, number: None, 0, 2.0)
-    return Gateway(request_reader(settings), constraints, engines, CallFacts(2048), checker, TenantPrefixes(b"secret", shared=False))
+    prefixes = TenantPrefixes(b"secret", shared=False)
+    return Gateway(request_reader(settings), constraints, engines, CallFacts(2048), checker, prefixes, BackgroundThread())
 
 
 def asked(gateway: Gateway, number: int | None, tenant: str = "", **fields: Any) -> AsyncGenerator[Head | str, None]:

@@ -14,6 +14,7 @@ from deployments.api.health import HealthReader
 from deployments.api.http.ingress import HttpIngress
 from deployments.api.http.responses import StoredResponses
 from deployments.api.http.routes import http_application
+from deployments.background_thread import BackgroundThread
 from deployments.config import LimitSettings, Settings
 from deployments.grammars.registry import GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
@@ -26,7 +27,8 @@ def door_of(
     gateway: Gateway, registry: GrammarRegistry, settings: Settings, keys: ApiKeys, read_s: float = 30.0, answer_s: float = 60.0
 ) -> httpx.AsyncClient:
     """`read_s`: how long a body may take to come, `answer_s`: an answer."""
-    gate, apis = Gate(Ledger(None, 1), lambda _: 100, 2048), open_apis(settings)
+    background = BackgroundThread()
+    gate, apis = Gate(Ledger(None, 1), lambda _: 100, 2048), open_apis(settings, background)
     limits = LimitSettings(read_timeout_s=read_s, request_timeout_s=answer_s, max_body_values=1000)
     http = HttpIngress(
         gateway,
@@ -42,6 +44,7 @@ def door_of(
         limits=limits,
         max_ongoing=8,
         max_held_bytes=MOST_HELD,
+        background=background,
     )
     transport = httpx.ASGITransport(Doorway(http_application(http, StoredResponses(http, apis.responses), apis), DoorRules.of(settings)))
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers={"Content-Type": "application/json"}, timeout=30)

@@ -28,6 +28,7 @@ from deployments.api.engine_calls import EngineCalls
 from deployments.api.gateway import Gateway
 from deployments.api.traced import TracedConstraints, TracedEngines
 from deployments.app import SCHEMA, compile_pool
+from deployments.background_thread import BackgroundThread
 from deployments.config import Settings, parse_settings
 from deployments.errors import INGRESS_BUSY
 from deployments.grammars.pool import CompilePool
@@ -88,7 +89,7 @@ async def grammars(settings: Settings, compilers: DeploymentHandle[Any]) -> Prep
 
 @pytest.fixture
 def registry(settings: Settings, compilers: DeploymentHandle[Any], grammars: PreparedGrammars) -> GrammarRegistry:
-    return open_grammar_registry(settings, CompilePool(compilers), grammars)
+    return open_grammar_registry(settings, CompilePool(compilers), grammars, BackgroundThread())
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -211,7 +212,7 @@ async def test_requests_about_named_grammars_take_places(
     with redis_process(tmp_path) as redis:
         secrets = {"redis": {"url": redis.url, "password": PASSWORD}, "artifact_secret": "0" * 32}
         settings = parse_settings(secrets)
-        registry = open_grammar_registry(settings, CompilePool(compilers), grammars)
+        registry = open_grammar_registry(settings, CompilePool(compilers), grammars, BackgroundThread())
         door = door_of(gateway, registry, settings, ApiKeys([]))
         redis.pause()
         answers = await asyncio.gather(*(door.get(f"/v1/grammars{end}") for end in ("", "/name") for _ in range(20)))

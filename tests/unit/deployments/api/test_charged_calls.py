@@ -22,6 +22,7 @@ from deployments.api.door import request_reader
 from deployments.api.engine_calls import Engines
 from deployments.api.gateway import Gateway
 from deployments.api.protocol import ParsedRequest
+from deployments.background_thread import BackgroundThread
 from deployments.config import Settings
 from deployments.grammars.registry import GrammarRegistry
 from grammar_service.messages import AnswerCheck, ReadyGrammar
@@ -70,7 +71,8 @@ async def no_faults(check: AnswerCheck) -> tuple[str | None, ...]:
 
 def gateway_of(engines: Engines) -> Gateway:
     checker = AnswerChecker(no_faults, lambda event, number: None, 0, 2.0)
-    return Gateway(request_reader(Settings()), Unconstrained(), engines, CallFacts(2048), checker, TenantPrefixes(b"secret", shared=False))
+    prefixes = TenantPrefixes(b"secret", shared=False)
+    return Gateway(request_reader(Settings()), Unconstrained(), engines, CallFacts(2048), checker, prefixes, BackgroundThread())
 
 
 @pytest.fixture

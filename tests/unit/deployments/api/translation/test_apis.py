@@ -11,6 +11,7 @@ import pytest
 from deployments.access.caller import ANYBODY
 from deployments.api.translation.apis import ResponsesApi
 from deployments.api.translation.response_store import MemoryResponses
+from deployments.background_thread import BackgroundThread
 from deployments.errors import ApiError
 from grammar_service.errors import CacheUnavailable
 from model_service.replies import Head
@@ -20,7 +21,8 @@ MOST_BYTES, MOST_VALUES = 40_000, 2_000
 
 
 def api_of(store: MemoryResponses | None = None) -> ResponsesApi:
-    return ResponsesApi(store or MemoryResponses(60, 1 << 20), "m", True, MOST_BYTES, MOST_VALUES)
+    store = store or MemoryResponses(60, 1 << 20)
+    return ResponsesApi(store, "m", BackgroundThread(), strict=True, most_bytes=MOST_BYTES, most_values=MOST_VALUES)
 
 
 async def items(stream: bool) -> AsyncGenerator[Any, None]:

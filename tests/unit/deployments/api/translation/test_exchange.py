@@ -10,6 +10,7 @@ import pytest
 
 from deployments.api.translation.exchange import Exchange, TranslatedExchange
 from deployments.api.translation.messages_answer import MessageAnswer
+from deployments.api.translation.messages_request import NAMES
 from deployments.errors import ApiError, bad_request, unavailable
 from model_service.replies import Head
 from tests.unit.deployments.api.translation.chunks import events, whole
@@ -25,7 +26,7 @@ async def items(*given: Any) -> AsyncGenerator[Any, None]:
 
 
 def exchange() -> TranslatedExchange:
-    return TranslatedExchange({"model": "m"}, PLACED, MessageAnswer())
+    return TranslatedExchange({"model": "m"}, PLACED, NAMES, MessageAnswer())
 
 
 async def told(*given: Any) -> list[Any]:
@@ -68,6 +69,24 @@ async def test_an_error_about_a_message_names_its_place_in_the_request() -> None
     with pytest.raises(ApiError) as raised:
         await told(bad_request("'messages[1].content' is wrong, and messages[7]", "messages[1].content"))
     assert (raised.value.message, raised.value.param) == ("'messages[0].content' is wrong, and messages[7]", "messages[0].content")
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("response_format.json_schema.schema#/type", "output_config.format.schema#/type"),
+        ("response_format", "output_config.format"),
+        ("tools[3].function.parameters#/a].function.b", "tools[3].parameters#/a].function.b"),
+        ("stop", "stop_sequences"),
+        ("stop_token_ids", "stop_token_ids"),
+        ("max_tokens", "max_tokens"),
+    ],
+)
+async def test_an_error_names_the_field_that_the_request_has(field: str, expected: str) -> None:
+    name, there = field.partition("#")[0], expected.partition("#")[0]
+    with pytest.raises(ApiError) as raised:
+        await told(bad_request(f"'{name}' is wrong, as stop is", field))
+    assert (raised.value.message, raised.value.param) == (f"'{there}' is wrong, as stop is", expected)
 
 
 @pytest.mark.parametrize(
