@@ -4,7 +4,7 @@ MaskcastError (grammar_service.errors)
 ├── EngineSettingsError   vLLM refuses the engine arguments
 ├── EngineDead            the engine process is gone
 ├── ChannelError          the engine core did not get an artifact from its replica
-├── GrammarsFull          those that an engine has loaded leave no memory for another one
+├── GrammarMemoryFull          those that an engine has loaded leave no memory for another one
 ├── MemoryUnavailable     no memory to share, or none at the address
 ├── MaskError             masks did not come as a frame: whoever needs them fills them from the grammar
 │   ├── InvalidFrame      bytes that are no intact mask frame
@@ -38,7 +38,7 @@ class ChannelError(MaskcastError):
     """The engine core asked its replica for an artifact and did not get it."""
 
 
-class GrammarsFull(MaskcastError):
+class GrammarMemoryFull(MaskcastError):
     """The grammars that an engine has loaded, and that requests use, leave no memory for another one."""
 
 

@@ -13,7 +13,7 @@ from grammar_service.errors import ArtifactError
 from grammar_service.own_memory import resident_bytes
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import fetch
-from model_service.errors import GrammarsFull
+from model_service.errors import GrammarMemoryFull
 
 COMPILER_SHARE = 4
 """One part in so many is for what a compiler keeps of recipes: its rules make the next ones cheap. With a quarter of what 270 schemas take
@@ -29,16 +29,16 @@ MEMORY_CHECK_INTERVAL = 64
 MAX_GROWTH_FACTOR, MIN_GROWTH_BYTES = 2, 256 << 20
 """When the process grows by more than this multiple of `max_bytes`, and by more than these bytes, all grammars are dropped. llguidance
 creates lexer states lazily and does not report them: the 250,000 of one grammar may take 375 MiB."""
-IN_USE, LEAST_IN_USE_BYTES = 5, 256 << 20
-"""Grammars that are kept, or that somebody uses, may take so many times `max_bytes`, and so many bytes. Others are refused then."""
-EACH_TENANT = 7
-"""× what is free: a tenant that has loaded more gets nothing more, so that there is always something for the next (dynamic thresholds:
-Choudhury and Hahne, "Dynamic Queue Length Thresholds", 1998)."""
+IN_USE_FACTOR, MIN_IN_USE_BYTES = 5, 256 << 20
+"""Grammars that are kept or in use may take this many times `max_bytes`, or this many bytes if that is more. Then loads are refused."""
+TENANT_FACTOR = 7
+"""A tenant may not load more while its grammars take over this many times the free bytes, so that other tenants always get some (dynamic
+thresholds: Choudhury and Hahne, "Dynamic Queue Length Thresholds", 1998)."""
 
 
 class LoadedGrammars:
-    """Least recently used out first, beyond `max_bytes`, of which the compiler of recipes has a part; called from several threads. Who uses
-    a grammar keeps the object: it counts until then.
+    """Least recently used out first, beyond `max_bytes`, of which the compiler of recipes has a part; called from several threads. A
+    grammar counts as in use for as long as somebody holds the object.
 
     It keeps its backends, whose compiler stays warm. They load without the interpreter's lock, beside the process's other work.
     """
@@ -55,7 +55,7 @@ class LoadedGrammars:
         self._backends = loading_backends(compiler_bytes)
         self._max_bytes = max_bytes - compiler_bytes
         self._max_growth_bytes = max(MIN_GROWTH_BYTES, MAX_GROWTH_FACTOR * max_bytes)
-        self._max_in_use_bytes = max(LEAST_IN_USE_BYTES, IN_USE * max_bytes) if max_in_use_bytes is None else max_in_use_bytes
+        self._max_in_use_bytes = max(MIN_IN_USE_BYTES, IN_USE_FACTOR * max_bytes) if max_in_use_bytes is None else max_in_use_bytes
         self._resident = resident
         self._baseline_bytes = resident()
         self._held: OrderedDict[str, CompiledGrammar] = OrderedDict()
@@ -78,7 +78,7 @@ class LoadedGrammars:
 
         Raises:
             ChannelError, ArtifactError.
-            GrammarsFull: it is not loaded, and there is no room for it.
+            GrammarMemoryFull: it is not loaded, and there is no room for it.
         """
         with self._lock:
             self._requests += 1
@@ -114,8 +114,8 @@ class LoadedGrammars:
         sizes = [(owner, grammar.size_bytes) for grammar, owner in self._in_use.items()]
         free = self._max_in_use_bytes - sum(size for _, size in sizes)
         own = sum(size for owner, size in sizes if owner == tenant)
-        if free <= 0 or (tenant and own > EACH_TENANT * free):
-            raise GrammarsFull("the grammars of other requests leave no memory for this one")
+        if free <= 0 or (tenant and own > TENANT_FACTOR * free):
+            raise GrammarMemoryFull("the grammars of other requests leave no memory for this one")
 
     def _drop_all_if_grown(self) -> None:
         if self._resident() - self._baseline_bytes > self._max_growth_bytes:

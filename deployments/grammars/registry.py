@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 PAGE = 100
 """Grammars that one list has at most."""
 REMEMBERED, MOST_BYTES = 2000, 16 << 20
-LISTS = 2
+MAX_LISTS = 2
 """At a time: each reads entries of up to 512 KiB, eight at once."""
 NOBODY = ""  # the tenant for what no request waits for
 
@@ -84,7 +84,7 @@ class GrammarRegistry:
         self._clock = clock
         self._ahead = AheadCounters()
         self._background = background
-        self._lists = FairTurns(range(LISTS), MOST_WAITING, time.monotonic)
+        self._lists = FairTurns(range(MAX_LISTS), MOST_WAITING, time.monotonic)
 
     async def spec(self, named: NamedGrammar, tenant: str = NOBODY) -> GrammarSpec:
         """What a request's name stands for. Raises ApiError: 400 for an unknown name, 503 where nobody can tell now."""

@@ -16,7 +16,7 @@ from grammar_service.guards.forms import ENOUGH, FREE, Form, Layout, Slot, times
 from grammar_service.guards.names import Names
 from grammar_service.guards.tokens.name_tokens import NameTokens
 
-MOST_NESTED = 128
+MAX_NESTED_ITEMS = 128
 """Arrays and objects in each other inside of one item; a request with more of them ends. To close them takes time that grows with the
 square of their number: of 32,000, the last bracket took 6 s."""
 _START = ()

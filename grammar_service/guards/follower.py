@@ -9,7 +9,7 @@ from enum import IntEnum, auto
 from typing import NamedTuple
 
 from grammar_service.guards.bodies import (
-    MOST_NESTED,
+    MAX_NESTED_ITEMS,
     Added,
     Body,
     Item,
@@ -42,7 +42,7 @@ _WORD = re.compile(rb"[a-z]*")
 _EXPONENT = re.compile(rb"[eE][-+]?[0-9]{7}")
 
 
-MOST_TEXT = 32 << 10
+MAX_TEXT_BYTES = 32 << 10
 """Bytes of a name, or of a text where none may come twice; a request with a longer one ends."""
 
 
@@ -152,7 +152,7 @@ class Follower:
         where, inside, text, pending, place = cursor
         read_on = read(pending, piece, at)
         text += read_on.text
-        if len(text) > MOST_TEXT:
+        if len(text) > MAX_TEXT_BYTES:
             return None, -1
         if read_on.end < 0:
             return Cursor(where, inside, text, read_on.pending, place), -1
@@ -202,7 +202,7 @@ class Follower:
         if inside is not None and inside.holds_items:
             outer = None if isinstance(inside.items, Values) else inside.body
             depth = 1 if inside.body is None else inside.body.depth + 1
-            if depth > MOST_NESTED or (body := opened(inside.site, is_object, outer, self._forms, added)) is None:
+            if depth > MAX_NESTED_ITEMS or (body := opened(inside.site, is_object, outer, self._forms, added)) is None:
                 return None
             body = body._replace(depth=depth)
         there = self._places[place] if place != FREE else None

@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MOST_HEADERS = 256
 """Of a request. A header takes 120 bytes of memory beside its text, so 32 KiB of tiny ones would take 800 KiB."""
-MOST_URL = 8 << 10
+MAX_URL_BYTES = 8 << 10
 """Bytes. Reading the parameters of a longer one takes the loop tens of milliseconds."""
 GRACE_S = 1.0
 """Seconds in which an application that has waited as long may still say so."""
@@ -101,7 +101,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_url(self, url: bytes) -> None:
         # In pieces, of which each is as large as what was received.
-        if len(self.url) + len(url) > MOST_URL:
+        if len(self.url) + len(url) > MAX_URL_BYTES:
             raise ValueError("the URL is too long")
         super().on_url(url)
 
@@ -151,7 +151,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._abort_later()
 
     def _abort_later(self) -> None:
-        """A transport that is closed waits for the client to take what was written before; for ever, if nobody aborts it."""
+        """A closed transport stays until the client has read what was written before. This sets a limit to that."""
         if self._stalled is None:
             self._stalled = self.loop.call_later(self._bounds.write_timeout_s, self.transport.abort)
 

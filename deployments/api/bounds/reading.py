@@ -38,7 +38,7 @@ class HeldBody:
         self._reserved = number
 
     def reserve_beside(self, raw: bytes) -> None:
-        """For other JSON, and for what is made of it. Raises as `reserve`."""
+        """Reserves memory for more JSON that is read for this request, and for its values. Raises as `reserve`."""
         self.reserve(self._reserved + built_bytes(raw) + len(raw) * (WIDEST if is_wide(raw) else 1))
 
     def release(self) -> None:
@@ -60,7 +60,7 @@ class BodyReader:
         return len(self._memory)
 
     def hold(self, tenant: str) -> HeldBody:
-        """One that is empty, for what comes from elsewhere."""
+        """An empty one, for a request without a body."""
         return HeldBody(self._memory, tenant)
 
     async def read(self, request: Request, tenant: str = "") -> HeldBody:

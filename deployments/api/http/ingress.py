@@ -211,7 +211,7 @@ class HttpIngress:
             self._places.give_back(caller.name)
 
     def hold(self, tenant: str) -> HeldBody:
-        """Memory for what is read for a request without a body."""
+        """Reserves memory for a request without a body."""
         return self._bodies.hold(tenant)
 
     async def models(self, request: Request) -> Response:

@@ -19,7 +19,7 @@ from deployments.api.translation.exchange import Exchange, TranslatedExchange
 from deployments.api.translation.messages_answer import MessageAnswer, error_body
 from deployments.api.translation.response_store import ResponseStore
 from deployments.api.translation.responses_answer import ResponseAnswer
-from deployments.api.translation.values import Placed
+from deployments.api.translation.values import PlacedMessage
 from deployments.background_thread import LARGE_BODY, MOST_WAITING, BackgroundThread
 from deployments.constraints.json_shape import shape_of
 from deployments.errors import ApiError, bad_request, unavailable
@@ -28,7 +28,7 @@ from grammar_service.sandbox.turns import FairTurns
 from model_service.messages import Endpoint
 
 logger = logging.getLogger(__name__)
-READS = 4
+MAX_READS = 4
 """Stored responses that are read at a time, tenants in turns: each may have megabytes."""
 _NOT_REPEATED = frozenset({"instructions", "tools", "text", "metadata", "reasoning", "tool_choice"})
 """What the response to a large request does not repeat: it would be written three times into each stream."""
@@ -114,7 +114,7 @@ class ResponsesApi:
         self, store: ResponseStore, served_name: str, background: BackgroundThread, *, strict: bool, most_bytes: int, most_values: int
     ) -> None:
         self._store = store
-        self._reads = FairTurns(range(READS), MOST_WAITING, time.monotonic)
+        self._reads = FairTurns(range(MAX_READS), MOST_WAITING, time.monotonic)
         self._most_bytes = most_bytes
         self._most_values = most_values
         self._served_name = served_name
@@ -125,7 +125,7 @@ class ResponsesApi:
         data = await self._before(body, caller.name)
         reserve(data)
         all_bytes = size + len(data)
-        return await self._worked_on(all_bytes, caller.name, self._translated, body, data, caller.name, all_bytes)
+        return await self._run(all_bytes, caller.name, self._translated, body, data, caller.name, all_bytes)
 
     def error(self, error: ApiError) -> dict[str, Any]:
         return error.body()
@@ -135,7 +135,7 @@ class ResponsesApi:
         if (data := await self._data(response_id, tenant)) is None:
             return None
         reserve(data)
-        return await self._worked_on(len(data), tenant, _DECODER.decode, data)
+        return await self._run(len(data), tenant, _DECODER.decode, data)
 
     async def delete(self, response_id: str, tenant: str) -> bool:
         """Whether it was there. Raises ApiError (503)."""
@@ -151,7 +151,7 @@ class ResponsesApi:
         """Whether it is kept: a conversation may be as large as a body, and have as many values. `size` is what it has grown from."""
         response_id = str(stored.response["id"])
         try:
-            data = await self._worked_on(size, tenant, _encoded, stored, self._most_bytes, self._most_values)
+            data = await self._run(size, tenant, _encoded, stored, self._most_bytes, self._most_values)
             if data is not None:
                 await self._store.put(tenant, response_id, data)
         except CacheUnavailable as error:
@@ -176,7 +176,7 @@ class ResponsesApi:
         except CacheUnavailable:
             raise unavailable("Stored responses cannot be read now; try again in a moment.", "response_store_unavailable") from None
 
-    async def _worked_on(self, size: int, tenant: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def _run(self, size: int, tenant: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What `work` makes of so many bytes: at once where they are few."""
         return work(*args, **kwargs) if size <= LARGE_BODY else await self._background.run(tenant, work, *args, **kwargs)
 
@@ -199,7 +199,7 @@ class _ResponseExchange(TranslatedExchange):
     def __init__(
         self,
         options: Mapping[str, Any],
-        messages: Sequence[Placed],
+        messages: Sequence[PlacedMessage],
         answer: ResponseAnswer,
         keep: Callable[[], Awaitable[bool]],
         size: int,

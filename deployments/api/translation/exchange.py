@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from deployments.api.translation.values import Event, Placed, in_request
+from deployments.api.translation.values import Event, PlacedMessage, in_request
 from deployments.errors import ApiError, translated
 from grammar_service.errors import MaskcastError
 from grammar_service.warning import ConstraintWarning
@@ -21,8 +21,8 @@ _DATA, _BETWEEN, _DONE = "data: ", "\n\n", "[DONE]"
 
 
 class Exchange:
-    """What the gateway has the form of already. `body` is what it is asked, `size` of how many bytes it was made, as far as they were not
-    the request's; `warnings` what is not done of the request."""
+    """A request in the gateway's own form, `body`. `size`: bytes that it was made of, with those that were read besides; 0: the request's.
+    `warnings`: what of the request has no effect."""
 
     def __init__(self, body: Mapping[str, Any], warnings: Sequence[ConstraintWarning] = (), size: int = 0) -> None:
         self.body = body
@@ -39,7 +39,7 @@ class Exchange:
 
 
 class AnswerFormat(Protocol):
-    """What another API makes of the answer to one request."""
+    """Writes the answer to one request in the form of another API."""
 
     def whole(self, answer: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
@@ -59,7 +59,7 @@ class TranslatedExchange(Exchange):
     def __init__(
         self,
         options: Mapping[str, Any],
-        messages: Sequence[Placed],
+        messages: Sequence[PlacedMessage],
         names: Mapping[str, str],
         format_: AnswerFormat,
         warnings: Sequence[ConstraintWarning] = (),

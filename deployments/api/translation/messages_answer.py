@@ -23,7 +23,7 @@ _ERRORS: dict[int, str] = {
 
 
 def error_body(error: ApiError) -> dict[str, Any]:
-    """`code` and `param` are of OpenAI's form: Anthropic's has no place for them, and clients pass over what they do not know."""
+    """With `code` and `param`, as in OpenAI's errors. Anthropic's clients ignore members that they do not know."""
     kind = _ERRORS.get(error.status) or ("invalid_request_error" if error.status < HTTPStatus.INTERNAL_SERVER_ERROR else "api_error")
     return {"type": "error", "error": {"type": kind, "message": error.message, "code": error.code, "param": error.param}}
 

@@ -11,11 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deployments.api.request_fields.table import NO_EFFECT
-from deployments.api.translation.values import Placed, array_in, entries_of, object_in, text_in, unknown_type
+from deployments.api.translation.values import PlacedMessage, array_in, entries_of, object_in, text_in, unknown_type
 from deployments.errors import bad_request
 from grammar_service.warning import ConstraintWarning
 
-THINKS_NOT = ConstraintWarning(NO_EFFECT, "/thinking", "'thinking' has no effect: this model does not reason, or its format is not known.")
+THINKING_HAS_NO_EFFECT = ConstraintWarning(
+    NO_EFFECT, "/thinking", "'thinking' has no effect: this model does not reason, or its format is not known."
+)
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 NAMES = {
     "response_format.json_schema": "output_config.format",
@@ -31,7 +33,7 @@ _TRANSLATED = frozenset(
 
 
 def chat_options(body: Mapping[str, Any], reasons: bool) -> tuple[dict[str, Any], list[ConstraintWarning]]:
-    """The chat completion that a message is, without its messages, and what is not done of the request. `reasons`: whether the model does.
+    """The options of the chat completion for a request, and warnings for what has no effect. `reasons`: whether the model reasons.
 
     Raises:
         ApiError: a part that has to be translated is malformed or not supported; `param` names it.
@@ -47,7 +49,7 @@ def chat_options(body: Mapping[str, Any], reasons: bool) -> tuple[dict[str, Any]
     elif thinking.get("type") == "enabled" and reasons:
         chat["thinking_token_budget"] = thinking.get("budget_tokens")
     elif thinking and not reasons:
-        warnings.append(THINKS_NOT)
+        warnings.append(THINKING_HAS_NO_EFFECT)
     return chat, warnings
 
 
@@ -99,7 +101,7 @@ def _choice(choice: Mapping[str, Any]) -> Any:
     return _CHOICES[kind]
 
 
-def messages_of(body: Mapping[str, Any]) -> list[Placed]:
+def messages_of(body: Mapping[str, Any]) -> list[PlacedMessage]:
     """The system's text and all messages, as those of a chat. Raises ApiError: a part of one is malformed or not supported."""
     messages = list(_system(body.get("system")))
     for index, value in enumerate(array_in(body.get("messages"), "messages")):
@@ -108,7 +110,7 @@ def messages_of(body: Mapping[str, Any]) -> list[Placed]:
     return messages
 
 
-def _system(value: Any) -> Iterator[Placed]:
+def _system(value: Any) -> Iterator[PlacedMessage]:
     if value:
         yield (
             "system",

@@ -21,8 +21,8 @@ from grammar_service.mac import Secret, mac_of
 
 FORMAT_VERSION = 1
 NONCE_BYTES = 12
-MOST_REMOVED = 1024
-"""Old ones that make room for one new response: a script keeps Redis from everybody else. What is too much then goes with the next ones."""
+MAX_REMOVED = 1024
+"""Old responses that one put removes at most, since Redis serves nobody else during a script. The next puts remove the rest."""
 # The index may have been evicted, or its responses may have expired.
 PUT = """
 local index, total, place, data, id = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2]
@@ -55,7 +55,7 @@ return 1
 
 
 class ResponseStore(Protocol):
-    """Of what stands under an id that is never used again. Each may raise CacheUnavailable."""
+    """Stores encoded responses by tenant and id. Ids are never reused. All methods may raise CacheUnavailable."""
 
     async def put(self, tenant: str, response_id: str, data: bytes) -> None: ...
 
@@ -121,7 +121,7 @@ class RedisResponses:
         keys, nonce = self._keys(tenant, response_id), os.urandom(NONCE_BYTES)
         sealed = nonce + self._ciphers[0].encrypt(nonce, data, keys[-1].encode())
         prefix = keys[-1].removesuffix(response_id)
-        given = (sealed, response_id, int(self._clock()), self._ttl_s, self._most_bytes, prefix, MOST_REMOVED)
+        given = (sealed, response_id, int(self._clock()), self._ttl_s, self._most_bytes, prefix, MAX_REMOVED)
         await self._link.ask(lambda redis: redis.eval(PUT, len(keys), *keys, *given))
 
     async def get(self, tenant: str, response_id: str) -> bytes | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from deployments.api.translation.values import Placed, array_in, entries_of, object_in, text_in, unknown_type
+from deployments.api.translation.values import PlacedMessage, array_in, entries_of, object_in, text_in, unknown_type
 from deployments.errors import bad_request
 
 NAMES = {
@@ -38,7 +38,7 @@ _MEMBERS = ("reasoning", "content", "tool_calls")
 
 
 def chat_options(body: Mapping[str, Any], strict: bool) -> dict[str, Any]:
-    """The chat completion that a response is, without its messages. `strict`: whether tools are that do not say it.
+    """The options of the chat completion for a request. `strict`: whether tools without the field `strict` are strict.
 
     Raises:
         ApiError: a field that has to be translated is malformed or not supported; `param` names it.
@@ -62,14 +62,14 @@ def input_items(body: Mapping[str, Any]) -> list[Any]:
     return array_in(given, "input")
 
 
-def messages_of(body: Mapping[str, Any], before: Iterable[Any], items: Iterable[Any]) -> list[Placed]:
+def messages_of(body: Mapping[str, Any], before: Iterable[Any], items: Iterable[Any]) -> list[PlacedMessage]:
     """The instructions, the items of the conversation `before`, and those of the input, as messages. A chat has in one message what the
     model has said in several items: reasoning, text and calls.
 
     Raises:
         ApiError: an item is malformed or not supported.
     """
-    messages = list[Placed]()
+    messages = list[PlacedMessage]()
     if (instructions := body.get("instructions")) is not None:
         messages.append(("instructions", {"role": "system", "content": text_in(instructions, "instructions")}))
     for item in before:
@@ -79,28 +79,29 @@ def messages_of(body: Mapping[str, Any], before: Iterable[Any], items: Iterable[
     return messages
 
 
-def _add(messages: list[Placed], place: str, value: Any) -> None:
+def _add(messages: list[PlacedMessage], place: str, value: Any) -> None:
     item = object_in(value, place)
     match item.get("type") or "message":
         case "message" if item.get("role") == "assistant":
-            _said(messages, place, "content")["content"] = item.get("content")
+            _assistant_message(messages, place, "content")["content"] = item.get("content")
         case "message":
             messages.append((place, {"role": item.get("role"), "content": item.get("content")}))
         case "function_call":
             function = {"name": item.get("name"), "arguments": item.get("arguments")}
             call = {"id": item.get("call_id"), "type": "function", "function": function}
-            _said(messages, place, "tool_calls").setdefault("tool_calls", []).append(call)
+            _assistant_message(messages, place, "tool_calls").setdefault("tool_calls", []).append(call)
         case "function_call_output":
             messages.append((place, {"role": "tool", "tool_call_id": item.get("call_id"), "content": item.get("output")}))
         case "reasoning":
             if text := _reasoning(item, place):
-                _said(messages, place, "reasoning")["reasoning"] = text
+                _assistant_message(messages, place, "reasoning")["reasoning"] = text
         case _:
             raise unknown_type(place, "message", "function_call", "function_call_output", "reasoning")
 
 
-def _said(messages: list[Placed], place: str, member: str) -> dict[str, Any]:
-    """The model's message that is to have this member: the last one, unless it has what comes later. It may have several calls."""
+def _assistant_message(messages: list[PlacedMessage], place: str, member: str) -> dict[str, Any]:
+    """The assistant message that gets this member: the last message, unless it already has the member or one that follows it in
+    `_MEMBERS`. Further calls are added to the same message."""
     last = messages[-1][1] if messages else {}
     after = _MEMBERS[_MEMBERS.index(member) :] if member != "tool_calls" else ()
     if last.get("role") != "assistant" or any(name in last for name in after):

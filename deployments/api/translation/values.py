@@ -1,5 +1,4 @@
-"""Values in a request that is translated: each of its type, or the error that says where it is not. Members that are only handed on are
-checked by the endpoint that they are handed to."""
+"""Type checks for values in a request that is translated. Values that are passed on are checked as part of the chat completion."""
 
 from __future__ import annotations
 
@@ -9,10 +8,10 @@ from typing import Any
 
 from deployments.errors import ApiError, bad_request
 
-Placed = tuple[str, dict[str, Any]]
+PlacedMessage = tuple[str, dict[str, Any]]
 """A message, and the place in the request that it was made of."""
 Event = dict[str, Any]
-"""Of a stream; its `type` is the name that it is told by."""
+"""An event of a stream; its member `type` is its name."""
 _MESSAGE = re.compile(r"messages\[(\d{1,9})\]")
 
 
@@ -48,8 +47,8 @@ def unknown_type(place: str, *known: str) -> ApiError:
     return bad_request(f"'{place}.type' must be one of: {', '.join(map(repr, known))}.", f"{place}.type")
 
 
-def in_request(error: ApiError, messages: Sequence[Placed], names: Mapping[str, str]) -> ApiError:
-    """An error about a chat completion, by the places and `names` of the request that it was made of."""
+def in_request(error: ApiError, messages: Sequence[PlacedMessage], names: Mapping[str, str]) -> ApiError:
+    """An error about a chat completion, with the places and field `names` of the request that it was translated from."""
 
     def place(found: re.Match[str]) -> str:
         index = int(found[1])

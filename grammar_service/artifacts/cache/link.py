@@ -19,7 +19,7 @@ from grammar_service.errors import CacheUnavailable
 T = TypeVar("T")
 
 CLOSE_TIMEOUT_S = 1.0
-MOST_CALLS = 64
+MAX_CALLS = 64
 """At a time; more wait for one to end. Beyond 100 connections redis-py (8.1) raises an error, which would look like a fault of Redis."""
 LOOKS = 10
 """Into how many parts the time for an answer falls. To connect and to ask takes a loop about as many turns."""
@@ -52,7 +52,7 @@ class RedisLink:
     ) -> None:
         """`ca_file`: with `rediss://`, who may have signed the server's certificate (PEM); None: whoever this machine trusts."""
         self._timeout_s = timeout_ms / 1000
-        self._connections = asyncio.Semaphore(MOST_CALLS)
+        self._connections = asyncio.Semaphore(MAX_CALLS)
         self._counters = counters
         self._breaker = CircuitBreaker(clock)
         trust: dict[str, Any] = {} if ca_file is None else {"ssl_ca_certs": ca_file}

@@ -108,7 +108,7 @@ class KeyedGrammar(StructuredOutputGrammar):
             matcher.fill(bitmask, row)
 
     def forced(self, find: Callable[[], Segment]) -> Segment:
-        """What `find` finds to be forced; nothing any more once that takes longer than it saves."""
+        """The forced segment that `find` returns. Returns NOTHING once searching has taken longer than it saves."""
         segment = NOTHING
         if self._violated or self._search.is_spent:
             return segment
@@ -123,7 +123,7 @@ class KeyedGrammar(StructuredOutputGrammar):
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """For what else the engine does with the grammar: counts its time."""
+        """Counts the time of a block against the request's budget. An exception in it fails the request."""
         began = time.thread_time()
         try:
             yield

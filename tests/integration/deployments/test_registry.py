@@ -16,7 +16,7 @@ from deployments.background_thread import BackgroundThread
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar
 from deployments.errors import ApiError
-from deployments.grammars.registry import LISTS, GrammarRegistry
+from deployments.grammars.registry import MAX_LISTS, GrammarRegistry
 from grammar_service.artifacts.cache import MemoryCache
 from grammar_service.artifacts.cache.link import RedisLink
 from grammar_service.backends import backend_named
@@ -246,7 +246,7 @@ async def test_few_lists_are_read_at_a_time(server: RedisProcess, pool: OneProce
     grammar, _ = await registry.register(WORD)
     pages = await asyncio.gather(*(registry.list_page() for _ in range(20)))
     assert [page["data"] for page in pages] == [[grammar]] * 20
-    assert names.most <= LISTS
+    assert names.most <= MAX_LISTS
     await registry.close()
 
 

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from grammar_service.artifacts.artifact import ArtifactHeader, AuthenticArtifact
 from grammar_service.artifacts.cache import Found, MemoryCache, RedisCache, TieredCache
-from grammar_service.artifacts.cache.link import MOST_CALLS, LinkCounters, RedisLink
+from grammar_service.artifacts.cache.link import MAX_CALLS, LinkCounters, RedisLink
 from grammar_service.errors import CacheUnavailable
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess
 
@@ -96,7 +96,7 @@ async def test_who_gets_no_connection_in_time_finds_no_fault_of_redis(redis_serv
     async def slow(_: Redis) -> bool:
         return await go.wait()
 
-    others = [asyncio.create_task(patient.ask(slow)) for _ in range(MOST_CALLS)]
+    others = [asyncio.create_task(patient.ask(slow)) for _ in range(MAX_CALLS)]
     await asyncio.sleep(0)  # now each has one
     for _ in range(5):
         with pytest.raises(CacheUnavailable, match="in use"):

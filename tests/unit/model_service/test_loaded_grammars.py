@@ -13,7 +13,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.soak.schemas import schema
 from model_service.artifact_channel import Payload
-from model_service.errors import GrammarsFull
+from model_service.errors import GrammarMemoryFull
 from model_service.loaded_grammars import COMPILER_SHARE, MIN_GROWTH_BYTES, LoadedGrammars
 from tests.driving import schema_spec
 from tests.native_memory import handed_out
@@ -66,11 +66,11 @@ def test_grammars_that_are_in_use_count_until_nobody_uses_them() -> None:
         grammars = LoadedGrammars(tokenizer, 0, max_in_use_bytes=8 * size)  # keeps the last one
         heavy = [grammars.get(str(number), channel, "heavy") for number in range(10, 16)]
         for number in range(16, 20):
-            with suppress(GrammarsFull):
+            with suppress(GrammarMemoryFull):
                 heavy.append(grammars.get(str(number), channel, "heavy"))
         assert len(heavy) < 10
         light = grammars.get("20", channel, "light")
-        with pytest.raises(GrammarsFull):
+        with pytest.raises(GrammarMemoryFull):
             grammars.get("21", channel, "heavy")
         assert grammars.get("20", channel, "heavy") is light, "what is loaded is everybody's"
         heavy.clear()

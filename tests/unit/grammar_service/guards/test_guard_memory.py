@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from grammar_service.guards.follower import MOST_TEXT
+from grammar_service.guards.follower import MAX_TEXT_BYTES
 from grammar_service.guards.guard import RECENT, STRIDE, Guard
 from grammar_service.guards.tokens.name_tokens import NameTokens
 from tests.tokenizers.quoting_tokenizer import quoting_tokenizer
@@ -38,7 +38,7 @@ def test_a_long_name_takes_no_square_of_its_length(guard: Guard) -> None:
 
 def test_a_name_has_an_end(guard: Guard) -> None:
     assert take(guard, b'{"')
-    assert take(guard, b"a" * MOST_TEXT)
+    assert take(guard, b"a" * MAX_TEXT_BYTES)
     assert not take(guard, b"a")
 
 

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from deployments.api.bounds import connection
-from deployments.api.bounds.connection import MOST_HEADERS, MOST_URL, BoundedConnection, ConnectionBounds
+from deployments.api.bounds.connection import MAX_URL_BYTES, MOST_HEADERS, BoundedConnection, ConnectionBounds
 from deployments.api.http.leaving import ClientLeft, while_connected
 from deployments.api.http.server import HttpServer
 from deployments.local.ports import free_port
@@ -243,7 +243,7 @@ async def test_who_does_not_take_the_end_of_his_answer_keeps_no_connection() -> 
 async def test_a_long_url_ends_the_connection(caplog: pytest.LogCaptureFixture) -> None:
     """And writes no line into the log."""
     async with connected() as (reader, writer):
-        writer.write(WHOLE.replace(b"POST /", b"POST /?" + b"a&" * (MOST_URL // 2)))
+        writer.write(WHOLE.replace(b"POST /", b"POST /?" + b"a&" * (MAX_URL_BYTES // 2)))
         assert (await asyncio.wait_for(reader.read(), 20)).startswith(b"HTTP/1.1 400")
     assert not caplog.records
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deployments.api.translation.messages_request import THINKS_NOT, chat_options, messages_of
+from deployments.api.translation.messages_request import THINKING_HAS_NO_EFFECT, chat_options, messages_of
 from deployments.errors import ApiError
 
 SCHEMA = {"type": "json_schema", "schema": {}}
@@ -78,7 +78,7 @@ def test_thinking_is_for_models_that_reason() -> None:
     assert options(thinking=thinking) == {"thinking_token_budget": 2048}
     assert options(thinking={"type": "disabled"}) == {"reasoning_effort": "none"}
     assert options(thinking={"type": "adaptive"}) == {}
-    assert chat_options({"messages": [], "thinking": thinking}, reasons=False) == ({}, [THINKS_NOT])
+    assert chat_options({"messages": [], "thinking": thinking}, reasons=False) == ({}, [THINKING_HAS_NO_EFFECT])
 
 
 def test_texts_and_images() -> None:
