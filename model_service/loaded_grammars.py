@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import logging
+import resource
 from collections import OrderedDict
-from collections.abc import Callable
-from threading import Lock
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import RLock
+from weakref import WeakSet, finalize
 
-from grammar_service.backends import CompiledGrammar, loading_backends
+from grammar_service.backends import CompiledGrammar, Matcher, loading_backends
 from grammar_service.errors import ArtifactError
-from grammar_service.own_memory import resident_bytes
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import fetch
 from model_service.errors import GrammarMemoryFull
@@ -24,16 +26,50 @@ TRIMMED_EVERY = 100
 free pages of those lie between used ones. With 2,000 schemas a process of 541 to 548 MiB takes 516 to 535. It takes 2 to 5 ms, which is
 what a load does."""
 
-MEMORY_CHECK_INTERVAL = 64
-"""Calls of `get` between two checks of the process's memory. Each load checks it, too."""
-MAX_GROWTH_FACTOR, MIN_GROWTH_BYTES = 2, 256 << 20
-"""When the process grows by more than this multiple of `max_bytes`, and by more than these bytes, all grammars are dropped. llguidance
-creates lexer states lazily and does not report them: the 250,000 of one grammar may take 375 MiB."""
+MAX_GROWN_BYTES = 64 << 20
+"""A grammar whose matchers have made the process grow by so much is kept no longer, and the next request loads a new copy. The schemas of
+`load_tests/corpus` grow by at most 4 MiB; llguidance's lexer states of a grammar that was written for it take 120 MiB."""
 IN_USE_FACTOR, MIN_IN_USE_BYTES = 5, 256 << 20
-"""Grammars that are kept or in use may take this many times `max_bytes`, or this many bytes if that is more. Then loads are refused."""
+"""Grammars that are kept or in use may take this many times `max_bytes`, or this many bytes if that is more, with what their matchers have
+made of them. Then loads are refused, and the requests of the largest one end."""
 TENANT_FACTOR = 7
 """A tenant may not load more while its grammars take over this many times the free bytes, so that other tenants always get some (dynamic
 thresholds: Choudhury and Hahne, "Dynamic Queue Length Thresholds", 1998)."""
+_CHECKED_BYTES = 1 << 20
+"""Of growth, after which all of it is looked at."""
+_PAGE_BYTES = resource.getpagesize()
+_log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class LoadedGrammar:
+    """A CompiledGrammar, and how many bytes its matchers have made the process grow by: neither library tells. `tenant`: whom it was
+    loaded for. `is_over`: it takes too much, and its requests must end."""
+
+    key: str
+    grammar: CompiledGrammar
+    tenant: str
+    count: Callable[[LoadedGrammar, int], None]
+    grown_bytes: int = 0
+    is_over: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        return self.grammar.size_bytes + self.grown_bytes
+
+    def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
+        return self.grammar.matcher(stop_token_ids, max_rollback_tokens)
+
+    def grew(self, pages: int) -> bool:
+        """One of its matchers has touched so many pages first (`own_memory.page_faults`). Returns whether its requests must end."""
+        if pages:
+            self.count(self, pages * _PAGE_BYTES)
+        return self.is_over
+
+
+def most_in_use(max_bytes: int) -> int:
+    """Bytes that grammars may take which are kept or in use, where those that are kept may take `max_bytes`."""
+    return max(MIN_IN_USE_BYTES, IN_USE_FACTOR * max_bytes)
 
 
 class LoadedGrammars:
@@ -47,22 +83,20 @@ class LoadedGrammars:
         self,
         tokenizer: GrammarTokenizer,
         max_bytes: int,
-        resident: Callable[[], int] = resident_bytes,
         max_in_use_bytes: int | None = None,
     ) -> None:
         self.tokenizer = tokenizer
         compiler_bytes = max_bytes // COMPILER_SHARE
         self._backends = loading_backends(compiler_bytes)
         self._max_bytes = max_bytes - compiler_bytes
-        self._max_growth_bytes = max(MIN_GROWTH_BYTES, MAX_GROWTH_FACTOR * max_bytes)
-        self._max_in_use_bytes = max(MIN_IN_USE_BYTES, IN_USE_FACTOR * max_bytes) if max_in_use_bytes is None else max_in_use_bytes
-        self._resident = resident
-        self._baseline_bytes = resident()
-        self._held: OrderedDict[str, CompiledGrammar] = OrderedDict()
-        self._in_use: WeakKeyDictionary[CompiledGrammar, str] = WeakKeyDictionary()
-        """Those that are kept or used, each with the tenant that it was loaded for."""
-        self._lock = Lock()
-        self._requests = self.loaded = 0
+        self._max_in_use_bytes = most_in_use(max_bytes) if max_in_use_bytes is None else max_in_use_bytes
+        self._held: OrderedDict[str, LoadedGrammar] = OrderedDict()
+        self._in_use: WeakSet[LoadedGrammar] = WeakSet()
+        """Those that are kept or used."""
+        self._lock = RLock()
+        self._trims = False
+        """Whether much has been freed that the allocator may still keep."""
+        self.loaded = 0
 
     def __len__(self) -> int:
         """Those that are held now; `loaded` have been in all, and as often as they had to be."""
@@ -72,7 +106,7 @@ class LoadedGrammars:
         """Whether `get` need not ask the channel."""
         return key in self._held
 
-    def get(self, key: str, channel: str, tenant: str = "") -> CompiledGrammar:
+    def get(self, key: str, channel: str, tenant: str = "") -> LoadedGrammar:
         """`channel`: the replica's that offers the artifact, see `artifact_channel.fetch`. `tenant`: whose request wants it; empty:
         somebody who may use all there is.
 
@@ -81,9 +115,6 @@ class LoadedGrammars:
             GrammarMemoryFull: it is not loaded, and there is no room for it.
         """
         with self._lock:
-            self._requests += 1
-            if self._requests % MEMORY_CHECK_INTERVAL == 0:
-                self._drop_all_if_grown()
             if key in self._held:
                 self._held.move_to_end(key)
                 return self._held[key]
@@ -91,38 +122,55 @@ class LoadedGrammars:
         payload = fetch(channel, key)
         if (backend := self._backends.get(payload.backend)) is None:
             raise ArtifactError(f"there is no backend named {payload.backend[:40]!r}")
-        grammar = backend.load(payload.data, self.tokenizer)
+        grammar = LoadedGrammar(key, backend.load(payload.data, self.tokenizer), tenant, self._count)
         with self._lock:
-            self._drop_all_if_grown()
             self._held[key] = grammar
-            self._in_use[grammar] = tenant
+            self._in_use.add(grammar)
             self.loaded += 1
-            while len(self._held) > 1 and sum(g.size_bytes for g in self._held.values()) > self._max_bytes:
+            while len(self._held) > 1 and sum(held.size_bytes for held in self._held.values()) > self._max_bytes:
                 self._held.popitem(last=False)
-            trimmed = self.loaded % TRIMMED_EVERY == 0
-        if trimmed:
-            _trim()
+            self._trims |= self.loaded % TRIMMED_EVERY == 0
+        self._trim()
         return grammar
 
-    def drop(self, key: str, grammar: CompiledGrammar) -> None:
+    def drop(self, grammar: LoadedGrammar) -> None:
         """Drop a grammar that failed, so that the next request loads a new copy: all its matchers share its lexer's states."""
         with self._lock:
-            if self._held.get(key) is grammar:
-                del self._held[key]
+            if self._held.get(grammar.key) is grammar:
+                del self._held[grammar.key]
+
+    def _count(self, grammar: LoadedGrammar, grown_bytes: int) -> None:
+        self._trim()
+        with self._lock:
+            before, grammar.grown_bytes = grammar.grown_bytes, grammar.grown_bytes + grown_bytes
+            if before // _CHECKED_BYTES == grammar.grown_bytes // _CHECKED_BYTES:
+                return
+            if before <= MAX_GROWN_BYTES < grammar.grown_bytes:
+                # What it leaves would be used by others, and counted for nobody.
+                finalize(grammar, self._let_trim)
+                self.drop(grammar)
+            self._end_largest()
+
+    def _end_largest(self) -> None:
+        """Of those that are in use, where they take too much."""
+        in_use = [grammar for grammar in self._in_use if not grammar.is_over]
+        if sum(grammar.size_bytes for grammar in in_use) > self._max_in_use_bytes:
+            largest = max(in_use, key=lambda grammar: grammar.size_bytes)
+            _log.warning("ending the requests of grammar %s: it takes %d MiB", largest.key, largest.size_bytes >> 20)
+            largest.is_over = True
+            self.drop(largest)
 
     def _check_room(self, tenant: str) -> None:
-        sizes = [(owner, grammar.size_bytes) for grammar, owner in self._in_use.items()]
+        sizes = [(grammar.tenant, grammar.size_bytes) for grammar in self._in_use]
         free = self._max_in_use_bytes - sum(size for _, size in sizes)
         own = sum(size for owner, size in sizes if owner == tenant)
         if free <= 0 or (tenant and own > TENANT_FACTOR * free):
             raise GrammarMemoryFull("the grammars of other requests leave no memory for this one")
 
-    def _drop_all_if_grown(self) -> None:
-        if self._resident() - self._baseline_bytes > self._max_growth_bytes:
-            self._held.clear()
-            _trim()
-            self._baseline_bytes = self._resident()
+    def _let_trim(self) -> None:
+        self._trims = True
 
-
-def _trim() -> None:
-    ctypes.CDLL(None).malloc_trim(0)
+    def _trim(self) -> None:
+        if self._trims:
+            self._trims = False
+            ctypes.CDLL(None).malloc_trim(0)

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 
 from grammar_service.backends import CompiledGrammar
 from grammar_service.errors import MaskcastError
-from model_service.loaded_grammars import LoadedGrammars
+from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars
 
 LOADERS = 2
 """Grammars that are loaded at a time."""
@@ -31,7 +31,7 @@ class GrammarLoading:
         return self._event
 
     def begin(self, slot: int, key: str) -> None:
-        def done(future: Future[CompiledGrammar]) -> None:
+        def done(future: Future[LoadedGrammar]) -> None:
             if not future.cancelled():
                 self._loaded.put((slot, _grammar(future)))
                 os.eventfd_write(self._event, 1)
@@ -49,7 +49,7 @@ class GrammarLoading:
         os.close(self._event)
 
 
-def _grammar(future: Future[CompiledGrammar]) -> CompiledGrammar | None:
+def _grammar(future: Future[LoadedGrammar]) -> CompiledGrammar | None:
     try:
         return future.result()
     except MaskcastError as error:

@@ -24,16 +24,17 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from grammar_service.backends import CompiledGrammar, Matcher
+from grammar_service.backends import Matcher
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.backends.canonical.product import ProductMatcher
 from grammar_service.backends.mask_budget import MAX_STALL_S, MaskTimeBudget, SearchBudget
 from grammar_service.backends.trial import accepted_prefix
+from grammar_service.own_memory import page_faults
 from grammar_service.segments import NOTHING, Segment, Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.grammar_loading import GrammarLoader, tenant_of
 from model_service.engine.key_constraint import key_of
-from model_service.loaded_grammars import LoadedGrammars
+from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars
 
 logger = logging.getLogger(__name__)
 ENDED = "ending a request: its grammar has failed"
@@ -41,11 +42,15 @@ ENDED = "ending a request: its grammar has failed"
 
 class KeyedGrammar(StructuredOutputGrammar):
     """Adapts one request's matcher to vLLM. `on_failure` is called once when the grammar fails; its argument says whether it was too slow.
-    What fails ends the request: an error that reached vLLM would end the engine."""
+    `grew` is told of the pages that the matcher has touched first, and returns whether it takes too much memory. What fails ends the
+    request: an error that reached vLLM would end the engine."""
 
-    def __init__(self, matcher: Matcher, on_failure: Callable[[bool], None] = lambda _: None) -> None:
+    def __init__(
+        self, matcher: Matcher, on_failure: Callable[[bool], None] = lambda _: None, grew: Callable[[int], bool] = lambda _: False
+    ) -> None:
         self._matcher = matcher
         self._on_failure = on_failure
+        self._grew = grew
         self._mask_budget = MaskTimeBudget()
         self._search = SearchBudget()
         self._ahead = 0
@@ -112,36 +117,43 @@ class KeyedGrammar(StructuredOutputGrammar):
         segment = NOTHING
         if self._violated or self._search.is_spent:
             return segment
-        began = time.thread_time()
+        began, faults = time.thread_time(), page_faults()
         try:
             segment = find()
         except Exception:
             logger.exception(ENDED)
             self._fail()
         self._search.spend(time.thread_time() - began, len(segment.tokens))
+        self._check_memory(faults)
         return segment
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Counts the time of a block against the request's budget. An exception in it fails the request."""
-        began = time.thread_time()
+        """Counts the time and the memory of a block against the request's budgets. An exception in it fails the request."""
+        began, faults = time.thread_time(), page_faults()
         try:
             yield
         except Exception:
             logger.exception(ENDED)
             self._fail()
         self._spend(time.thread_time() - began)
+        self._check_memory(faults)
 
     def _take(self, take: Callable[[], bool], tokens: int) -> bool:
-        """What `take` says of so many tokens, whose time is counted; False where it raises."""
-        began, taken = time.thread_time(), False
+        """What `take` says of so many tokens, whose time and memory are counted; False where it raises."""
+        began, faults, taken = time.thread_time(), page_faults(), False
         try:
             taken = take()
         except Exception:
             logger.exception(ENDED)
             self._fail()
         self._spend(time.thread_time() - began, tokens)
+        self._check_memory(faults)
         return taken
+
+    def _check_memory(self, faults: int) -> None:
+        if self._grew(page_faults() - faults):
+            self._fail()
 
     def _spend(self, seconds: float, tokens: int = 1) -> None:
         """Many tokens may take as long as a slow mask each, but not in one piece."""
@@ -195,10 +207,9 @@ class ArtifactBackend(StructuredOutputBackend):
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> KeyedGrammar:
         """A matcher for the artifact whose key stands in `grammar_spec`."""
-        key = key_of(grammar_spec)
-        grammar = self._loaded(key)
+        grammar = self._loaded(key_of(grammar_spec))
         matcher = grammar.matcher(sorted(stop_token_ids) if stop_token_ids else None, self._max_rollback_tokens)
-        return KeyedGrammar(matcher, partial(self._drop_failed, key, grammar))
+        return KeyedGrammar(matcher, partial(self._drop_failed, grammar), grammar.grew)
 
     def load_for(self, manager: StructuredOutputManager) -> None:
         """Let `manager`, which has a thread make each request's grammar, make those that need no loading itself: a request whose grammar is
@@ -220,13 +231,13 @@ class ArtifactBackend(StructuredOutputBackend):
         if isinstance(pool := getattr(manager, "executor", None), ThreadPoolExecutor):
             manager.executor = GrammarLoader(pool._max_workers)
 
-    def _loaded(self, key: str) -> CompiledGrammar:
+    def _loaded(self, key: str) -> LoadedGrammar:
         return self.grammars.get(key, self._channel, getattr(self._wanted, "tenant", ""))
 
-    def _drop_failed(self, key: str, grammar: CompiledGrammar, is_slow: bool) -> None:
-        self.grammars.drop(key, grammar)
+    def _drop_failed(self, grammar: LoadedGrammar, is_slow: bool) -> None:
+        self.grammars.drop(grammar)
         if is_slow:
-            logger.warning("ending a request: grammar %s is too slow", key)
+            logger.warning("ending a request: grammar %s is too slow", grammar.key)
 
     def segmenter(self) -> Segmenter:
         """Takes seconds for a large vocabulary."""

@@ -21,9 +21,15 @@ class DeferredGrammar(KeyedGrammar):
     """
 
     def __init__(
-        self, matcher: Matcher, key: str, stops: tuple[int, ...] | None, defers: bool, on_failure: Callable[[bool], None] = lambda _: None
+        self,
+        matcher: Matcher,
+        key: str,
+        stops: tuple[int, ...] | None,
+        defers: bool,
+        on_failure: Callable[[bool], None] = lambda _: None,
+        grew: Callable[[int], bool] = lambda _: False,
     ) -> None:
-        super().__init__(matcher, on_failure)
+        super().__init__(matcher, on_failure, grew)
         self.key = key
         self.stops = stops
         self._defers = defers
@@ -104,4 +110,4 @@ class DeferredBackend(ArtifactBackend):
         grammar = self._loaded(key)
         matcher = grammar.matcher(stops, self._max_rollback_tokens)
         defers = not self._max_rollback_tokens and not isinstance(matcher, CanonicalMatcher)
-        return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, key, grammar))
+        return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, grammar), grammar.grew)

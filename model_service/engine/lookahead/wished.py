@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+import torch
+
+from grammar_service.backends import Matcher
+from grammar_service.backends.layer import Layer
 from grammar_service.canonical.automaton import CanonicalAutomaton
 from grammar_service.messages import ReadyGrammar
+from grammar_service.own_memory import page_faults
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.loaded_grammars import LoadedGrammars
+from model_service.errors import RewardFailed
+from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars
 from model_service.lookahead.rewards import Scoring, Sources
 from model_service.lookahead.rewards.grammar import byte_tokens
 
@@ -30,4 +36,37 @@ class WishedGrammars:
 
     def sources(self, wished: Sequence[ReadyGrammar], channel: str) -> Sources:
         """For a request that brings these grammars, which `channel` offers (`artifact_channel.fetch`)."""
-        return Sources(lambda number: self._grammars.get(wished[number].key, channel), self._byte_tokens, self._named)
+        return Sources(lambda number: _Measured(self._grammars.get(wished[number].key, channel)), self._byte_tokens, self._named)
+
+
+class _Measured:
+    """A CompiledGrammar whose matchers tell what memory they take. Raises RewardFailed where it is too much."""
+
+    def __init__(self, grammar: LoadedGrammar) -> None:
+        self._grammar = grammar
+        self.size_bytes = grammar.size_bytes
+
+    def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
+        return _MeasuredMatcher(self._grammar, self._grammar.matcher(stop_token_ids, max_rollback_tokens))
+
+
+class _MeasuredMatcher(Layer):
+    def __init__(self, grammar: LoadedGrammar, matcher: Matcher) -> None:
+        super().__init__(matcher)
+        self._grammar = grammar
+
+    def accept(self, token: int) -> bool:
+        faults = page_faults()
+        accepted = self.inner.accept(token)
+        if self._grammar.grew(page_faults() - faults):
+            raise RewardFailed("a grammar that is wished for takes too much memory")
+        return accepted
+
+    def rollback(self, n: int) -> None:
+        self.inner.rollback(n)
+
+    def bound(self, bitmask: torch.Tensor, row: int) -> None:
+        """Its masks are the other matcher's."""
+
+    def reset(self) -> None:
+        self.inner.reset()

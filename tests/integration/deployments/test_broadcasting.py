@@ -14,6 +14,7 @@ import pytest
 import ray
 
 from deployments.errors import ApiError
+from deployments.replicas import broadcasting
 from deployments.replicas.broadcasting import NodeMasks
 from deployments.telemetry.page import MetricsPage
 from grammar_service.backends import backend_named
@@ -71,6 +72,20 @@ async def test_one_that_hangs_is_killed_and_another_one_takes_its_place(ray_serv
             masks.keep()
             await asyncio.sleep(0.5)  # replicas say so every two seconds
     assert main_threads([hanging]) == {}
+
+
+async def test_one_that_takes_too_much_memory_starts_anew(ray_serve: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broadcasting, "GROWTH_FACTOR", -1)
+    masks = NodeMasks("grown", GRAMMAR_BYTES)
+    await masks.want()
+    grown = masks.process
+    try:
+        async with asyncio.timeout(120):
+            while masks.process in (None, grown):
+                await masks.want()
+                await asyncio.sleep(0.1)
+    finally:
+        ray.kill(masks.actor(), no_restart=True)
 
 
 def test_replicas_of_a_node_have_one_broadcaster_and_metrics_tell_of_it(masks: NodeMasks, engine: WalkingEngine) -> None:

@@ -20,6 +20,8 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.core.deferred_grammar import DeferredGrammar
+from model_service.loaded_grammars import LoadedGrammars
+from tests.offered_grammars import offered_specs
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 TOKENIZER = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
@@ -153,3 +155,23 @@ def test_many_tokens_may_not_take_a_second_together() -> None:
     assert keyed.advance_ahead([1] * 40)
     assert not keyed.advance_ahead([1] * 100)
     assert faults == [True]
+
+
+def test_a_request_whose_grammar_takes_too_much_memory_ends_alone() -> None:
+    """xgrammar keeps 31 KB of each byte under one of these grammars."""
+    tokenizer = GrammarTokenizer.load(EMBEDDED_WEIGHTS)
+    specs = {"hostile": GrammarSpec(GrammarKind.EBNF, 'root ::= "a" root [b-d]* | ""'), "other": GrammarSpec(GrammarKind.REGEX, "[a-d]*")}
+    a, b = (tokenizer.vocabulary.index(letter) for letter in (b"a", b"b"))
+    with offered_specs(specs, tokenizer) as channel:
+        grammars, keyed = LoadedGrammars(tokenizer, 1), []
+        for key in specs:
+            grammar = grammars.get(key, channel)
+            keyed.append(KeyedGrammar(grammar.matcher(None, 0), lambda is_slow: None, grammar.grew))
+        hostile, other = keyed
+        assert hostile.accept_tokens("hostile", [a] * 800)
+        taken = 0
+        while hostile.accept_tokens("hostile", [b]) and taken < 20_000:
+            taken += 1
+            assert other.accept_tokens("other", [b])
+        assert 1_000 < taken < 20_000
+        assert other.accept_tokens("other", [a])

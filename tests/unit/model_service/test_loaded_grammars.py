@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from contextlib import suppress
 
 import pytest
@@ -9,17 +10,19 @@ import pytest
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import backend_named
 from grammar_service.errors import ArtifactError
+from grammar_service.own_memory import page_faults
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.soak.schemas import schema
 from model_service.artifact_channel import Payload
 from model_service.errors import GrammarMemoryFull
-from model_service.loaded_grammars import COMPILER_SHARE, MIN_GROWTH_BYTES, LoadedGrammars
+from model_service.loaded_grammars import COMPILER_SHARE, MAX_GROWN_BYTES, LoadedGrammars
 from tests.driving import schema_spec
 from tests.native_memory import handed_out
 from tests.offered_grammars import offered, offered_specs
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
+PAGES = MAX_GROWN_BYTES // resource.getpagesize()
 SPECS = {number: GrammarSpec(GrammarKind.REGEX, f"[a-z]{{{number}}}") for number in "123"}
 
 
@@ -51,10 +54,10 @@ def test_what_is_dropped_is_loaded_anew() -> None:
     with offered_specs(SPECS, tokenizer) as channel:
         grammars = LoadedGrammars(tokenizer, 1 << 30)
         first = grammars.get("1", channel)
-        grammars.drop("1", first)
+        grammars.drop(first)
         second = grammars.get("1", channel)
         assert second is not first
-        grammars.drop("1", first)  # which another request has dropped already
+        grammars.drop(first)  # which another request has dropped already
         assert grammars.get("1", channel) is second
 
 
@@ -77,20 +80,53 @@ def test_grammars_that_are_in_use_count_until_nobody_uses_them() -> None:
         assert grammars.get("21", channel, "heavy")
 
 
-def test_all_others_go_where_the_process_has_grown_by_much_more_than_they_are_said_to_take() -> None:
+def test_one_whose_matchers_have_taken_much_is_loaded_anew() -> None:
     tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
-    held = [1 << 30]
     with offered_specs(SPECS, tokenizer) as channel:
-        grammars = LoadedGrammars(tokenizer, 1 << 20, lambda: held[0])
-        grammars.get("1", channel)
-        held[0] += MIN_GROWTH_BYTES
-        grammars.get("2", channel)
-        assert len(grammars) == 2
-        held[0] += 1
-        third = grammars.get("3", channel)
-        assert (len(grammars), grammars.get("3", channel)) == (1, third)
-        grammars.get("1", channel)  # from there on, growth counts anew
-        assert len(grammars) == 2
+        grammars = LoadedGrammars(tokenizer, 1 << 30)
+        first = grammars.get("1", channel)
+        for _ in range(8):
+            assert not first.grew(PAGES // 8)
+        assert grammars.get("1", channel) is first
+        assert not first.grew(PAGES // 8)
+        assert grammars.get("1", channel) is not first
+
+
+def test_requests_of_the_grammar_that_takes_most_end_where_all_take_too_much() -> None:
+    tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
+    with offered_specs(SPECS, tokenizer) as channel:
+        grammars = LoadedGrammars(tokenizer, 1 << 30, max_in_use_bytes=2 * MAX_GROWN_BYTES)
+        largest, other, third = (grammars.get(key, channel) for key in "123")
+        assert not largest.grew(PAGES)
+        assert not other.grew(PAGES // 2)
+        assert not third.grew(PAGES // 4)
+        assert not other.grew(PAGES // 4), "its own requests go on: they do not take most"
+        assert largest.grew(0)
+        assert not third.grew(0)
+        assert not other.grew(PAGES // 2), "what the largest takes is on its way out"
+        with pytest.raises(GrammarMemoryFull):
+            grammars.get("1", channel)
+        del largest
+        assert grammars.get("1", channel)
+
+
+def test_memory_of_a_grammar_that_has_gone_does_not_serve_others_uncounted() -> None:
+    """EBNF for which xgrammar keeps 31 KB of each byte."""
+    tokenizer = GrammarTokenizer.load(EMBEDDED_WEIGHTS)
+    specs = {key: GrammarSpec(GrammarKind.EBNF, f'root ::= "a" root [b-{last}]* | ""') for key, last in zip("12", "de", strict=True)}
+    a, b = (tokenizer.vocabulary.index(letter) for letter in (b"a", b"b"))
+    with offered_specs(specs, tokenizer) as channel:
+        grammars = LoadedGrammars(tokenizer, 1 << 30)
+        grown = []
+        for key in "12":
+            grammar = grammars.get(key, channel)
+            matcher, faults = grammar.matcher(None, 0), page_faults()
+            for token in [a] * 800 + [b] * 3000:
+                matcher.accept(token)
+            grammar.grew(page_faults() - faults)
+            grown.append(grammar.grown_bytes)
+            del matcher, grammar
+        assert min(grown) > MAX_GROWN_BYTES
 
 
 def test_what_compilers_keep_of_recipes_is_within_the_memory_too() -> None:
