@@ -30,8 +30,16 @@ OUR_ARGUMENTS = "maskcast_"
 
 
 class Endpoint(StrEnum):
+    """What an engine is asked for: an answer of a model, or what its tokenizer makes of a text, or of tokens."""
+
     CHAT = "chat"
     COMPLETION = "completion"
+    TOKENIZE = "tokenize"
+    DETOKENIZE = "detokenize"
+
+
+GENERATING = (Endpoint.CHAT, Endpoint.COMPLETION)
+"""Those that are answered by the model, and not by its tokenizer alone."""
 
 
 @dataclass(frozen=True, slots=True)

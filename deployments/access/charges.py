@@ -12,7 +12,7 @@ from deployments.access.window import Standing, Verdict
 from deployments.errors import ApiError, bad_request
 from model_service.lookahead.parameters import MOST as MAX_CANDIDATES
 from model_service.lookahead.parameters import Parameters
-from model_service.messages import Endpoint
+from model_service.messages import GENERATING, Endpoint
 from router.turns.shares import FORCED, PROMPT, SAMPLED
 
 MOST = 2**31
@@ -35,6 +35,8 @@ def asked_tokens(endpoint: Endpoint, body: Mapping[str, Any], prompt_tokens: int
     """The most that the answers to `body` may have, and the prompts' own: what is not used is given back at the end. A body that is at
     fault costs little: it is refused. `longest` is the model's context; one answer has at most `most`, also where nothing is asked. A
     look-ahead computes `k` candidates for each token."""
+    if endpoint not in GENERATING:
+        return prompt_tokens
     if endpoint is Endpoint.CHAT:
         prompts, usual = 1, max(0, longest - prompt_tokens)
         asked = _number(body.get("max_completion_tokens"), _number(body.get("max_tokens"), usual))

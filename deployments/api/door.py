@@ -40,7 +40,7 @@ from deployments.api.logged import LoggedConstraints
 from deployments.api.protocol import RequestReader
 from deployments.api.request_fields.kinds import FieldRules
 from deployments.api.traced import TracedCalls, TracedConstraints, TracedEngines
-from deployments.api.translation.apis import Api, Apis, GatewayApi, MessagesApi, ResponsesApi
+from deployments.api.translation.apis import Api, Apis, CountTokensApi, GatewayApi, MessagesApi, ResponsesApi
 from deployments.api.translation.exchange import Items
 from deployments.api.translation.response_store import MemoryResponses, RedisResponses, ResponseStore
 from deployments.background_thread import BackgroundThread
@@ -214,8 +214,8 @@ def open_apis(settings: Settings, background: BackgroundThread) -> Apis:
         most_bytes=int(settings.http.max_body_mib * 2**20),
         most_values=settings.limits.max_body_values,
     )
-    messages = MessagesApi(model.reasoning_parser is not None, background)
-    return Apis(GatewayApi(Endpoint.CHAT), GatewayApi(Endpoint.COMPLETION), responses, messages)
+    messages, counting = (kind(model.reasoning_parser is not None, background) for kind in (MessagesApi, CountTokensApi))
+    return Apis(GatewayApi(Endpoint.CHAT), GatewayApi(Endpoint.COMPLETION), responses, messages, counting)
 
 
 def open_responses(settings: Settings) -> ResponseStore:

@@ -21,7 +21,7 @@ from deployments.errors import ApiError, bad_request, over_limit
 from grammar_service.spec import GrammarKind
 from grammar_service.warning import ConstraintWarning, first
 from model_service.lookahead.request import Lookahead
-from model_service.messages import MOST_ARGUMENT, Endpoint
+from model_service.messages import GENERATING, MOST_ARGUMENT, Endpoint
 
 MARK_FORCED = "mark_forced"
 """The request field that asks for the spans of forced text."""
@@ -87,6 +87,9 @@ class RequestReader:
         model = self._model(body.get("model"))
         limits = caller.bounds.within(self.rules.limits)
         copied = {**allowed_fields(endpoint, body, replace(self.rules, limits=limits)), "model": model}
+        if endpoint not in GENERATING:
+            _check_text(endpoint, copied)
+            return ParsedRequest(endpoint, uuid4().hex, copied, None, warnings=first(ignored_fields(endpoint, body)))
         if endpoint is Endpoint.CHAT and "messages" not in copied:
             raise bad_request("'messages' must be an array of at least one message.", "messages")
         sequences = sequences_of(endpoint, copied, limits)
@@ -139,6 +142,13 @@ class RequestReader:
         if EMBEDDINGS in body and not self.rules.takes_embeddings:
             message = f"'{EMBEDDINGS}' needs the setting model.engine_args.enable_prompt_embeds."
             raise bad_request(message, EMBEDDINGS, "unsupported_parameter")
+
+
+def _check_text(endpoint: Endpoint, body: Mapping[str, Any]) -> None:
+    """Whether there is one for the tokenizer."""
+    names = ("tokens",) if endpoint is Endpoint.DETOKENIZE else ("messages", "prompt")
+    if len([name for name in names if name in body]) != 1:
+        raise bad_request(f"The request must have {' or '.join(map(repr, names))}.", names[0])
 
 
 def _bound_answer(endpoint: Endpoint, body: dict[str, Any], most: int) -> None:

@@ -20,6 +20,7 @@ from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionReque
 from vllm.entrypoints.openai.completion.protocol import CompletionRequest
 from vllm.entrypoints.serve.engine.protocol import ErrorResponse
 from vllm.entrypoints.serve.exception_handling.error_response import create_error_response
+from vllm.entrypoints.serve.tokenize.protocol import DetokenizeRequest, TokenizeChatRequest, TokenizeCompletionRequest
 from vllm.v1.engine.exceptions import EngineDeadError
 
 from model_service.core_figures import CoreFigures, FiguresPage
@@ -45,7 +46,7 @@ from model_service.lookahead.figures import LookaheadFigures
 from model_service.lookahead.request import Lookahead
 from model_service.lookahead.rewards import Scoring, built
 from model_service.lookahead.trace import Traces
-from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, TENANT_ARGUMENT, Call, Endpoint, EngineFacts
+from model_service.messages import CALL_ARGUMENT, GENERATING, KEY_ARGUMENT, TENANT_ARGUMENT, Call, Endpoint, EngineFacts
 from model_service.replies import Head
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
@@ -250,9 +251,18 @@ class Engine:
     async def _serve(self, call: Call, is_traced: bool) -> Any:
         body = with_ours(call, is_followed=call.constraint is not None or call.lookahead is not None or is_traced)
         CURRENT_TENANT.set(call.tenant)
+        if call.endpoint not in GENERATING:
+            return await self._tokenize(call)
         if call.endpoint is Endpoint.CHAT:
             return await self._state.openai_serving_chat.create_chat_completion(ChatCompletionRequest.model_validate(body))
         return await self._state.openai_serving_completion.create_completion(CompletionRequest.model_validate(body))
+
+    async def _tokenize(self, call: Call) -> Any:
+        tokenizing = self._state.serving_tokenization
+        if call.endpoint is Endpoint.DETOKENIZE:
+            return await tokenizing.create_detokenize(DetokenizeRequest.model_validate(call.body), None)
+        kind = TokenizeChatRequest if "messages" in call.body else TokenizeCompletionRequest
+        return await tokenizing.create_tokenize(kind.model_validate(call.body), None)
 
 
 def _is_cancelled() -> bool:

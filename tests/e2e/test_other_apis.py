@@ -148,3 +148,34 @@ def test_what_is_not_done_of_a_message_is_told(claude: anthropic.Anthropic) -> N
     raw = claude.messages.with_raw_response.create(model=MODEL, max_tokens=4, messages=MESSAGES, thinking=thinking)
     (warning,) = json.loads(raw.text())["maskcast"]["warnings"]
     assert (warning["code"], warning["pointer"]) == ("no_effect", "/thinking")
+
+
+def test_tokens_are_counted_as_the_model_reads_them(service: Service, claude: anthropic.Anthropic) -> None:
+    asked: dict[str, Any] = {"model": MODEL, "system": "Answer.", "messages": [{"role": "user", "content": QUESTION}]}
+    tool: Any = {"name": "record_person", "input_schema": SCHEMA}
+    more: Any
+    for more in ({}, {"tools": [tool]}):
+        counted = claude.messages.count_tokens(**asked, **more).input_tokens
+        usage = claude.messages.create(**asked, **more, max_tokens=1).usage
+        assert counted == usage.input_tokens + (usage.cache_read_input_tokens or 0)
+    with pytest.raises(anthropic.BadRequestError, match="messages"):
+        claude.messages.count_tokens(model=MODEL, messages=[])
+
+
+def test_texts_become_tokens_and_tokens_texts(service: Service) -> None:
+    answer = service.post("/tokenize", {"prompt": QUESTION, "add_special_tokens": False, "return_token_strs": True}).json()
+    assert answer["count"] == len(answer["tokens"]) == len(answer["token_strs"])
+    assert answer["max_model_len"] >= 1024
+    assert service.post("/detokenize", {"tokens": answer["tokens"]}).json() == {"prompt": QUESTION}
+    chat: Any = {"messages": MESSAGES}
+    usage = service.client().chat.completions.create(model=MODEL, **chat, max_tokens=1).usage
+    assert usage is not None
+    assert service.post("/tokenize", chat).json()["count"] == usage.prompt_tokens
+    for path, body, param in [
+        ("/tokenize", {}, "messages"),
+        ("/tokenize", {"prompt": QUESTION, **chat}, "messages"),
+        ("/detokenize", {"tokens": ["a"]}, "tokens"),
+        ("/detokenize", {"tokens": [1 << 40]}, "tokens"),
+    ]:
+        refused = service.post(path, body)
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, param), refused.text

@@ -45,8 +45,9 @@ class StoredResponses:
         """A page of them, the last first, unless `order` is `asc`; `after` is the id of one."""
 
         def listed(stored: StoredResponse) -> dict[str, Any]:
-            items = [_named(item, stored.response["id"], index) for index, item in enumerate(stored.items)]
-            page, more = _page(items if request.query_params.get("order") == "asc" else items[::-1], request)
+            items = list(enumerate(stored.items))
+            placed, more = _page(items if request.query_params.get("order") == "asc" else items[::-1], stored.response["id"], request)
+            page = [{"type": "message", **item, "id": _id(item, stored.response["id"], index)} for index, item in placed]
             ends = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
             return {"object": "list", "data": page, "has_more": more, **ends}
 
@@ -67,17 +68,18 @@ class StoredResponses:
         raise AssertionError("no context here swallows an error")
 
 
-def _named(item: Any, response_id: str, index: int) -> dict[str, Any]:
-    """With an id, which clients need not give."""
-    return {"type": "message", **item, "id": item.get("id") or f"item_{response_id.removeprefix('resp_')}{index}"}
+def _id(item: Any, response_id: str, index: int) -> str:
+    """Clients need not give one."""
+    return item.get("id") or f"item_{response_id.removeprefix('resp_')}{index}"
 
 
-def _page(items: list[dict[str, Any]], request: Request) -> tuple[list[dict[str, Any]], bool]:
+def _page(items: list[tuple[int, Any]], response_id: str, request: Request) -> tuple[list[tuple[int, Any]], bool]:
+    """Of the items and their numbers, and whether there are more."""
     limit = request.query_params.get("limit", str(PAGE))
     if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= MOST):
         raise bad_request(f"'limit' must be a number from 1 to {MOST}.", "limit")
     after = request.query_params.get("after")
-    begin = next((index + 1 for index, item in enumerate(items) if item["id"] == after), 0) if after else 0
+    begin = next((place for place, (index, item) in enumerate(items, 1) if _id(item, response_id, index) == after), 0) if after else 0
     return items[begin : begin + int(limit)], begin + int(limit) < len(items)
 
 

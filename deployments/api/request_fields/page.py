@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from deployments.api.request_fields.table import FIELDS, RequestField, Treatment
-from model_service.messages import Endpoint
+from model_service.messages import GENERATING, Endpoint
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "guide" / "request-fields.md"
 HEAD = """# Request fields
@@ -15,8 +15,9 @@ HEAD = """# Request fields
 Every field that a request may have, its type and its bounds. The engine gets the forwarded fields and nothing else. A value of another type
 or beyond a bound is a 400 that names the field, with the code `over_limit` where it is too large or too long. `null` is as if the field
 were not there. `limits.…` and `model.…` are [settings](settings.md); an [API key](keys.md) may have narrower bounds. "chat" is
-`/v1/chat/completions`, "completions" is `/v1/completions`.
+`/v1/chat/completions`, "completions" is `/v1/completions`, and "both" is these two.
 """
+_OF = {Endpoint.CHAT: "chat", Endpoint.COMPLETION: "completions", Endpoint.TOKENIZE: "`/tokenize`", Endpoint.DETOKENIZE: "`/detokenize`"}
 SECTIONS = {
     Treatment.FORWARDED: ("Forwarded to the engine", "field | of | type and bounds | needs"),
     Treatment.READ: ("Read by Maskcast", "field | of | type | needs"),
@@ -41,7 +42,7 @@ def _section(treatment: Treatment) -> str:
 
 
 def _row(row: RequestField, columns: int) -> str:
-    of = "both" if len(row.endpoints) == len(Endpoint) else "chat" if Endpoint.CHAT in row.endpoints else "completions"
+    of = "both" if row.endpoints == GENERATING else ", ".join(_OF[endpoint] for endpoint in row.endpoints)
     told = (row.note,) if columns == 3 else (row.kind.describe(), row.note)
     return f"| {' | '.join((f'`{row.name}`', of, *told)[:columns])} |"
 

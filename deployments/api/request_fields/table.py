@@ -32,7 +32,7 @@ from deployments.constraints.forms import FIELDS_OF_CONSTRAINTS
 from deployments.errors import bad_request
 from grammar_service.schema.pointer import join
 from grammar_service.warning import MOST, ConstraintWarning, meant
-from model_service.messages import Endpoint
+from model_service.messages import GENERATING, Endpoint
 
 UNKNOWN_FIELD = "unknown_field"
 NO_EFFECT = "no_effect"
@@ -59,10 +59,13 @@ class RequestField:
     kind: Kind
     treatment: Treatment = Treatment.FORWARDED
     note: str = ""
-    endpoints: tuple[Endpoint, ...] = tuple(Endpoint)
+    endpoints: tuple[Endpoint, ...] = GENERATING
 
 
 CHAT, COMPLETION = (Endpoint.CHAT,), (Endpoint.COMPLETION,)
+TOKENIZE, DETOKENIZE = (Endpoint.TOKENIZE,), (Endpoint.DETOKENIZE,)
+MOST_TOKENS = 1 << 17
+"""That are made a text at a time."""
 _LOG_PROBABILITIES = Integer(0, "max_logprobs")
 _TOKENS = Integer(0)
 _EMBEDDINGS = Entries(Text(None), 8, alone=True)
@@ -76,9 +79,12 @@ _ENGINE = "reaches into the engine"
 _MEDIA = "reaches into the engine's readers of media"
 
 _FORWARDED = (
-    RequestField("model", Anything("text"), note="the served model or one of its adapters"),
-    RequestField("messages", Messages(), endpoints=CHAT),
+    RequestField("model", Anything("text"), note="the served model or one of its adapters", endpoints=tuple(Endpoint)),
+    RequestField("messages", Messages(), endpoints=CHAT + TOKENIZE),
     RequestField("prompt", Prompt(), endpoints=COMPLETION),
+    RequestField("prompt", Text(None), endpoints=TOKENIZE),
+    RequestField("tokens", Entries(_TOKENS, MOST_TOKENS), endpoints=DETOKENIZE),
+    RequestField("return_token_strs", Flag(), endpoints=TOKENIZE),
     RequestField("prompt_embeds", _EMBEDDINGS, note="needs `engine_args.enable_prompt_embeds`", endpoints=COMPLETION),
     RequestField("max_tokens", Integer(0, "max_tokens")),
     RequestField("max_completion_tokens", Integer(0, "max_tokens"), endpoints=CHAT),
@@ -114,17 +120,17 @@ _FORWARDED = (
     ),
     RequestField("thinking_token_budget", Integer(-1)),
     RequestField("watermarking", Flag()),
-    RequestField("tools", Entries(_ANY, "max_tools"), endpoints=CHAT),
+    RequestField("tools", Entries(_ANY, "max_tools"), endpoints=CHAT + TOKENIZE),
     RequestField("tool_choice", Anything("`none`, `auto`, `required`, or a named function"), endpoints=CHAT),
     RequestField("parallel_tool_calls", Flag(), endpoints=CHAT),
     RequestField("reasoning_effort", OneOf(("none", "minimal", "low", "medium", "high", "xhigh", "max")), endpoints=CHAT),
     RequestField("include_reasoning", Flag(), endpoints=CHAT),
-    RequestField("chat_template_kwargs", ListedArguments("model.chat_template_kwargs", "template_arguments"), endpoints=CHAT),
+    RequestField("chat_template_kwargs", ListedArguments("model.chat_template_kwargs", "template_arguments"), endpoints=CHAT + TOKENIZE),
     RequestField("documents", Entries(Table(Text(None), 64), "max_messages"), endpoints=CHAT),
-    RequestField("add_generation_prompt", Flag(), endpoints=CHAT),
-    RequestField("continue_final_message", Flag(), endpoints=CHAT),
+    RequestField("add_generation_prompt", Flag(), endpoints=CHAT + TOKENIZE),
+    RequestField("continue_final_message", Flag(), endpoints=CHAT + TOKENIZE),
     RequestField("return_prompt_text", Flag(), endpoints=CHAT),
-    RequestField("add_special_tokens", Flag()),
+    RequestField("add_special_tokens", Flag(), endpoints=GENERATING + TOKENIZE),
     RequestField("skip_special_tokens", Flag()),
     RequestField("spaces_between_special_tokens", Flag()),
     RequestField("truncate_prompt_tokens", Integer(-1)),
@@ -142,13 +148,16 @@ _READ = (
     RequestField("mark_forced", Flag(), Treatment.READ),
     RequestField("unenforceable", OneOf(("refuse", "check")), Treatment.READ),
 )
-_SILENT = tuple(
-    RequestField(name, _ANY, Treatment.SILENT)
-    # They keep books, cache and bill elsewhere: an answer without them is the same answer.
-    for name in (
-        *("metadata", "prediction", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "safety_identifier"),
-        *("service_tier", "store", "user"),
-    )
+_SILENT = (
+    *(
+        RequestField(name, _ANY, Treatment.SILENT)
+        # They keep books, cache and bill elsewhere: an answer without them is the same answer.
+        for name in (
+            *("metadata", "prediction", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "safety_identifier"),
+            *("service_tier", "store", "user"),
+        )
+    ),
+    RequestField("stream", _ANY, Treatment.SILENT, endpoints=TOKENIZE + DETOKENIZE),
 )
 _WARNED = (
     RequestField("request_id", _ANY, Treatment.WARNED, "answers have ids of the service"),
@@ -161,8 +170,8 @@ _WARNED = (
 _REFUSED = (
     RequestField("use_beam_search", Flag(), Treatment.REFUSED, "beams are sequences that no limit counts"),
     *(RequestField(name, _ANY, Treatment.REFUSED, _ENGINE) for name in ("kv_transfer_params", "ec_transfer_params")),
-    *(RequestField(name, _ANY, Treatment.REFUSED, _MEDIA) for name in ("mm_processor_kwargs", "media_io_kwargs")),
-    RequestField("chat_template", _ANY, Treatment.REFUSED, "templates are programs, and the operator's", CHAT),
+    *(RequestField(name, _ANY, Treatment.REFUSED, _MEDIA, GENERATING + TOKENIZE) for name in ("mm_processor_kwargs", "media_io_kwargs")),
+    RequestField("chat_template", _ANY, Treatment.REFUSED, "templates are programs, and the operator's", CHAT + TOKENIZE),
     RequestField("suffix", _ANY, Treatment.REFUSED, "vLLM has no filling in", COMPLETION),
     *(RequestField(name, _ANY, Treatment.REFUSED, "is for chat completions", COMPLETION) for name in ("tools", "tool_choice")),
 )

@@ -16,7 +16,7 @@ import msgspec
 from deployments.access.caller import Caller
 from deployments.api.translation import messages_request, responses_request
 from deployments.api.translation.exchange import Exchange, TranslatedExchange
-from deployments.api.translation.messages_answer import MessageAnswer, error_body
+from deployments.api.translation.messages_answer import MessageAnswer, TokenCount, error_body
 from deployments.api.translation.response_store import ResponseStore
 from deployments.api.translation.responses_answer import ResponseAnswer
 from deployments.api.translation.values import PlacedMessage
@@ -30,8 +30,9 @@ from model_service.messages import Endpoint
 logger = logging.getLogger(__name__)
 MAX_READS = 4
 """Stored responses that are read at a time, tenants in turns: each may have megabytes."""
-_NOT_REPEATED = frozenset({"instructions", "tools", "text", "metadata", "reasoning", "tool_choice"})
-"""What the response to a large request does not repeat: it would be written three times into each stream."""
+MOST_REPEATED = 1024
+"""Characters of a text that the response to a large request repeats. It repeats no array or object: each would be written three times
+into a stream."""
 _ID = re.compile(r"resp_[0-9a-f]{32}")
 Reserve = Callable[[bytes], None]
 P = ParamSpec("P")
@@ -101,6 +102,18 @@ class MessagesApi:
     def _translated(self, body: Mapping[str, Any]) -> Exchange:
         options, warnings = messages_request.chat_options(body, self._reasons)
         return TranslatedExchange(options, messages_request.messages_of(body), messages_request.NAMES, MessageAnswer(), warnings)
+
+
+class CountTokensApi(MessagesApi):
+    """How many tokens a message's prompt has."""
+
+    name = "count_tokens"
+    endpoint = Endpoint.TOKENIZE
+
+    def _translated(self, body: Mapping[str, Any]) -> Exchange:
+        options, _ = messages_request.chat_options(body, self._reasons)
+        rendered: dict[str, Any] = {name: options[name] for name in ("model", "tools") if name in options}
+        return TranslatedExchange(rendered, messages_request.messages_of(body), messages_request.NAMES, TokenCount())
 
 
 class ResponsesApi:
@@ -185,7 +198,7 @@ class ResponsesApi:
         before, items = [*earlier.items, *earlier.response["output"]], responses_request.input_items(body)
         options = responses_request.chat_options(body, self._strict)
         messages = responses_request.messages_of(body, before, items)
-        echoed = body if size <= LARGE_BODY else {name: value for name, value in body.items() if name not in _NOT_REPEATED}
+        echoed = body if size <= LARGE_BODY else {name: value for name, value in body.items() if _is_short(value)}
         answer = ResponseAnswer(echoed, uuid4().hex, body.get("model") or self._served_name)
         if body.get("store") is False:
             return TranslatedExchange(options, messages, responses_request.NAMES, answer, size=size)
@@ -212,6 +225,10 @@ class _ResponseExchange(TranslatedExchange):
         self._answer.response["store"] = await self._keep()
 
 
+def _is_short(value: Any) -> bool:
+    return len(value) <= MOST_REPEATED if isinstance(value, str) else not isinstance(value, list | dict)
+
+
 def _encoded(stored: StoredResponse, most_bytes: int, most_values: int) -> bytes | None:
     """None: there is too much of it."""
     data = msgspec.json.encode(stored)
@@ -224,6 +241,7 @@ class Apis:
     completion: Api
     responses: ResponsesApi
     messages: Api
+    count_tokens: Api
 
     def named(self, name: str) -> Api:
         """Raises ApiError (400)."""
@@ -239,6 +257,9 @@ class Apis:
             "/v1/completions": self.completion,
             "/v1/responses": self.responses,
             "/v1/messages": self.messages,
+            "/v1/messages/count_tokens": self.count_tokens,
+            "/tokenize": GatewayApi(Endpoint.TOKENIZE),
+            "/detokenize": GatewayApi(Endpoint.DETOKENIZE),
         }
 
 

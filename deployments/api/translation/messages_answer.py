@@ -113,6 +113,14 @@ class MessageAnswer:
             yield {"type": "content_block_stop", "index": self._index}
 
 
+class TokenCount(MessageAnswer):
+    """The answer to a request that counts its tokens."""
+
+    def whole(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """All of what the tokenizer has made of the request."""
+        return {"input_tokens": answer["count"]}
+
+
 def _message(
     answer: Mapping[str, Any], content: list[Any], reason: str | None, sequence: str | None, usage: Mapping[str, int]
 ) -> dict[str, Any]:

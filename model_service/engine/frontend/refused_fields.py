@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from model_service.messages import Endpoint
 
-_PROMPT = {Endpoint.CHAT: "messages", Endpoint.COMPLETION: "prompt"}
+_PROMPT = {Endpoint.CHAT: "messages", Endpoint.COMPLETION: "prompt", Endpoint.TOKENIZE: "prompt", Endpoint.DETOKENIZE: "tokens"}
 _OWN_NAMES = frozenset({"input_tokens", "input_text"})
 """What vLLM calls the prompt."""
 IMAGE_TYPES = frozenset({"image_url", "image_embeds"})

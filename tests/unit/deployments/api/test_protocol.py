@@ -15,7 +15,7 @@ from deployments.config import KeyLimits
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import Requested
 from deployments.errors import ApiError
-from model_service.messages import MOST_ARGUMENT, Endpoint
+from model_service.messages import GENERATING, MOST_ARGUMENT, Endpoint
 
 READER = RequestReader("tiny", "hermes", ConstraintDefaults())
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -117,7 +117,7 @@ def test_a_key_bounds_answers_whose_requests_do_not() -> None:
 
 
 @pytest.mark.parametrize("value", [1, 0, "yes", "true", "", []])
-@pytest.mark.parametrize("endpoint", Endpoint)
+@pytest.mark.parametrize("endpoint", GENERATING)
 def test_whether_to_stream_is_true_or_false(endpoint: Endpoint, value: Any) -> None:
     """The engine would stream for some of these, to a door that expects a whole answer."""
     body = {"messages": MESSAGES} if endpoint is Endpoint.CHAT else {"prompt": "Say."}

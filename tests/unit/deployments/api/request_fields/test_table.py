@@ -43,7 +43,12 @@ RULES = FieldRules(LIMITS, template_arguments=frozenset({"thinking"}), extra=fro
 READER = RequestReader("tiny", "hermes", ConstraintDefaults())
 TURN = {"role": "user", "content": "hello"}
 CHAT: dict[str, Any] = {"messages": [TURN]}
-PLAIN = {Endpoint.CHAT: CHAT, Endpoint.COMPLETION: {"prompt": "x"}}
+PLAIN: dict[Endpoint, dict[str, Any]] = {
+    Endpoint.CHAT: CHAT,
+    Endpoint.COMPLETION: {"prompt": "x"},
+    Endpoint.TOKENIZE: {"prompt": "x"},
+    Endpoint.DETOKENIZE: {"tokens": [1]},
+}
 
 
 def number(bound: Bound) -> float:

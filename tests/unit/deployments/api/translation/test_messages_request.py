@@ -120,7 +120,7 @@ def test_a_call_its_result_and_what_is_said_beside_them() -> None:
             "role": "assistant",
             "content": [{"type": "text", "text": "I look."}],
             "tool_calls": [
-                {"id": "t1", "type": "function", "function": {"name": "f", "arguments": '{"a": "é"}'}},
+                {"id": "t1", "type": "function", "function": {"name": "f", "arguments": '{"a":"é"}'}},
                 {"id": "t2", "type": "function", "function": {"name": "g", "arguments": "{}"}},
             ],
             "reasoning": "hm",
