@@ -49,8 +49,8 @@ def _item(number: int) -> dict[str, Any]:
     return {"type": "function_call", "call_id": str(number), "name": "f", "arguments": f"[{','.join(['7e-99'] * 20)}]"}
 
 
-def _block(number: int) -> dict[str, Any]:
-    return {"type": "tool_use", "id": str(number), "name": "f", "input": {"a": [7e-99] * 20}}
+def _using(values: list[Any]) -> dict[str, Any]:
+    return {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {"a": values}}]}
 
 
 def _tools(tools: list[Any]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ BODIES: dict[str, Callable[[int], bytes]] = {
     "numbers near 0": lambda size: _filled(lambda _: 1.2345678901234e-310, _values, size),
     "numbers of many digits": lambda size: _filled(lambda _: 10**99, _values, size),
     ITEMS: lambda size: _filled(_item, lambda all_: {"input": all_[:2048]}, size),
-    BLOCKS: lambda size: _filled(_block, lambda all_: {"messages": [{"role": "assistant", "content": all_[:2047]}]}, size),
+    BLOCKS: lambda size: _filled(lambda _: 7e-99, lambda all_: {"messages": [_using(all_)]}, size),
     "brackets": lambda size: _filled(lambda _: [], lambda all_: _chat(metadata=all_), size),
 }
 Made = Callable[[int, int], str]
