@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from functools import partial
 from threading import Lock
 from typing import Any, cast
@@ -38,7 +38,7 @@ class HandleTransport:
     def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._call("generate", endpoint, dict(body))
 
-    def stream(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def stream(self, endpoint: str, body: Mapping[str, Any]) -> Generator[dict[str, Any]]:
         pieces = self._answers().pieces(partial(self._method("send_stream").remote, endpoint, dict(body)))
         try:
             yield from parse_events(line for piece in pieces for line in piece.splitlines())

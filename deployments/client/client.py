@@ -1,4 +1,4 @@
-"""A typed client, over HTTP or over a Ray handle: the same calls, the same errors.
+"""A typed client, over HTTP or over a Ray handle: the same calls, the same errors. It needs Ray only for handles.
 
 client = StructuredClient.over_http("http://127.0.0.1:8000")
 client = StructuredClient.over_handle(serve.get_app_handle("maskcast"))
@@ -8,16 +8,18 @@ person = client.parse(Person, "Extract name, age as JSON.\\n\\nMeet Ada Young. A
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import httpx
 from pydantic import BaseModel
-from ray.serve.handle import DeploymentHandle
 
-from deployments.client.by_handle import HandleTransport
-from deployments.client.transport import HttpTransport, Transport
-from deployments.errors import ApiError, OutputTruncated
+from deployments.client.partial import GrowingAnswer, text_of, validated
+from deployments.client.transport import MAX_RETRIES, HttpTransport, Transport, authorization
+
+if TYPE_CHECKING:
+    from ray.serve.handle import DeploymentHandle
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 Parsed = TypeVar("Parsed", bound=BaseModel)
@@ -33,6 +35,12 @@ class Generation:
     usage: dict[str, Any]
     response: dict[str, Any]
 
+    @classmethod
+    def of(cls, response: dict[str, Any]) -> Generation:
+        """That of a chat completion."""
+        choice = response["choices"][0]
+        return cls(choice["message"]["content"] or "", choice["finish_reason"], response["usage"], response)
+
 
 class StructuredClient:
     """Blocking; for threads and Ray jobs. Keyword arguments that are no constraint are OpenAI request fields."""
@@ -41,14 +49,16 @@ class StructuredClient:
         self._transport = transport
 
     @classmethod
-    def over_http(cls, url: str, api_key: str | None = None, timeout_s: float = 600) -> StructuredClient:
-        """`url` is the server's root, without /v1."""
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        return cls(HttpTransport(httpx.Client(base_url=url, headers=headers, timeout=timeout_s)))
+    def over_http(cls, url: str, api_key: str | None = None, timeout_s: float = 600, max_retries: int = MAX_RETRIES) -> StructuredClient:
+        """`url` is the server's root, without /v1. A request is sent again, up to `max_retries` times, where the service has not begun it
+        and says when to come back."""
+        return cls(HttpTransport(httpx.Client(base_url=url, headers=authorization(api_key), timeout=timeout_s), max_retries))
 
     @classmethod
     def over_handle(cls, handle: DeploymentHandle[Any]) -> StructuredClient:
         """`handle` is the application's, from `serve.get_app_handle("maskcast")`."""
+        from deployments.client.by_handle import HandleTransport  # takes Ray
+
         return cls(HandleTransport(handle))
 
     def generate(self, prompt: Prompt, **options: Any) -> Generation:
@@ -58,9 +68,31 @@ class StructuredClient:
         Raises:
             ApiError: the request was refused or could not be answered.
         """
-        response = self._transport.generate("chat", _body(prompt, options))
-        choice = response["choices"][0]
-        return Generation(choice["message"]["content"] or "", choice["finish_reason"], response["usage"], response)
+        return Generation.of(self._transport.generate("chat", request_body(prompt, options)))
+
+    def parse(self, model: type[Parsed], prompt: Prompt, **options: Any) -> Parsed:
+        """The answer as an instance of `model`, whose JSON Schema is the constraint.
+
+        Raises:
+            ApiError: as `generate`.
+            OutputTruncated: `max_tokens` or the context ended before the JSON did.
+        """
+        generation = self.generate(prompt, json=model.model_json_schema(), **options)
+        return validated(model, generation.text, generation.finish_reason)
+
+    def stream(self, prompt: Prompt, **options: Any) -> Iterator[str]:
+        """The answer's text in pieces, as it is generated. Raises ApiError, also in the middle."""
+        with closing(self._transport.stream("chat", request_body(prompt, options))) as events:
+            yield from filter(None, map(text_of, events))
+
+    def stream_partial(self, model: type[Parsed], prompt: Prompt, **options: Any) -> Iterator[Parsed]:
+        """The instance that `parse` returns, as far as it has come, again and again; the last one is whole and valid. The others are not
+        validated, and have None for what has no default and has not come. Raises as `parse`, also in the middle."""
+        answer = GrowingAnswer(model)
+        body = request_body(prompt, {**options, "json": model.model_json_schema()})
+        with closing(self._transport.stream("chat", body)) as events:
+            yield from filter(None, map(answer.add, events))
+        yield answer.whole()
 
     def register_grammar(self, name: str, *, replace: bool = False, **constraint: Any) -> dict[str, Any]:
         """Name a constraint (`json=`, `regex=`, …), so that it is compiled before it is used; its object, as HTTP answers it.
@@ -83,34 +115,10 @@ class StructuredClient:
         """Raises ApiError: there is no such grammar, or the server's settings name it."""
         self._transport.delete_grammar(name)
 
-    def stream(self, prompt: Prompt, **options: Any) -> Iterator[str]:
-        """The answer's text in pieces, as it is generated. Raises ApiError, also in the middle."""
-        for event in self._transport.stream("chat", _body(prompt, options)):
-            if "error" in event:
-                raise _streamed_error(event["error"])
-            for choice in event["choices"]:
-                if text := choice["delta"].get("content"):
-                    yield text
 
-    def parse(self, model: type[Parsed], prompt: Prompt, **options: Any) -> Parsed:
-        """The answer as an instance of `model`, whose JSON Schema is the constraint.
-
-        Raises:
-            ApiError: as `generate`.
-            OutputTruncated: `max_tokens` or the context ended before the JSON did.
-        """
-        generation = self.generate(prompt, json=model.model_json_schema(), **options)
-        if generation.finish_reason == "length":
-            raise OutputTruncated(f"the answer was cut after {generation.usage['completion_tokens']} tokens: {generation.text!r}")
-        return model.model_validate_json(generation.text)
-
-
-def _body(prompt: Prompt, options: Mapping[str, Any]) -> dict[str, Any]:
+def request_body(prompt: Prompt, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a chat completion."""
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
     constraint = {name: value for name, value in options.items() if name in CONSTRAINTS}
     rest = {name: value for name, value in options.items() if name not in CONSTRAINTS}
     return {"messages": messages, **rest, **({"structured_outputs": constraint} if constraint else {})}
-
-
-def _streamed_error(error: Mapping[str, Any]) -> ApiError:
-    return ApiError(500, str(error.get("message")), code=str(error.get("code")), kind=str(error.get("type")))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from itertools import count
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -19,6 +23,10 @@ PATHS = {
 }
 GRAMMARS = "/v1/grammars"
 DONE = "[DONE]"
+MAX_RETRIES = 2
+_LATER = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+MAX_WAIT_S = 60
+"""A service that asks for more is not asked again."""
 
 
 class Transport(Protocol):
@@ -26,7 +34,7 @@ class Transport(Protocol):
 
     def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]: ...
 
-    def stream(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]: ...
+    def stream(self, endpoint: str, body: Mapping[str, Any]) -> Generator[dict[str, Any]]: ...
 
     def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]: ...
 
@@ -36,47 +44,77 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    def __init__(self, client: httpx.Client) -> None:
+    """`max_retries`: of a request that the service has not begun."""
+
+    def __init__(self, client: httpx.Client, max_retries: int = MAX_RETRIES) -> None:
         self._client = client
+        self._max_retries = max_retries
 
     def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return _answer(self._client.post(PATHS[endpoint], json=dict(body)))
+        with self._sent(endpoint, body) as response:
+            response.read()
+            return answer_of(response)
 
-    def stream(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        with self._client.stream("POST", PATHS[endpoint], json={**body, "stream": True}) as response:
+    def stream(self, endpoint: str, body: Mapping[str, Any]) -> Generator[dict[str, Any]]:
+        with self._sent(endpoint, {**body, "stream": True}) as response:
             if response.is_error:
                 response.read()
-            _raise_for(response)
+            raise_for(response)
             yield from parse_events(response.iter_lines())
 
     def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        return _answer(self._client.post(GRAMMARS, json=dict(body)))
+        return answer_of(self._client.post(GRAMMARS, json=dict(body)))
 
     def list_grammars(self, after: str = "") -> dict[str, Any]:
-        return _answer(self._client.get(GRAMMARS, params={"after": after}))
+        return answer_of(self._client.get(GRAMMARS, params={"after": after}))
 
     def delete_grammar(self, name: str) -> dict[str, Any]:
-        return _answer(self._client.delete(f"{GRAMMARS}/{quote(name, safe='')}"))
+        return answer_of(self._client.delete(f"{GRAMMARS}/{quote(name, safe='')}"))
+
+    @contextmanager
+    def _sent(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[httpx.Response]:
+        for attempt in count():
+            with self._client.stream("POST", PATHS[endpoint], json=dict(body)) as response:
+                wait_s = retried_after_s(response) if attempt < self._max_retries else None
+                if wait_s is None:
+                    yield response
+                    return
+            time.sleep(wait_s)
+
+
+def authorization(api_key: str | None) -> dict[str, str]:
+    """The header that tells the key."""
+    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+def retried_after_s(response: httpx.Response) -> float | None:
+    """Seconds after which the same request may be sent again; None: it has been begun, or would be refused again. The service says how long
+    where it has not begun a request."""
+    told = response.headers.get("retry-after", "") if response.status_code in _LATER else ""
+    return float(told) if told.isdigit() and int(told) <= MAX_WAIT_S else None
 
 
 def parse_events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a server-sent event stream, up to its end mark."""
-    for line in lines:
-        if not line.startswith("data:"):
-            continue
-        data = line.removeprefix("data:").strip()
-        if data == DONE:
-            return
-        yield json.loads(data)
+    """The JSON objects of a server-sent event stream."""
+    return filter(None, map(event_of, lines))
 
 
-def _answer(response: httpx.Response) -> dict[str, Any]:
-    _raise_for(response)
+def event_of(line: str) -> dict[str, Any] | None:
+    """The JSON object of a line of a server-sent event stream; None: it has none, as the mark at its end."""
+    data = line.removeprefix("data:").strip()
+    if not line.startswith("data:") or data == DONE:
+        return None
+    event: dict[str, Any] = json.loads(data)
+    return event
+
+
+def answer_of(response: httpx.Response) -> dict[str, Any]:
+    raise_for(response)
     answer: dict[str, Any] = response.json()
     return answer
 
 
-def _raise_for(response: httpx.Response) -> None:
+def raise_for(response: httpx.Response) -> None:
     if not response.is_error:
         return
     try:
@@ -89,4 +127,5 @@ def _raise_for(response: httpx.Response) -> None:
         code=str(error.get("code")),
         param=error.get("param"),
         kind=str(error.get("type")),
+        retry_after_s=int(after) if (after := response.headers.get("retry-after", "")).isdigit() else None,
     )

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import ray
 from pydantic import BaseModel
 from ray import cloudpickle, serve
 
-from deployments.client import StructuredClient
+from deployments.client import AsyncStructuredClient, StructuredClient
 from deployments.errors import ApiError, OutputTruncated
 from load_tests.front_door.clients.messages import Course
 from load_tests.front_door.clients.process import client_process
@@ -39,6 +40,20 @@ def client(service: Service, request: pytest.FixtureRequest) -> StructuredClient
 
 def test_parse_gives_an_instance(client: StructuredClient) -> None:
     assert isinstance(client.parse(Answer, "Is it good?", temperature=1, seed=4, max_tokens=64), Answer)
+
+
+def test_an_instance_grows_while_its_answer_comes(service: Service, client: StructuredClient) -> None:
+    asked: dict[str, Any] = {"temperature": 1, "seed": 4, "max_tokens": 64}
+    *growing, whole = client.stream_partial(Answer, "Is it good?", **asked)
+    assert growing
+    assert growing[-1] == whole == client.parse(Answer, "Is it good?", **asked)
+
+    async def alone() -> list[Answer]:
+        async with AsyncStructuredClient(service.url) as other:
+            assert await other.parse(Answer, "Is it good?", **asked) == whole
+            return [instance async for instance in other.stream_partial(Answer, "Is it good?", **asked)]
+
+    assert asyncio.run(alone())[-1] == whole
 
 
 def test_generate_tells_text_and_usage(client: StructuredClient) -> None:
