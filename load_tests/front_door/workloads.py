@@ -35,6 +35,10 @@ class Workload:
     def encoded(self, side: str, *, stream: bool) -> list[bytes]:
         return [json.dumps({**body, "stream": stream}).encode("ascii") for body in self.bodies[side]]
 
+    def as_responses(self, *, stream: bool) -> list[bytes]:
+        """Our bodies in the words of the Responses API."""
+        return [json.dumps({**_response(body), "stream": stream}).encode("ascii") for body in self.bodies[OURS]]
+
 
 def make_workload(name: str, model: str, tokenizer: PreTrainedTokenizerBase) -> Workload:
     """One of WORKLOADS; `model` is the served name. Raises UnknownTask."""
@@ -50,6 +54,11 @@ def make_workload(name: str, model: str, tokenizer: PreTrainedTokenizerBase) -> 
     }
     judges = [_judge(one.spec) for one in questions]
     return Workload(name, bodies, lambda answer: judges[answer.body](answer))
+
+
+def _response(chat: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"messages": "input", "max_tokens": "max_output_tokens"}
+    return {names.get(name, name): value for name, value in chat.items()}
 
 
 def _turn(question: Question) -> dict[str, str]:

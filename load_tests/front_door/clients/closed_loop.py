@@ -103,7 +103,7 @@ class Asking(Protocol):
 def _way(course: Course) -> tuple[Callable[[], Asking], Sequence[bytes]]:
     """Makes what a client asks by, and what it sends there."""
     if not course.joins:
-        requests = [request(course.host, course.port, body, course.key) for body in course.bodies]
+        requests = [request(course.host, course.port, body, course.key, course.path) for body in course.bodies]
         return lambda: Connection(course.host, course.port), requests
     from load_tests.front_door.clients.by_handle import Callers  # Ray reads the environment when it is imported
 

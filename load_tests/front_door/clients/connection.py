@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import httptools
 
 from load_tests.front_door.clients.events import Part
+from load_tests.front_door.clients.messages import CHAT
 
 
 @dataclass(slots=True)
@@ -70,11 +71,8 @@ class Connection(asyncio.Protocol):
             self._ended.set_result(None)
 
 
-def request(host: str, port: int, body: bytes, key: str = "") -> bytes:
-    """A chat, as it goes over the wire."""
+def request(host: str, port: int, body: bytes, key: str = "", path: str = CHAT) -> bytes:
+    """As it goes over the wire."""
     bearer = f"Authorization: Bearer {key}\r\n" if key else ""
-    head = (
-        f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}:{port}\r\n{bearer}"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\n{bearer}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode("ascii") + body

@@ -1,4 +1,4 @@
-"""From what came over the wire to an answer: server-sent events as OpenAI's API has them, or one JSON object."""
+"""From what came over the wire to an answer: server-sent events as OpenAI's APIs have them, or one JSON object."""
 
 from __future__ import annotations
 
@@ -56,6 +56,9 @@ def read_pieces(parts: Sequence[Part]) -> tuple[Pieces, str]:
         event = json.loads(data)
         if "error" in event:
             return pieces, "error"
+        if event.get("type") == "response.output_text.delta":
+            pieces.append((at_s, event["delta"]))
+        finish = _ended(event.get("response") or {}) or finish
         for choice in event.get("choices") or ():
             if text := _text(choice.get("delta") or choice):
                 pieces.append((at_s, text))
@@ -64,8 +67,17 @@ def read_pieces(parts: Sequence[Part]) -> tuple[Pieces, str]:
 
 
 def _whole(parts: Sequence[Part]) -> tuple[Pieces, str]:
-    choice = json.loads(b"".join(part.content for part in parts))["choices"][0]
+    answer = json.loads(b"".join(part.content for part in parts))
+    if "output" in answer:
+        texts = [part["text"] for item in answer["output"] for part in item.get("content") or ()]
+        return [(parts[-1].at_s, "".join(texts))], _ended(answer)
+    choice = answer["choices"][0]
     return [(parts[-1].at_s, _text(choice.get("message") or choice))], choice.get("finish_reason") or ""
+
+
+def _ended(response: dict[str, Any]) -> str:
+    """Why a response ended, as a chat completion says it; empty: it has not."""
+    return {"completed": "stop", "incomplete": "length"}.get(response.get("status", ""), "")
 
 
 def _text(of: dict[str, Any]) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
+
 
 @dataclass(frozen=True, slots=True)
 class Course:
     """`clients` clients at a time send the bodies one after another, round and round: until each has been answered once, and then for
     `seconds` that count. Without `seconds` each body is sent once. `stream`: whether the bodies ask for event streams; `key`: the API key
-    they send, if any. `joins`: the environment by which a process joins the service's Ray, where it is asked by handle instead of HTTP."""
+    they send, if any. `joins`: the environment by which a process joins the service's Ray, where it is asked by handle instead of HTTP;
+    `path`: where HTTP asks."""
 
     host: str
     port: int
@@ -20,6 +23,7 @@ class Course:
     seconds: float | None
     key: str = ""
     joins: Mapping[str, str] = field(default_factory=dict)
+    path: str = CHAT
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""`python -m load_tests.front_door.handle`: what a job of the cluster gets by Ray handle, beside HTTP of the same service.
+"""`python -m load_tests.front_door.handle`: what a job of the cluster gets by Ray handle, and a client by the Responses API, beside chat
+completions over HTTP of the same service.
 
 By handle the clients are threads of one process with the client of `deployments.client`; over HTTP they are those of
 `load_tests.front_door`, which take less of the processors than any library does. By turns, in a closed loop.
@@ -20,10 +21,11 @@ from deployments.builders import EMBEDDED_WEIGHTS
 from deployments.commands.progress import CaseProgress
 from deployments.config import parse_settings
 from deployments.reporting.report import BenchReport, Row
+from load_tests.front_door.clients.messages import RESPONSES as RESPONSES_PATH
 from load_tests.front_door.clients.messages import Course
 from load_tests.front_door.clients.process import ClientProcess, client_process
 from load_tests.front_door.figures import OURS, STREAM, WAYS
-from load_tests.front_door.handle.figures import CLIENTS, HANDLE, SIDES, WORKLOADS, targets
+from load_tests.front_door.handle.figures import CLIENTS, HANDLE, HTTP, RESPONSES, SIDES, WORKLOADS, targets
 from load_tests.front_door.servers import HOST, Server, running
 from load_tests.front_door.turns import measured_course, warm_up
 from load_tests.front_door.workloads import Workload, make_workload
@@ -31,11 +33,11 @@ from load_tests.reporting.running_service import PACKAGES
 
 
 def main(
-    turns: Annotated[int, typer.Option(min=1, help="of both ways")] = 3,
+    turns: Annotated[int, typer.Option(min=1, help="of all ways")] = 3,
     seconds: Annotated[float, typer.Option(min=0.5, help="that are measured of each cell")] = 5.0,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
-    """Compare requests a second and latency by handle with those over HTTP."""
+    """Compare requests a second and latency by handle, and by the Responses API, with those of chat completions over HTTP."""
     tokenizer = AutoTokenizer.from_pretrained(str(EMBEDDED_WEIGHTS))
     workloads = [make_workload(name, parse_settings({}).model.served_name, tokenizer) for name in WORKLOADS]
     rows: list[Row] = []
@@ -53,9 +55,14 @@ def main(
 def _rows(workloads: Sequence[Workload], server: Server, client: ClientProcess, turns: int, seconds: float) -> Iterator[Row]:
     joins = joining()
     for turn, workload, clients, way in product(range(turns), workloads, CLIENTS, WAYS):
-        bodies, stream = workload.encoded(OURS, stream=way == STREAM), way == STREAM
-        for side in SIDES if turn % 2 == 0 else SIDES[::-1]:
-            course = Course(HOST, server.port, bodies, clients, stream, seconds, joins=joins if side == HANDLE else {})
+        stream = way == STREAM
+        bodies = workload.encoded(OURS, stream=stream)
+        courses = {
+            HTTP: Course(HOST, server.port, bodies, clients, stream, seconds),
+            HANDLE: Course(HOST, server.port, bodies, clients, stream, seconds, joins=joins),
+            RESPONSES: Course(HOST, server.port, workload.as_responses(stream=stream), clients, stream, seconds, path=RESPONSES_PATH),
+        }
+        for side, course in courses.items() if turn % 2 == 0 else [*courses.items()][::-1]:
             yield measured_course(server, client, turn, side, workload, course).row()
 
 

@@ -1,4 +1,4 @@
-"""What was promised of calls by handle, from the rows of both ways; pure."""
+"""What was promised of calls by handle, and of the Responses API, beside chat completions over HTTP; pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from deployments.reporting.report import Row, Target
 from load_tests.front_door.figures import NONE, WAYS, Found
 from load_tests.jump_forward.figures import EXTRACTION
 
-HTTP, HANDLE = SIDES = ("HTTP", "handle")
+HTTP, HANDLE, RESPONSES = SIDES = ("HTTP", "handle", "Responses")
 WORKLOADS = (EXTRACTION, NONE)
 ALONE, BUSY = CLIENTS = (1, 32)
 _ANSWERS = {"stream": "streamed", "whole": "whole answers"}
@@ -16,7 +16,7 @@ _ANSWERS = {"stream": "streamed", "whole": "whole answers"}
 
 def targets(rows: Sequence[Row]) -> list[Target]:
     """Ratios are medians over turns of those within a turn."""
-    return [*_compared(Found(rows, by=HTTP, ours=HANDLE)), *_sound(rows)]
+    return [*_compared(Found(rows, by=HTTP, ours=HANDLE)), *_responses(Found(rows, by=RESPONSES, ours=HTTP)), *_sound(rows)]
 
 
 def _compared(found: Found) -> Iterator[Target]:
@@ -29,6 +29,14 @@ def _compared(found: Found) -> Iterator[Target]:
             else:
                 slower = found.ratio("latency_p50_ms", workload, clients, way)
                 yield Target.at_most(f"{where}: median latency, handle / HTTP", slower, 1.1, "×")
+
+
+def _responses(found: Found) -> Iterator[Target]:
+    for way in WAYS:
+        for workload, clients in found.cells([BUSY], way):
+            where = f"{workload}, {_ANSWERS[way]}, {clients} clients"
+            more = found.ratio("requests_per_s", workload, clients, way)
+            yield Target.at_most(f"{where}: requests a second, chat completions / Responses", more, 1.1, "×")
 
 
 def _sound(rows: Sequence[Row]) -> Iterator[Target]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -56,3 +57,18 @@ def test_a_refusal_is_kept_as_it_was_said() -> None:
 
 def test_a_connection_that_is_lost_is_no_answer() -> None:
     assert read_answer(0, 0, stream=False, parts=[], sent_s=1.0).status == 0
+
+
+def test_responses_are_read_as_chat_completions_are() -> None:
+    told: list[Any] = [
+        {"type": "response.created", "response": {"status": "in_progress"}},
+        {"type": "response.output_text.delta", "delta": "a"},
+        {"type": "response.output_text.delta", "delta": "b"},
+        {"type": "response.incomplete", "response": {"status": "incomplete"}},
+    ]
+    parts = [Part(float(at), f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()) for at, event in enumerate(told)]
+    streamed = read_answer(0, 200, True, parts, 0.0)
+    assert (streamed.text, streamed.finish, streamed.pieces, streamed.first_s, streamed.latency_s) == ("ab", "length", 2, 1.0, 3.0)
+    whole = {"status": "completed", "output": [{"type": "reasoning"}, {"content": [{"text": "ab"}]}]}
+    answer = read_answer(0, 200, False, [Part(2.0, json.dumps(whole).encode())], 0.0)
+    assert (answer.text, answer.finish) == ("ab", "stop")
