@@ -6,20 +6,48 @@ import os
 import resource
 from functools import lru_cache
 from io import FileIO
+from pathlib import Path
+
+HUGE_PAGE_BYTES = 2 << 20
+_PAGE_BYTES = resource.getpagesize()
 
 
 def address_space_bytes() -> int:
-    return _pages(0) * resource.getpagesize()
+    return _pages(0) * _PAGE_BYTES
 
 
 def resident_bytes() -> int:
-    return _pages(1) * resource.getpagesize()
+    return _pages(1) * _PAGE_BYTES
 
 
-def page_faults() -> int:
-    """Pages that this thread has been the first to touch, since it began: what a block of code makes the process grow by, whatever other
-    threads do meanwhile. Memory that the allocator has kept of something else does not count."""
-    return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+class TouchedMemory:
+    """How much memory this thread is the first to touch from the making of the object on: what its work makes the process grow by,
+    whatever other threads do meanwhile. Memory that the allocator has kept of something else does not count."""
+
+    __slots__ = ("_faults", "_resident")
+
+    def __init__(self) -> None:
+        self._resident = resident_bytes() if _has_huge_pages() else 0
+        self._faults = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+
+    def bytes(self) -> int:
+        """Up to now. A fault touches a page, and where there are huge pages, up to 2 MiB."""
+        faults = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - self._faults
+        least = faults * _PAGE_BYTES
+        if not faults or not self._resident:
+            return least
+        return max(least, min(resident_bytes() - self._resident, faults * HUGE_PAGE_BYTES))
+
+
+@lru_cache(maxsize=1)
+def _has_huge_pages() -> bool:
+    """Whether the allocator may get them: by the kernel's setting, by glibc's, or since it is another one than glibc's."""
+    try:
+        setting = Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(encoding="ascii")
+    except OSError:
+        return False
+    asks = "hugetlb" in os.environ.get("GLIBC_TUNABLES", "") or "LD_PRELOAD" in os.environ
+    return "[always]" in setting or ("[never]" not in setting and asks)
 
 
 def _pages(column: int) -> int:

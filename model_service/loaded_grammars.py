@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import resource
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import RLock
 from weakref import WeakSet, finalize
 
 from grammar_service.backends import CompiledGrammar, Matcher, loading_backends
+from grammar_service.backends.mask_budget import StallBudget
 from grammar_service.errors import ArtifactError
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import fetch
@@ -32,19 +32,20 @@ MAX_GROWN_BYTES = 64 << 20
 IN_USE_FACTOR, MIN_IN_USE_BYTES = 5, 256 << 20
 """Grammars that are kept or in use may take this many times `max_bytes`, or this many bytes if that is more, with what their matchers have
 made of them. Then loads are refused, and the requests of the largest one end."""
+MAX_ENDED_FACTOR = 1.5
+"""With what is to end, and has not ended yet, grammars may take this many times as much."""
 TENANT_FACTOR = 7
 """A tenant may not load more while its grammars take over this many times the free bytes, so that other tenants always get some (dynamic
 thresholds: Choudhury and Hahne, "Dynamic Queue Length Thresholds", 1998)."""
 _CHECKED_BYTES = 1 << 20
 """Of growth, after which all of it is looked at."""
-_PAGE_BYTES = resource.getpagesize()
 _log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
 class LoadedGrammar:
     """A CompiledGrammar, and how many bytes its matchers have made the process grow by: neither library tells. `tenant`: whom it was
-    loaded for. `is_over`: it takes too much, and its requests must end."""
+    loaded for. `is_over`: it takes too much memory or time, and its requests must end."""
 
     key: str
     grammar: CompiledGrammar
@@ -52,6 +53,7 @@ class LoadedGrammar:
     count: Callable[[LoadedGrammar, int], None]
     grown_bytes: int = 0
     is_over: bool = False
+    stalls: StallBudget = field(default_factory=StallBudget)
 
     @property
     def size_bytes(self) -> int:
@@ -60,10 +62,11 @@ class LoadedGrammar:
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
         return self.grammar.matcher(stop_token_ids, max_rollback_tokens)
 
-    def grew(self, pages: int) -> bool:
-        """One of its matchers has touched so many pages first (`own_memory.page_faults`). Returns whether its requests must end."""
-        if pages:
-            self.count(self, pages * _PAGE_BYTES)
+    def took(self, seconds: float, grown_bytes: int) -> bool:
+        """One of its matchers has taken so much for a token (`mask_budget.Effort`). Returns whether its requests must end."""
+        if grown_bytes:
+            self.count(self, grown_bytes)
+        self.is_over = self.is_over or self.stalls.spend(seconds)
         return self.is_over
 
 
@@ -149,16 +152,23 @@ class LoadedGrammars:
                 # What it leaves would be used by others, and counted for nobody.
                 finalize(grammar, self._let_trim)
                 self.drop(grammar)
-            self._end_largest()
+            if (ended := self._to_end(grammar)) is not None:
+                _log.warning("ending the requests of grammar %s: it takes %d MiB", ended.key, ended.size_bytes >> 20)
+                ended.is_over = True
+                self.drop(ended)
 
-    def _end_largest(self) -> None:
-        """Of those that are in use, where they take too much."""
-        in_use = [grammar for grammar in self._in_use if not grammar.is_over]
-        if sum(grammar.size_bytes for grammar in in_use) > self._max_in_use_bytes:
-            largest = max(in_use, key=lambda grammar: grammar.size_bytes)
-            _log.warning("ending the requests of grammar %s: it takes %d MiB", largest.key, largest.size_bytes >> 20)
-            largest.is_over = True
-            self.drop(largest)
+    def _to_end(self, growing: LoadedGrammar) -> LoadedGrammar | None:
+        """The largest of the tenant that takes most, where all take too much. What has been ended is on its way out, and if it takes too
+        long for that, nobody else grows."""
+        sizes = {grammar: grammar.size_bytes for grammar in self._in_use}
+        lasting = {grammar: size for grammar, size in sizes.items() if not grammar.is_over}
+        if sum(lasting.values()) > self._max_in_use_bytes:
+            of_tenants = Counter[str]()
+            for grammar, size in lasting.items():
+                of_tenants[grammar.tenant] += size
+            ((tenant, _),) = of_tenants.most_common(1)
+            return max((grammar for grammar in lasting if grammar.tenant == tenant), key=lasting.__getitem__)
+        return growing if growing in lasting and sum(sizes.values()) > MAX_ENDED_FACTOR * self._max_in_use_bytes else None
 
     def _check_room(self, tenant: str) -> None:
         sizes = [(grammar.tenant, grammar.size_bytes) for grammar in self._in_use]

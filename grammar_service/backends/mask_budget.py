@@ -7,6 +7,7 @@ ambiguous grammar of 60 bytes takes 57 ms after ten characters, and the time gro
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -15,6 +16,7 @@ import torch
 
 from grammar_service.backends.protocol import CompiledGrammar
 from grammar_service.errors import GrammarTooLarge
+from grammar_service.own_memory import TouchedMemory
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 SLOW_MASK_S = 0.02
@@ -22,6 +24,8 @@ SLOW_MASK_S = 0.02
 MAX_SLOW_MASKS, MAX_SLOW_S, MAX_STALL_S = 3, 0.1, 1.0
 """A request ends after three slow masks of more than 0.1 s in total, or when its slow masks total more than 1 s. One slow mask alone may be
 caused by the machine."""
+STALL_SHARE = 0.01
+"""Of the time that passes may be spent on slow masks of one grammar, besides MAX_STALL_S."""
 SEARCH_RESERVE_S, SEARCH_S = 0.1, 0.002
 """Seconds that a request may have spent in excess of what its searches may take: so much each, and so much for each token that is found,
 which saves a forward."""
@@ -42,6 +46,38 @@ class MaskTimeBudget:
             self._number += 1
             self._seconds += seconds
         return self._seconds > MAX_STALL_S or (self._number >= MAX_SLOW_MASKS and self._seconds > MAX_SLOW_S)
+
+
+class StallBudget:
+    """Limits the processor time of the slow masks of all requests under one grammar, any of which may be slow once: to a part of the time
+    that passes, which machines cause themselves, and a reserve."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._left_s = MAX_STALL_S
+        self._at = clock()
+
+    def spend(self, seconds: float) -> bool:
+        """Records one mask. Returns whether the budget is exceeded."""
+        if seconds > SLOW_MASK_S:
+            now = self._clock()
+            self._left_s = min(MAX_STALL_S, self._left_s + STALL_SHARE * (now - self._at)) - seconds
+            self._at = now
+        return self._left_s < 0
+
+
+class Effort:
+    """The processor time of this thread, and the memory that it is the first to touch, from the making of the object on."""
+
+    __slots__ = ("_began", "_memory")
+
+    def __init__(self) -> None:
+        self._memory = TouchedMemory()
+        self._began = time.thread_time()
+
+    def spent(self) -> tuple[float, int]:
+        """Seconds and bytes up to now."""
+        return time.thread_time() - self._began, self._memory.bytes()
 
 
 class SearchBudget:

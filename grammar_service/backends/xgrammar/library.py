@@ -10,6 +10,7 @@ import xgrammar
 
 from grammar_service.backends.mask_budget import check_mask_times
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
+from grammar_service.backends.xgrammar.beginnings import MAX_BEGINNINGS, begins_with_too_many
 from grammar_service.backends.xgrammar.cost import LoadRate, ReaderPaces, RuleCosts, worth_tables
 from grammar_service.backends.xgrammar.learning import RuleLearning
 from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
@@ -18,7 +19,7 @@ from grammar_service.backends.xgrammar.recipe import JSON_OBJECT, Recipe, compil
 from grammar_service.backends.xgrammar.rule_ends import endless_rule
 from grammar_service.backends.xgrammar.runs import forces_little
 from grammar_service.backends.xgrammar.tables import measured_rate, read_tables, shape_of
-from grammar_service.errors import ArtifactError, CompileFailed, GrammarError, InvalidGrammar
+from grammar_service.errors import ArtifactError, CompileFailed, GrammarError, GrammarTooLarge, InvalidGrammar
 from grammar_service.packing import unpack
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -66,8 +67,10 @@ class XgrammarLibrary:
     def _compile(self, recipe: Recipe, tokenizer: GrammarTokenizer) -> CompiledPayload:
         rate, compiler = self._rate(tokenizer), self._compiler(tokenizer)
         grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
-        _refuse_endless(recipe)
-        shape, little = shape_of(grammar), _forces_little(recipe)
+        rules = _parsed(recipe)
+        if rules is not None:
+            _check_rules(rules, is_written=recipe.kind in WRITTEN_RULES)
+        shape, little = shape_of(grammar), rules is not None and forces_little(rules)
         if _may_be_ambiguous(recipe):
             check_mask_times(XgrammarGrammar(grammar, tokenizer, recipe, little), tokenizer)
         compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
@@ -107,10 +110,21 @@ class XgrammarLibrary:
         return compiler
 
 
-def _refuse_endless(recipe: Recipe) -> None:
-    """Only users' own rules can be endless: schemas were asked before they became rules. Raises InvalidGrammar."""
-    if recipe.kind in WRITTEN_RULES and (rule := endless_rule(parsed(recipe))) is not None:
+def _parsed(recipe: Recipe) -> xgrammar.Grammar | None:
+    """None: it has compiled, and yet it cannot be looked into, which is no fault of it."""
+    try:
+        return parsed(recipe)
+    except (RuntimeError, ValueError, TypeError):
+        return None
+
+
+def _check_rules(grammar: xgrammar.Grammar, *, is_written: bool) -> None:
+    """Only users' own rules (`is_written`) can be endless: schemas were asked before they became rules. Raises InvalidGrammar,
+    GrammarTooLarge."""
+    if is_written and (rule := endless_rule(grammar)) is not None:
         raise InvalidGrammar(f"the rule `{rule[:40]}` has no end: no text matches it")
+    if begins_with_too_many(grammar):
+        raise GrammarTooLarge(f"more than {MAX_BEGINNINGS} rules, alternatives or optional properties may begin at one place")
 
 
 def _may_be_ambiguous(recipe: Recipe) -> bool:
@@ -118,14 +132,6 @@ def _may_be_ambiguous(recipe: Recipe) -> bool:
     return recipe.kind in (GrammarKind.EBNF, GrammarKind.REGEX) or (
         recipe.kind == GrammarKind.STRUCTURAL_TAG and '"grammar"' in recipe.text
     )
-
-
-def _forces_little(recipe: Recipe) -> bool:
-    try:
-        return forces_little(parsed(recipe))
-    except (RuntimeError, ValueError, TypeError):
-        # It has compiled; that it cannot be looked into is no fault of it.
-        return False
 
 
 def _timed(work: Callable[[], xgrammar.CompiledGrammar]) -> tuple[xgrammar.CompiledGrammar, float]:

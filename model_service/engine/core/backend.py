@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,13 +26,13 @@ from vllm.v1.structured_output.backend_types import (
 from grammar_service.backends import Matcher
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.backends.canonical.product import ProductMatcher
-from grammar_service.backends.mask_budget import MAX_STALL_S, MaskTimeBudget, SearchBudget
+from grammar_service.backends.mask_budget import MAX_STALL_S, Effort, MaskTimeBudget, SearchBudget
 from grammar_service.backends.trial import accepted_prefix
-from grammar_service.own_memory import page_faults
 from grammar_service.segments import NOTHING, Segment, Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.grammar_loading import GrammarLoader, tenant_of
 from model_service.engine.key_constraint import key_of
+from model_service.errors import GrammarMemoryFull
 from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars
 
 logger = logging.getLogger(__name__)
@@ -42,15 +41,18 @@ ENDED = "ending a request: its grammar has failed"
 
 class KeyedGrammar(StructuredOutputGrammar):
     """Adapts one request's matcher to vLLM. `on_failure` is called once when the grammar fails; its argument says whether it was too slow.
-    `grew` is told of the pages that the matcher has touched first, and returns whether it takes too much memory. What fails ends the
-    request: an error that reached vLLM would end the engine."""
+    `took` is told of the seconds and bytes that the matcher takes for a token, and returns whether all requests of its grammar must end.
+    What fails ends the request: an error that reached vLLM would end the engine."""
 
     def __init__(
-        self, matcher: Matcher, on_failure: Callable[[bool], None] = lambda _: None, grew: Callable[[int], bool] = lambda _: False
+        self,
+        matcher: Matcher,
+        on_failure: Callable[[bool], None] = lambda _: None,
+        took: Callable[[float, int], bool] = lambda _, __: False,
     ) -> None:
         self._matcher = matcher
         self._on_failure = on_failure
-        self._grew = grew
+        self._took = took
         self._mask_budget = MaskTimeBudget()
         self._search = SearchBudget()
         self._ahead = 0
@@ -96,8 +98,9 @@ class KeyedGrammar(StructuredOutputGrammar):
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         valid = 0
-        with self.watched():
-            valid = accepted_prefix(self.matcher, tokens)
+        if not self.must_end:
+            with self.watched():
+                valid = accepted_prefix(self.matcher, tokens)
         return [] if self._violated else tokens[:valid]
 
     def rollback(self, num_tokens: int) -> None:
@@ -108,57 +111,70 @@ class KeyedGrammar(StructuredOutputGrammar):
         self.timed_fill(self.matcher, bitmask, batch_index)
 
     def timed_fill(self, matcher: Matcher, bitmask: torch.Tensor, row: int) -> None:
-        """Fill a row with the mask of `matcher`, this request's own or the one that it wraps, and count the time."""
+        """Fill a row with the mask of `matcher`, this request's own or the one that it wraps, and count what it takes. A request that must
+        end may have any token, none of which will be accepted."""
+        if self.must_end:
+            bitmask[row].fill_(-1)
+            return
         with self.watched():
             matcher.fill(bitmask, row)
 
     def forced(self, find: Callable[[], Segment]) -> Segment:
         """The forced segment that `find` returns. Returns NOTHING once searching has taken longer than it saves."""
         segment = NOTHING
-        if self._violated or self._search.is_spent:
+        if self.must_end or self._search.is_spent:
             return segment
-        began, faults = time.thread_time(), page_faults()
+        effort = Effort()
         try:
             segment = find()
         except Exception:
             logger.exception(ENDED)
             self._fail()
-        self._search.spend(time.thread_time() - began, len(segment.tokens))
-        self._check_memory(faults)
+        seconds, grown = effort.spent()
+        self._search.spend(seconds, len(segment.tokens))
+        if self._took(seconds, grown):
+            self._fail()
         return segment
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Counts the time and the memory of a block against the request's budgets. An exception in it fails the request."""
-        began, faults = time.thread_time(), page_faults()
+        """Counts the time and the memory of a block against the budgets of the request and its grammar. An exception in it fails the
+        request."""
+        effort = Effort()
         try:
             yield
         except Exception:
             logger.exception(ENDED)
             self._fail()
-        self._spend(time.thread_time() - began)
-        self._check_memory(faults)
+        self._spend(*effort.spent())
 
     def _take(self, take: Callable[[], bool], tokens: int) -> bool:
         """What `take` says of so many tokens, whose time and memory are counted; False where it raises."""
-        began, faults, taken = time.thread_time(), page_faults(), False
+        if self.must_end:
+            return False
+        effort, taken = Effort(), False
         try:
             taken = take()
         except Exception:
             logger.exception(ENDED)
             self._fail()
-        self._spend(time.thread_time() - began, tokens)
-        self._check_memory(faults)
+        self._spend(*effort.spent(), tokens)
         return taken
 
-    def _check_memory(self, faults: int) -> None:
-        if self._grew(page_faults() - faults):
+    @property
+    def must_end(self) -> bool:
+        """Whether it has failed, or its grammar takes too much: more work must not be begun."""
+        if not self._violated and self._took(0.0, 0):
             self._fail()
+        return self._violated
 
-    def _spend(self, seconds: float, tokens: int = 1) -> None:
+    def _spend(self, seconds: float, grown_bytes: int, tokens: int = 1) -> None:
         """Many tokens may take as long as a slow mask each, but not in one piece."""
-        if self._mask_budget.spend(seconds / max(1, tokens)) or seconds > MAX_STALL_S:
+        each = seconds / max(1, tokens)
+        if self._mask_budget.spend(each) or seconds > MAX_STALL_S:
             self._fail(is_slow=True)
+        if self._took(each, grown_bytes):
+            self._fail()
 
     def _fail(self, is_slow: bool = False) -> None:
         if not self._violated:
@@ -208,8 +224,16 @@ class ArtifactBackend(StructuredOutputBackend):
     ) -> KeyedGrammar:
         """A matcher for the artifact whose key stands in `grammar_spec`."""
         grammar = self._loaded(key_of(grammar_spec))
-        matcher = grammar.matcher(sorted(stop_token_ids) if stop_token_ids else None, self._max_rollback_tokens)
-        return KeyedGrammar(matcher, partial(self._drop_failed, grammar), grammar.grew)
+        matcher = self._matcher(grammar, sorted(stop_token_ids) if stop_token_ids else None)
+        return KeyedGrammar(matcher, partial(self._drop_failed, grammar), grammar.took)
+
+    def _matcher(self, grammar: LoadedGrammar, stops: Sequence[int] | None) -> Matcher:
+        """Raises GrammarMemoryFull: its matchers take too much."""
+        effort = Effort()
+        matcher = None if grammar.is_over else grammar.matcher(stops, self._max_rollback_tokens)
+        if grammar.took(*effort.spent()) or matcher is None:
+            raise GrammarMemoryFull(f"the matchers of grammar {grammar.key} take too much memory or time")
+        return matcher
 
     def load_for(self, manager: StructuredOutputManager) -> None:
         """Let `manager`, which has a thread make each request's grammar, make those that need no loading itself: a request whose grammar is

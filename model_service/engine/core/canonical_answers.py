@@ -75,7 +75,7 @@ class CanonicalAnswers:
                 continue
             row = computed.req_id_to_index[request_id]
             few = matcher.banned < MOST_REDRAWS and matcher.dropped < MOST_REDRAWS + request.num_output_tokens
-            if len(sampled[row]) != 1 or not few or not self._can_drop(request):
+            if len(sampled[row]) != 1 or not few or grammar.must_end or not self._can_drop(request):
                 continue
             with grammar.watched():
                 if matcher.draw(sampled[row][0]):

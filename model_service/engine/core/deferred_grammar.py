@@ -27,9 +27,9 @@ class DeferredGrammar(KeyedGrammar):
         stops: tuple[int, ...] | None,
         defers: bool,
         on_failure: Callable[[bool], None] = lambda _: None,
-        grew: Callable[[int], bool] = lambda _: False,
+        took: Callable[[float, int], bool] = lambda _, __: False,
     ) -> None:
-        super().__init__(matcher, on_failure, grew)
+        super().__init__(matcher, on_failure, took)
         self.key = key
         self.stops = stops
         self._defers = defers
@@ -108,6 +108,6 @@ class DeferredBackend(ArtifactBackend):
         stops = tuple(sorted(stop_token_ids)) if stop_token_ids else None
         key = key_of(grammar_spec)
         grammar = self._loaded(key)
-        matcher = grammar.matcher(stops, self._max_rollback_tokens)
+        matcher = self._matcher(grammar, stops)
         defers = not self._max_rollback_tokens and not isinstance(matcher, CanonicalMatcher)
-        return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, grammar), grammar.grew)
+        return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, grammar), grammar.took)

@@ -9,9 +9,9 @@ import torch
 
 from grammar_service.backends import Matcher
 from grammar_service.backends.layer import Layer
+from grammar_service.backends.mask_budget import Effort
 from grammar_service.canonical.automaton import CanonicalAutomaton
 from grammar_service.messages import ReadyGrammar
-from grammar_service.own_memory import page_faults
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.errors import RewardFailed
 from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars
@@ -40,7 +40,7 @@ class WishedGrammars:
 
 
 class _Measured:
-    """A CompiledGrammar whose matchers tell what memory they take. Raises RewardFailed where it is too much."""
+    """A CompiledGrammar whose matchers tell what memory and time they take. Raises RewardFailed where it is too much."""
 
     def __init__(self, grammar: LoadedGrammar) -> None:
         self._grammar = grammar
@@ -56,10 +56,10 @@ class _MeasuredMatcher(Layer):
         self._grammar = grammar
 
     def accept(self, token: int) -> bool:
-        faults = page_faults()
-        accepted = self.inner.accept(token)
-        if self._grammar.grew(page_faults() - faults):
-            raise RewardFailed("a grammar that is wished for takes too much memory")
+        effort = Effort()
+        accepted = not self._grammar.is_over and self.inner.accept(token)
+        if self._grammar.took(*effort.spent()):
+            raise RewardFailed("a grammar that is wished for takes too much memory or time")
         return accepted
 
     def rollback(self, n: int) -> None:

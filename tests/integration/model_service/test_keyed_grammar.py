@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from mmap import mmap
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -11,16 +13,17 @@ import torch
 import xgrammar
 
 from deployments.builders import EMBEDDED_WEIGHTS
-from grammar_service.backends import Matcher, backend_named
+from grammar_service.backends import CompiledGrammar, Matcher, backend_named
 from grammar_service.backends.mask_budget import MAX_SLOW_MASKS, MAX_STALL_S, SEARCH_RESERVE_S
 from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar.recipe import compiled, recipe_of
 from grammar_service.segments import NOTHING, Segment
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.engine.core.backend import KeyedGrammar
+from model_service.engine.core.backend import ArtifactBackend, KeyedGrammar
 from model_service.engine.core.deferred_grammar import DeferredGrammar
-from model_service.loaded_grammars import LoadedGrammars
+from model_service.errors import GrammarMemoryFull
+from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars
 from tests.offered_grammars import offered_specs
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
@@ -166,7 +169,7 @@ def test_a_request_whose_grammar_takes_too_much_memory_ends_alone() -> None:
         grammars, keyed = LoadedGrammars(tokenizer, 1), []
         for key in specs:
             grammar = grammars.get(key, channel)
-            keyed.append(KeyedGrammar(grammar.matcher(None, 0), lambda is_slow: None, grammar.grew))
+            keyed.append(KeyedGrammar(grammar.matcher(None, 0), lambda is_slow: None, grammar.took))
         hostile, other = keyed
         assert hostile.accept_tokens("hostile", [a] * 800)
         taken = 0
@@ -175,3 +178,35 @@ def test_a_request_whose_grammar_takes_too_much_memory_ends_alone() -> None:
             assert other.accept_tokens("other", [b])
         assert 1_000 < taken < 20_000
         assert other.accept_tokens("other", [a])
+
+
+def test_what_must_end_begins_no_more_work(grammar: KeyedGrammar) -> None:
+    over, mask = [False], torch.zeros(1, (TOKENIZER.vocab_size + 31) // 32, dtype=torch.int32)
+    keyed = KeyedGrammar(grammar.matcher, took=lambda seconds, grown: over[0])
+    assert keyed.accept_tokens("request", _ids(b"a"))
+    over[0] = True
+    keyed = KeyedGrammar(cast(Matcher, Faulty()), took=lambda seconds, grown: over[0])
+    keyed.fill_bitmask(mask, 0)
+    assert bool((mask == -1).all()), "no token is accepted, and one has to be sampled"
+    assert keyed.validate_tokens(_ids(b"b")) == []
+    assert keyed.forced(lambda: Segment((1,), False)) == NOTHING
+    assert not keyed.accept_tokens("request", _ids(b"b"))
+
+
+def test_making_a_matcher_counts() -> None:
+    class Large:
+        size_bytes = 0
+
+        def matcher(self, stop_token_ids: object, max_rollback_tokens: int) -> mmap:
+            pages = mmap(-1, 8 << 20)
+            pages.write(b"1" * len(pages))
+            return pages
+
+    told = list[int]()
+    grammar = LoadedGrammar("key", cast(CompiledGrammar, Large()), "", lambda grammar, grown: told.append(grown))
+    backend = cast(ArtifactBackend, SimpleNamespace(_max_rollback_tokens=0))
+    ArtifactBackend._matcher(backend, grammar, None)
+    assert sum(told) >= 8 << 20
+    grammar.is_over = True
+    with pytest.raises(GrammarMemoryFull):
+        ArtifactBackend._matcher(backend, grammar, None)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import resource
 from contextlib import suppress
 
 import pytest
 
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import backend_named
+from grammar_service.backends.mask_budget import MAX_STALL_S, SLOW_MASK_S
 from grammar_service.errors import ArtifactError
-from grammar_service.own_memory import page_faults
+from grammar_service.own_memory import TouchedMemory
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.soak.schemas import schema
@@ -22,7 +22,7 @@ from tests.native_memory import handed_out
 from tests.offered_grammars import offered, offered_specs
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
-PAGES = MAX_GROWN_BYTES // resource.getpagesize()
+MIB = 1 << 20
 SPECS = {number: GrammarSpec(GrammarKind.REGEX, f"[a-z]{{{number}}}") for number in "123"}
 
 
@@ -86,28 +86,50 @@ def test_one_whose_matchers_have_taken_much_is_loaded_anew() -> None:
         grammars = LoadedGrammars(tokenizer, 1 << 30)
         first = grammars.get("1", channel)
         for _ in range(8):
-            assert not first.grew(PAGES // 8)
+            assert not first.took(0.0, MAX_GROWN_BYTES // 8)
         assert grammars.get("1", channel) is first
-        assert not first.grew(PAGES // 8)
+        assert not first.took(0.0, MAX_GROWN_BYTES // 8)
         assert grammars.get("1", channel) is not first
 
 
 def test_requests_of_the_grammar_that_takes_most_end_where_all_take_too_much() -> None:
     tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
     with offered_specs(SPECS, tokenizer) as channel:
-        grammars = LoadedGrammars(tokenizer, 1 << 30, max_in_use_bytes=2 * MAX_GROWN_BYTES)
+        grammars = LoadedGrammars(tokenizer, 1 << 30, max_in_use_bytes=128 * MIB)
         largest, other, third = (grammars.get(key, channel) for key in "123")
-        assert not largest.grew(PAGES)
-        assert not other.grew(PAGES // 2)
-        assert not third.grew(PAGES // 4)
-        assert not other.grew(PAGES // 4), "its own requests go on: they do not take most"
-        assert largest.grew(0)
-        assert not third.grew(0)
-        assert not other.grew(PAGES // 2), "what the largest takes is on its way out"
+        assert not largest.took(0.0, 80 * MIB)
+        assert not other.took(0.0, 32 * MIB)
+        assert not third.took(0.0, 16 * MIB), "its own requests go on: they do not take most"
+        assert largest.took(0.0, 0)
+        assert not other.took(0.0, 32 * MIB), "what the largest takes is on its way out"
+        assert third.took(0.0, 40 * MIB), "but it has not gone, and there is an end"
         with pytest.raises(GrammarMemoryFull):
             grammars.get("1", channel)
-        del largest
+        del largest, third
         assert grammars.get("1", channel)
+        assert not other.took(0.0, 0)
+
+
+def test_of_the_tenant_that_takes_most_the_largest_ends() -> None:
+    tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
+    with offered_specs(SPECS, tokenizer) as channel:
+        grammars = LoadedGrammars(tokenizer, 1 << 30, max_in_use_bytes=128 * MIB)
+        first, second = (grammars.get(key, channel, "heavy") for key in "12")
+        other = grammars.get("3", channel, "light")
+        for grammar, mib in ((first, 45), (second, 40), (other, 50)):
+            grammar.took(0.0, mib * MIB)
+        assert [grammar.took(0.0, 0) for grammar in (first, second, other)] == [True, False, False]
+
+
+def test_requests_of_a_grammar_end_whose_masks_are_slow_again_and_again() -> None:
+    """Each of them may have a slow one."""
+    tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
+    with offered_specs(SPECS, tokenizer) as channel:
+        grammar = LoadedGrammars(tokenizer, 1 << 30).get("1", channel)
+        assert not any(grammar.took(SLOW_MASK_S, 0) for _ in range(1000))
+        assert not grammar.took(MAX_STALL_S / 2, 0)
+        assert grammar.took(MAX_STALL_S, 0)
+        assert grammar.took(0.0, 0)
 
 
 def test_memory_of_a_grammar_that_has_gone_does_not_serve_others_uncounted() -> None:
@@ -120,10 +142,10 @@ def test_memory_of_a_grammar_that_has_gone_does_not_serve_others_uncounted() -> 
         grown = []
         for key in "12":
             grammar = grammars.get(key, channel)
-            matcher, faults = grammar.matcher(None, 0), page_faults()
+            matcher, memory = grammar.matcher(None, 0), TouchedMemory()
             for token in [a] * 800 + [b] * 3000:
                 matcher.accept(token)
-            grammar.grew(page_faults() - faults)
+            grammar.took(0.0, memory.bytes())
             grown.append(grammar.grown_bytes)
             del matcher, grammar
         assert min(grown) > MAX_GROWN_BYTES
