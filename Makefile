@@ -2,13 +2,16 @@
 BIN := .venv/bin
 CODE := $(wildcard deployments grammar_service model_service router load_tests examples tests)
 
-.PHONY: serve test lint types bench load faults soak audit setup clean
+.PHONY: serve test clients lint types bench load faults soak audit setup clean
 
 serve: setup  ## start everything, show one extraction, serve until Ctrl-C (MODEL=name or folder; CONFIG=file: settings; ONCE=1: stop after it)
 	@exec $(BIN)/maskcast serve $(MODEL) $(if $(CONFIG),--config '$(CONFIG)') $(if $(filter-out 0 no false,$(ONCE)),--once)
 
 test: setup  ## the whole test suite; TESTS='tests/unit -k spec' chooses
 	@scripts/test $(TESTS)
+
+clients: setup  ## sets up clients that others have written, with which `make test` asks its service
+	@scripts/clients
 
 lint: setup  ## style and the import contracts
 	@$(BIN)/ruff check $(CODE)
