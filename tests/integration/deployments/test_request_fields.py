@@ -22,19 +22,23 @@ PROGRAM = """
 import json, sys
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.entrypoints.openai.completion.protocol import CompletionRequest
-kinds = {"chat": ChatCompletionRequest, "completion": CompletionRequest}
+from vllm.entrypoints.serve.tokenize.protocol import DetokenizeRequest, TokenizeChatRequest, TokenizeCompletionRequest
+kinds = {"chat": [ChatCompletionRequest], "completion": [CompletionRequest], "detokenize": [DetokenizeRequest]}
+kinds["tokenize"] = [TokenizeChatRequest, TokenizeCompletionRequest]
 faults = []
 for endpoint, body in json.load(sys.stdin):
     try:
-        kinds[endpoint].model_validate(body).to_sampling_params(16, {})
+        read = kinds[endpoint]["messages" not in body and len(kinds[endpoint]) > 1].model_validate(body)
+        if endpoint in ("chat", "completion"):
+            read.to_sampling_params(16, {})
     except Exception as error:
         faults.append([endpoint, sorted(body), type(error).__name__, str(error)[:500]])
-print(json.dumps({"fields": {name: list(kind.model_fields) for name, kind in kinds.items()}, "faults": faults}))
+print(json.dumps({"fields": {name: [one for kind in all_ for one in kind.model_fields] for name, all_ in kinds.items()}, "faults": faults}))
 """
 NEEDING_OTHERS = {"top_logprobs": {"logprobs": True}, "tool_choice": {}, "tools": {}, "logprob_token_ids": {"logprobs": True}}
 """Fields that vLLM reads beside others only; tools have readers and tests of their own."""
 
-NECESSARY = {"messages", "model", "prompt"}
+NECESSARY = {"messages", "model", "prompt", "tokens"}
 REFUSED_BY_VLLM = {"min_tokens", "stream_options", "top_p"}
 """Over `max_tokens`, without `stream`, and 0: each is a 400."""
 
@@ -51,7 +55,8 @@ def bodies() -> Iterator[tuple[Endpoint, dict[str, Any]]]:
         for endpoint in row.endpoints:
             beside = NEEDING_OTHERS.get(row.name, {}) if endpoint is Endpoint.CHAT else {"logprobs": 1} if "logprob_" in row.name else {}
             for value in within(row.kind):
-                yield endpoint, reader.read(endpoint, {**PLAIN[endpoint], **beside, row.name: value}).body
+                alone = {} if row.name == "messages" else PLAIN[endpoint]
+                yield endpoint, reader.read(endpoint, {**alone, **beside, row.name: value}).body
 
 
 def test_the_table_has_the_fields_of_the_engine_and_forwards_what_it_reads() -> None:
