@@ -12,7 +12,7 @@ from load_tests.canonical import tables as canonical
 from load_tests.canonical.distribution import figures as distribution
 from load_tests.canonical.distribution.figures import WITH, WITHOUT
 from load_tests.front_door import table as front_door
-from load_tests.front_door.handle.figures import HANDLE, HTTP, RESPONSES
+from load_tests.front_door.handle.figures import BATCH, BATCH_CLIENTS, CLIENTS, HANDLE, HTTP, RESPONSES
 from load_tests.jump_forward.overlap import figures as overlap
 from load_tests.lookahead import beside_paper
 from load_tests.lookahead import tables as lookahead
@@ -158,9 +158,18 @@ def _front_door(report: BenchReport) -> list[str]:
 
 
 def _front_door_handle(report: BenchReport) -> list[str]:
-    handle = table(front_door.headings("handle / HTTP"), front_door.lines(report.rows, HTTP, HANDLE))
-    responses = table(front_door.headings("Responses / chat"), front_door.lines(report.rows, HTTP, RESPONSES))
-    return ["", *handle, "", "## The Responses API, against chat completions", "", *responses]
+    others = [row for row in report.rows if row["clients"] in CLIENTS]
+    handle = table(front_door.headings("handle / HTTP"), front_door.lines(others, HTTP, HANDLE))
+    responses = table(front_door.headings("Responses / chat"), front_door.lines(others, HTTP, RESPONSES))
+    batch = table(front_door.headings("batch / HTTP"), front_door.lines(_of_batches(report.rows), HTTP, BATCH))
+    return [
+        *("", *handle, "", "## The Responses API, against chat completions", "", *responses),
+        *("", "## `maskcast batch`, against clients in a closed loop", "", *batch),
+    ]
+
+
+def _of_batches(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["clients"] == BATCH_CLIENTS]
 
 
 def _front_door_pieces(report: BenchReport) -> list[str]:

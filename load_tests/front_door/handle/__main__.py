@@ -1,5 +1,5 @@
-"""`python -m load_tests.front_door.handle`: what a job of the cluster gets by Ray handle, and a client by the Responses API, beside chat
-completions over HTTP of the same service.
+"""`python -m load_tests.front_door.handle`: what a job of the cluster gets by Ray handle, a client by the Responses API, and a file by
+`maskcast batch`, beside chat completions over HTTP of the same service.
 
 By handle the clients are threads of one process with the client of `deployments.client`; over HTTP they are those of
 `load_tests.front_door`, which take less of the processors than any library does. By turns, in a closed loop.
@@ -25,7 +25,8 @@ from load_tests.front_door.clients.messages import RESPONSES as RESPONSES_PATH
 from load_tests.front_door.clients.messages import Course
 from load_tests.front_door.clients.process import ClientProcess, client_process
 from load_tests.front_door.figures import OURS, STREAM, WAYS
-from load_tests.front_door.handle.figures import CLIENTS, HANDLE, HTTP, RESPONSES, SIDES, WORKLOADS, targets
+from load_tests.front_door.handle.batch import BATCH_S, batch_row
+from load_tests.front_door.handle.figures import BATCH_CLIENTS, CLIENTS, HANDLE, HTTP, RESPONSES, WORKLOADS, targets
 from load_tests.front_door.servers import HOST, Server, running
 from load_tests.front_door.turns import measured_course, warm_up
 from load_tests.front_door.workloads import Workload, make_workload
@@ -41,7 +42,7 @@ def main(
     tokenizer = AutoTokenizer.from_pretrained(str(EMBEDDED_WEIGHTS))
     workloads = [make_workload(name, parse_settings({}).model.served_name, tokenizer) for name in WORKLOADS]
     rows: list[Row] = []
-    total = turns * len(SIDES) * len(workloads) * len(CLIENTS) * len(WAYS)
+    total = turns * (3 * len(workloads) * len(CLIENTS) * len(WAYS) + 2)
     with client_process() as client, running(OURS, {}) as server, CaseProgress(Console(stderr=True)) as progress:
         warm_up(workloads, OURS, server, client)
         for row in _rows(workloads, server, client, turns, seconds):
@@ -64,6 +65,12 @@ def _rows(workloads: Sequence[Workload], server: Server, client: ClientProcess, 
         }
         for side, course in courses.items() if turn % 2 == 0 else [*courses.items()][::-1]:
             yield measured_course(server, client, turn, side, workload, course).row()
+    for turn in range(turns):
+        bodies = workloads[0].encoded(OURS, stream=False)
+        course = Course(HOST, server.port, bodies, BATCH_CLIENTS, False, BATCH_S)
+        row = measured_course(server, client, turn, HTTP, workloads[0], course).row()
+        yield row
+        yield batch_row(row, bodies, f"http://{HOST}:{server.port}")
 
 
 def joining() -> dict[str, str]:

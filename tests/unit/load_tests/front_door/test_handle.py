@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from deployments.reporting.report import Row
-from load_tests.front_door.figures import WAYS
-from load_tests.front_door.handle.figures import CLIENTS, HANDLE, HTTP, RESPONSES, WORKLOADS, targets
+from load_tests.front_door.figures import WAYS, WHOLE
+from load_tests.front_door.handle.figures import BATCH, BATCH_CLIENTS, CLIENTS, HANDLE, HTTP, RESPONSES, WORKLOADS, targets
 
 
 def rows(slower: float) -> list[Row]:
@@ -26,6 +26,16 @@ def rows(slower: float) -> list[Row]:
         }
         for turn, (side, (more, ms)), workload, clients, way in product(range(2), figures.items(), WORKLOADS, CLIENTS, WAYS)
     ]
+
+
+def batches(slower: float) -> list[Row]:
+    same = {"turn": 0, "workload": WORKLOADS[0], "clients": BATCH_CLIENTS, "answers": WHOLE, "failed": 0, "wrong": 0}
+    return [{**same, "side": HTTP, "requests_per_s": 50.0}, {**same, "side": BATCH, "requests_per_s": 50.0 / slower}]
+
+
+def test_a_batch_takes_as_long_as_clients_do() -> None:
+    assert [target.holds for target in targets(batches(1.1))] == [False, True, True]
+    assert all(target.holds for target in targets(batches(1.0)))
 
 
 def test_the_promises_are_throughput_of_many_and_latency_of_one() -> None:
