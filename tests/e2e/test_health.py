@@ -33,7 +33,7 @@ def test_who_watched_vllm_finds_its_health(service: Service) -> None:
         answer = httpx.get(f"{service.url}{path}", timeout=30)
         assert (answer.status_code, answer.json()["status"]) == (200, "ready")
     assert httpx.get(f"{service.url}/version", timeout=30).json() == {"version": importlib.metadata.version("maskcast")}
-    unknown = service.post("/tokenize", {"prompt": "Say."})
+    unknown = service.post("/v1/embeddings", {"input": "Say."})
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "not_found")
 
 

@@ -10,7 +10,7 @@ PACKAGES = ("deployments", "grammar_service", "load_tests", "model_service", "ro
 EXPORTED = {
     "deployments.api.checking": {"AnswerChecker", "Check"},
     "deployments.fitting": {"Fit", "ModelCard", "fit", "read_card"},
-    "deployments.client": {"Generation", "StructuredClient"},
+    "deployments.client": {"AsyncStructuredClient", "Generation", "StructuredClient"},
     "grammar_service.artifacts.cache": {"Found", "MemoryCache", "RedisCache", "TieredCache"},
     "grammar_service.backends": {
         *("Backend", "CompiledGrammar", "CompiledPayload", "Fault", "Matcher"),

@@ -10,8 +10,8 @@ import xgrammar
 from grammar_service.backends.bounded_whitespace import BoundedWhitespace
 from grammar_service.backends.guarded import Guarded
 from grammar_service.backends.protocol import Matcher
-from grammar_service.backends.xgrammar.forced_search import ForcedSearch
 from grammar_service.backends.xgrammar.recipe import Recipe
+from grammar_service.backends.xgrammar.runs import ForcedSearch
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 

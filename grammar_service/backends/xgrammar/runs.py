@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -15,9 +16,10 @@ import msgspec
 import xgrammar
 
 from grammar_service.backends.xgrammar.classes import characters
-from grammar_service.backends.xgrammar.forced_search import LONG
 from grammar_service.backends.xgrammar.rule_circles import in_circles, inverted
 
+LONG = 64 * 1024
+"""Bytes; to find as many takes 40 ms."""
 _VISITS = 50
 """How often an expression may be looked at, on average, before what is known has to do."""
 _MOST_ESCAPED = 6
@@ -55,6 +57,17 @@ class _Run(NamedTuple):
 _NOTHING, _CHARACTER, _UNKNOWN = _Run(True, 0), _Run(True, 4), _Run(True, math.inf)
 _SEVERAL = _Run(False, 3)
 """Of different characters the first bytes may be the same."""
+
+
+@dataclass(slots=True)
+class ForcedSearch:
+    """Whether the matchers of a grammar, who share it, look for forced text: the library looks to its very end. Where little is forced, only
+    the end of a deep recursion makes a long text; a grammar that has made one is asked no more."""
+
+    allowed: bool
+
+    def found(self, length: int) -> None:
+        self.allowed = length <= LONG
 
 
 class SerializedGrammar(msgspec.Struct):

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grammar_service.backends import Matcher
-from grammar_service.backends.xgrammar.forced_search import LONG, ForcedSearch
 from grammar_service.backends.xgrammar.recipe import parsed, recipe_of
-from grammar_service.backends.xgrammar.runs import forces_little, most_forced
+from grammar_service.backends.xgrammar.runs import LONG, ForcedSearch, forces_little, most_forced
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed, grammar_of, ids_of, schema_spec
