@@ -61,8 +61,8 @@ _SEVERAL = _Run(False, 3)
 
 @dataclass(slots=True)
 class ForcedSearch:
-    """Whether the matchers of a grammar, who share it, look for forced text: the library looks to its very end. Where little is forced, only
-    the end of a deep recursion makes a long text; a grammar that has made one is asked no more."""
+    """Whether the matchers of a grammar, who share it, look for forced text: the library looks to its very end. Where little is forced,
+    only the end of a deep recursion makes a long text; a grammar that has made one is asked no more."""
 
     allowed: bool
 
