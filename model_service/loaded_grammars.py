@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import RLock
+from typing import Protocol
 from weakref import WeakSet, finalize
 
 from grammar_service.backends import CompiledGrammar, Matcher, loading_backends
@@ -25,7 +26,9 @@ TRIMMED_EVERY = 100
 """Loads, after which the allocator (glibc's) gives back what it keeps of grammars that have gone: loaders have arenas of their own, and
 free pages of those lie between used ones. With 2,000 schemas a process of 541 to 548 MiB takes 516 to 535. It takes 2 to 5 ms, which is
 what a load does."""
-
+TRIMMED_BYTES = 16 << 20
+"""When matchers that took so much have gone, the allocator gives it back. Else others would use it, and nobody would count that: a process
+grew by 2.1 GB where 0.1 GB were counted."""
 MAX_GROWN_BYTES = 64 << 20
 """A grammar whose matchers have made the process grow by so much is kept no longer, and the next request loads a new copy. The schemas of
 `load_tests/corpus` grow by at most 4 MiB; llguidance's lexer states of a grammar that was written for it take 120 MiB."""
@@ -42,6 +45,19 @@ _CHECKED_BYTES = 1 << 20
 _log = logging.getLogger(__name__)
 
 
+class Account(Protocol):
+    """Where what matchers take is added up."""
+
+    def count(self, grammar: LoadedGrammar, grown_bytes: int) -> None:
+        """The process has grown by so much for it."""
+
+    def release(self, grown_bytes: int) -> None:
+        """A matcher that has taken so much has gone."""
+
+    def trim(self) -> None:
+        """Give back what was freed, before something else uses it and nobody counts that."""
+
+
 @dataclass(eq=False)
 class LoadedGrammar:
     """A CompiledGrammar, and how many bytes its matchers have made the process grow by: neither library tells. `tenant`: whom it was
@@ -50,7 +66,7 @@ class LoadedGrammar:
     key: str
     grammar: CompiledGrammar
     tenant: str
-    count: Callable[[LoadedGrammar, int], None]
+    account: Account
     grown_bytes: int = 0
     is_over: bool = False
     stalls: StallBudget = field(default_factory=StallBudget)
@@ -63,11 +79,31 @@ class LoadedGrammar:
         return self.grammar.matcher(stop_token_ids, max_rollback_tokens)
 
     def took(self, seconds: float, grown_bytes: int) -> bool:
-        """One of its matchers has taken so much for a token (`mask_budget.Effort`). Returns whether its requests must end."""
+        """One of its matchers has taken so much for a token (`mask_budget.Effort`). Returns whether its requests must end. Is to be asked
+        before anything is done as well."""
         if grown_bytes:
-            self.count(self, grown_bytes)
+            self.account.count(self, grown_bytes)
+        else:
+            self.account.trim()
         self.is_over = self.is_over or self.stalls.spend(seconds)
         return self.is_over
+
+
+class MatcherUse:
+    """What one of the grammar's matchers takes, as long as it is there."""
+
+    def __init__(self, grammar: LoadedGrammar, matcher: Matcher) -> None:
+        self._grammar = grammar
+        self._grown_bytes = 0
+        finalize(matcher, self._release)
+
+    def took(self, seconds: float, grown_bytes: int) -> bool:
+        """As `LoadedGrammar.took`."""
+        self._grown_bytes += grown_bytes
+        return self._grammar.took(seconds, grown_bytes)
+
+    def _release(self) -> None:
+        self._grammar.account.release(self._grown_bytes)
 
 
 def most_in_use(max_bytes: int) -> int:
@@ -99,6 +135,7 @@ class LoadedGrammars:
         self._lock = RLock()
         self._trims = False
         """Whether much has been freed that the allocator may still keep."""
+        self._released_bytes = 0
         self.loaded = 0
 
     def __len__(self) -> int:
@@ -125,7 +162,7 @@ class LoadedGrammars:
         payload = fetch(channel, key)
         if (backend := self._backends.get(payload.backend)) is None:
             raise ArtifactError(f"there is no backend named {payload.backend[:40]!r}")
-        grammar = LoadedGrammar(key, backend.load(payload.data, self.tokenizer), tenant, self._count)
+        grammar = LoadedGrammar(key, backend.load(payload.data, self.tokenizer), tenant, self)
         with self._lock:
             self._held[key] = grammar
             self._in_use.add(grammar)
@@ -133,7 +170,7 @@ class LoadedGrammars:
             while len(self._held) > 1 and sum(held.size_bytes for held in self._held.values()) > self._max_bytes:
                 self._held.popitem(last=False)
             self._trims |= self.loaded % TRIMMED_EVERY == 0
-        self._trim()
+        self.trim()
         return grammar
 
     def drop(self, grammar: LoadedGrammar) -> None:
@@ -142,15 +179,15 @@ class LoadedGrammars:
             if self._held.get(grammar.key) is grammar:
                 del self._held[grammar.key]
 
-    def _count(self, grammar: LoadedGrammar, grown_bytes: int) -> None:
-        self._trim()
+    def count(self, grammar: LoadedGrammar, grown_bytes: int) -> None:
+        """See `Account`."""
+        self.trim()
         with self._lock:
             before, grammar.grown_bytes = grammar.grown_bytes, grammar.grown_bytes + grown_bytes
             if before // _CHECKED_BYTES == grammar.grown_bytes // _CHECKED_BYTES:
                 return
             if before <= MAX_GROWN_BYTES < grammar.grown_bytes:
-                # What it leaves would be used by others, and counted for nobody.
-                finalize(grammar, self._let_trim)
+                finalize(grammar, self.release, MAX_GROWN_BYTES)  # with its lexer's states
                 self.drop(grammar)
             if (ended := self._to_end(grammar)) is not None:
                 _log.warning("ending the requests of grammar %s: it takes %d MiB", ended.key, ended.size_bytes >> 20)
@@ -177,10 +214,14 @@ class LoadedGrammars:
         if free <= 0 or (tenant and own > TENANT_FACTOR * free):
             raise GrammarMemoryFull("the grammars of other requests leave no memory for this one")
 
-    def _let_trim(self) -> None:
-        self._trims = True
+    def release(self, grown_bytes: int) -> None:
+        """See `Account`."""
+        self._released_bytes += grown_bytes
+        if self._released_bytes >= TRIMMED_BYTES:
+            self._trims, self._released_bytes = True, 0
 
-    def _trim(self) -> None:
+    def trim(self) -> None:
+        """See `Account`."""
         if self._trims:
             self._trims = False
             ctypes.CDLL(None).malloc_trim(0)

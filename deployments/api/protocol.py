@@ -9,6 +9,8 @@ from itertools import chain
 from typing import Any
 from uuid import uuid4
 
+import msgspec
+
 from deployments.access.caller import ANYBODY, Caller, Scope
 from deployments.access.charges import COMPLETION_TOKENS
 from deployments.api.bounds.request_limits import check_echoed_prompts, longest_answer, sequences_of
@@ -31,6 +33,8 @@ IGNORE_EOS = "ignore_eos"
 FORMAT_HAS_NO_EFFECT = ConstraintWarning(
     NO_EFFECT, f"/{FORMAT}", f"'{FORMAT}' has no effect: the answer is a call, whose arguments keep to its tool."
 )
+MOST_TEXT_BYTES, MOST_NAMED_BYTES = 512 << 10, 128 << 10
+"""Of a text whose tokens are wanted, as JSON, and where their texts are wanted as well. A replica's event loop writes them, 0.4 us each."""
 EXTRA = "vllm_xargs"
 PRIORITY = "priority"
 EMBEDDINGS = "prompt_embeds"
@@ -149,6 +153,9 @@ def _check_text(endpoint: Endpoint, body: Mapping[str, Any]) -> None:
     names = ("tokens",) if endpoint is Endpoint.DETOKENIZE else ("messages", "prompt")
     if len([name for name in names if name in body]) != 1:
         raise bad_request(f"The request must have {' or '.join(map(repr, names))}.", names[0])
+    most = MOST_NAMED_BYTES if body.get("return_token_strs") else MOST_TEXT_BYTES
+    if endpoint is Endpoint.TOKENIZE and len(msgspec.json.encode(body)) > most:
+        raise over_limit(next(name for name in names if name in body), f"A text of which tokens are made may have {most >> 10} KiB.")
 
 
 def _bound_answer(endpoint: Endpoint, body: dict[str, Any], most: int) -> None:

@@ -33,7 +33,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.grammar_loading import GrammarLoader, tenant_of
 from model_service.engine.key_constraint import key_of
 from model_service.errors import GrammarMemoryFull
-from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars
+from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars, MatcherUse
 
 logger = logging.getLogger(__name__)
 ENDED = "ending a request: its grammar has failed"
@@ -225,13 +225,14 @@ class ArtifactBackend(StructuredOutputBackend):
         """A matcher for the artifact whose key stands in `grammar_spec`."""
         grammar = self._loaded(key_of(grammar_spec))
         matcher = self._matcher(grammar, sorted(stop_token_ids) if stop_token_ids else None)
-        return KeyedGrammar(matcher, partial(self._drop_failed, grammar), grammar.took)
+        return KeyedGrammar(matcher, partial(self._drop_failed, grammar), MatcherUse(grammar, matcher).took)
 
     def _matcher(self, grammar: LoadedGrammar, stops: Sequence[int] | None) -> Matcher:
         """Raises GrammarMemoryFull: its matchers take too much."""
         effort = Effort()
         matcher = None if grammar.is_over else grammar.matcher(stops, self._max_rollback_tokens)
         if grammar.took(*effort.spent()) or matcher is None:
+            self.grammars.drop(grammar)
             raise GrammarMemoryFull(f"the matchers of grammar {grammar.key} take too much memory or time")
         return matcher
 

@@ -11,6 +11,7 @@ from grammar_service.backends import Matcher
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from model_service.engine.core.backend import ArtifactBackend, KeyedGrammar
 from model_service.engine.key_constraint import key_of
+from model_service.loaded_grammars import MatcherUse
 
 
 class DeferredGrammar(KeyedGrammar):
@@ -110,4 +111,4 @@ class DeferredBackend(ArtifactBackend):
         grammar = self._loaded(key)
         matcher = self._matcher(grammar, stops)
         defers = not self._max_rollback_tokens and not isinstance(matcher, CanonicalMatcher)
-        return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, grammar), grammar.took)
+        return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, grammar), MatcherUse(grammar, matcher).took)

@@ -14,7 +14,7 @@ from grammar_service.canonical.automaton import CanonicalAutomaton
 from grammar_service.messages import ReadyGrammar
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.errors import RewardFailed
-from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars
+from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars, MatcherUse
 from model_service.lookahead.rewards import Scoring, Sources
 from model_service.lookahead.rewards.grammar import byte_tokens
 
@@ -54,11 +54,12 @@ class _MeasuredMatcher(Layer):
     def __init__(self, grammar: LoadedGrammar, matcher: Matcher) -> None:
         super().__init__(matcher)
         self._grammar = grammar
+        self._use = MatcherUse(grammar, matcher)
 
     def accept(self, token: int) -> bool:
         effort = Effort()
         accepted = not self._grammar.is_over and self.inner.accept(token)
-        if self._grammar.took(*effort.spent()):
+        if self._use.took(*effort.spent()):
             raise RewardFailed("a grammar that is wished for takes too much memory or time")
         return accepted
 

@@ -202,11 +202,11 @@ def test_making_a_matcher_counts() -> None:
             pages.write(b"1" * len(pages))
             return pages
 
-    told = list[int]()
-    grammar = LoadedGrammar("key", cast(CompiledGrammar, Large()), "", lambda grammar, grown: told.append(grown))
-    backend = cast(ArtifactBackend, SimpleNamespace(_max_rollback_tokens=0))
+    grammars = LoadedGrammars(TOKENIZER, 1 << 30)
+    grammar = LoadedGrammar("key", cast(CompiledGrammar, Large()), "", grammars)
+    backend = cast(ArtifactBackend, SimpleNamespace(_max_rollback_tokens=0, grammars=grammars))
     ArtifactBackend._matcher(backend, grammar, None)
-    assert sum(told) >= 8 << 20
+    assert grammar.grown_bytes >= 8 << 20
     grammar.is_over = True
     with pytest.raises(GrammarMemoryFull):
         ArtifactBackend._matcher(backend, grammar, None)

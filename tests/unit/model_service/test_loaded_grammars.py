@@ -16,7 +16,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.soak.schemas import schema
 from model_service.artifact_channel import Payload
 from model_service.errors import GrammarMemoryFull
-from model_service.loaded_grammars import COMPILER_SHARE, MAX_GROWN_BYTES, LoadedGrammars
+from model_service.loaded_grammars import COMPILER_SHARE, MAX_GROWN_BYTES, TRIMMED_BYTES, LoadedGrammars, MatcherUse
 from tests.driving import schema_spec
 from tests.native_memory import handed_out
 from tests.offered_grammars import offered, offered_specs
@@ -132,23 +132,25 @@ def test_requests_of_a_grammar_end_whose_masks_are_slow_again_and_again() -> Non
         assert grammar.took(0.0, 0)
 
 
-def test_memory_of_a_grammar_that_has_gone_does_not_serve_others_uncounted() -> None:
+def test_memory_of_matchers_that_have_gone_does_not_serve_others_uncounted() -> None:
     """EBNF for which xgrammar keeps 31 KB of each byte."""
     tokenizer = GrammarTokenizer.load(EMBEDDED_WEIGHTS)
     specs = {key: GrammarSpec(GrammarKind.EBNF, f'root ::= "a" root [b-{last}]* | ""') for key, last in zip("12", "de", strict=True)}
-    a, b = (tokenizer.vocabulary.index(letter) for letter in (b"a", b"b"))
+    text = [tokenizer.vocabulary.index(b"a")] * 800 + [tokenizer.vocabulary.index(b"b")] * 400
     with offered_specs(specs, tokenizer) as channel:
-        grammars = LoadedGrammars(tokenizer, 1 << 30)
-        grown = []
-        for key in "12":
-            grammar = grammars.get(key, channel)
-            matcher, memory = grammar.matcher(None, 0), TouchedMemory()
-            for token in [a] * 800 + [b] * 3000:
-                matcher.accept(token)
-            grammar.took(0.0, memory.bytes())
-            grown.append(grammar.grown_bytes)
-            del matcher, grammar
-        assert min(grown) > MAX_GROWN_BYTES
+        grammars, grown = LoadedGrammars(tokenizer, 1 << 30), []
+        for key in (*"12", *"12"):
+            grammar, before = grammars.get(key, channel), grammars.get(key, channel).grown_bytes
+            matcher = grammar.matcher(None, 0)
+            use = MatcherUse(grammar, matcher)
+            assert not use.took(0.0, 0)
+            memory = TouchedMemory()
+            assert all(map(matcher.accept, text))
+            use.took(0.0, memory.bytes())
+            grown.append(grammar.grown_bytes - before)
+            del matcher, grammar, use
+        assert min(grown) > TRIMMED_BYTES
+        assert min(grown) > max(grown) / 2
 
 
 def test_what_compilers_keep_of_recipes_is_within_the_memory_too() -> None:

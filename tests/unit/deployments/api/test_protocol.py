@@ -9,7 +9,7 @@ import pytest
 
 from deployments.access.caller import ANYBODY, Caller, Scope
 from deployments.access.request_bounds import RequestBounds
-from deployments.api.protocol import RequestReader
+from deployments.api.protocol import MOST_NAMED_BYTES, MOST_TEXT_BYTES, RequestReader
 from deployments.api.request_fields.kinds import FieldRules
 from deployments.config import KeyLimits
 from deployments.constraints.defaults import ConstraintDefaults
@@ -162,3 +162,17 @@ def test_a_check_of_what_is_no_answer_alone_is_refused(fields: dict[str, Any], p
     with pytest.raises(ApiError) as caught:
         READER.read(Endpoint.COMPLETION, {"prompt": "x", "json_schema": {}, **fields})
     assert caught.value.param == param
+
+
+def test_texts_whose_tokens_are_wanted_have_a_bound() -> None:
+    fits, named = "a" * (MOST_TEXT_BYTES - 100), "a" * (MOST_NAMED_BYTES - 100)
+    READER.read(Endpoint.TOKENIZE, {"prompt": fits})
+    READER.read(Endpoint.TOKENIZE, {"prompt": named, "return_token_strs": True})
+    for field, body in (
+        ("prompt", {"prompt": fits + "a" * 100}),
+        ("messages", {"messages": [{"role": "user", "content": fits + "a" * 100}]}),
+        ("prompt", {"prompt": named + "a" * 100, "return_token_strs": True}),
+    ):
+        with pytest.raises(ApiError) as caught:
+            READER.read(Endpoint.TOKENIZE, body)
+        assert (caught.value.code, caught.value.param) == ("over_limit", field)
