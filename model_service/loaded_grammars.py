@@ -8,7 +8,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import Protocol
 from weakref import WeakSet, finalize
 
 from grammar_service.backends import CompiledGrammar, Matcher, loading_backends
@@ -45,28 +44,15 @@ _CHECKED_BYTES = 1 << 20
 _log = logging.getLogger(__name__)
 
 
-class Account(Protocol):
-    """Where what matchers take is added up."""
-
-    def count(self, grammar: LoadedGrammar, grown_bytes: int) -> None:
-        """The process has grown by so much for it."""
-
-    def release(self, grown_bytes: int) -> None:
-        """A matcher that has taken so much has gone."""
-
-    def trim(self) -> None:
-        """Give back what was freed, before something else uses it and nobody counts that."""
-
-
 @dataclass(eq=False)
 class LoadedGrammar:
     """A CompiledGrammar, and how many bytes its matchers have made the process grow by: neither library tells. `tenant`: whom it was
-    loaded for. `is_over`: it takes too much memory or time, and its requests must end."""
+    loaded for. `is_over`: it takes too much memory or time, and its requests must end. `among`: where what all take is added up."""
 
     key: str
     grammar: CompiledGrammar
     tenant: str
-    account: Account
+    among: LoadedGrammars
     grown_bytes: int = 0
     is_over: bool = False
     stalls: StallBudget = field(default_factory=StallBudget)
@@ -82,9 +68,9 @@ class LoadedGrammar:
         """One of its matchers has taken so much for a token (`mask_budget.Effort`). Returns whether its requests must end. Is to be asked
         before anything is done as well."""
         if grown_bytes:
-            self.account.count(self, grown_bytes)
+            self.among.count(self, grown_bytes)
         else:
-            self.account.trim()
+            self.among.trim()
         self.is_over = self.is_over or self.stalls.spend(seconds)
         return self.is_over
 
@@ -103,7 +89,7 @@ class MatcherUse:
         return self._grammar.took(seconds, grown_bytes)
 
     def _release(self) -> None:
-        self._grammar.account.release(self._grown_bytes)
+        self._grammar.among.release(self._grown_bytes)
 
 
 def most_in_use(max_bytes: int) -> int:
@@ -180,7 +166,7 @@ class LoadedGrammars:
                 del self._held[grammar.key]
 
     def count(self, grammar: LoadedGrammar, grown_bytes: int) -> None:
-        """See `Account`."""
+        """The process has grown by so much for a grammar."""
         self.trim()
         with self._lock:
             before, grammar.grown_bytes = grammar.grown_bytes, grammar.grown_bytes + grown_bytes
@@ -215,13 +201,13 @@ class LoadedGrammars:
             raise GrammarMemoryFull("the grammars of other requests leave no memory for this one")
 
     def release(self, grown_bytes: int) -> None:
-        """See `Account`."""
+        """A matcher that has taken so much has gone."""
         self._released_bytes += grown_bytes
         if self._released_bytes >= TRIMMED_BYTES:
             self._trims, self._released_bytes = True, 0
 
     def trim(self) -> None:
-        """See `Account`."""
+        """Give back what was freed, before something else uses it and nobody counts that."""
         if self._trims:
             self._trims = False
             ctypes.CDLL(None).malloc_trim(0)
