@@ -26,8 +26,8 @@ TRIMMED_EVERY = 100
 free pages of those lie between used ones. With 2,000 schemas a process of 541 to 548 MiB takes 516 to 535. It takes 2 to 5 ms, which is
 what a load does."""
 TRIMMED_BYTES = 16 << 20
-"""When matchers that took so much have gone, the allocator gives it back. Else others would use it, and nobody would count that: a process
-grew by 2.1 GB where 0.1 GB were counted."""
+"""Once matchers that have gone had taken so much, the allocator returns free memory to the system. Reused memory is not counted: without
+this, a process grew by 2.1 GB where 0.1 GB were counted."""
 MAX_GROWN_BYTES = 64 << 20
 """A grammar whose matchers have made the process grow by so much is kept no longer, and the next request loads a new copy. The schemas of
 `load_tests/corpus` grow by at most 4 MiB; llguidance's lexer states of a grammar that was written for it take 120 MiB."""
@@ -35,24 +35,25 @@ IN_USE_FACTOR, MIN_IN_USE_BYTES = 5, 256 << 20
 """Grammars that are kept or in use may take this many times `max_bytes`, or this many bytes if that is more, with what their matchers have
 made of them. Then loads are refused, and the requests of the largest one end."""
 MAX_ENDED_FACTOR = 1.5
-"""With what is to end, and has not ended yet, grammars may take this many times as much."""
+"""Grammars may take this many times that limit while the requests that were ended have not let go of theirs."""
 TENANT_FACTOR = 7
 """A tenant may not load more while its grammars take over this many times the free bytes, so that other tenants always get some (dynamic
 thresholds: Choudhury and Hahne, "Dynamic Queue Length Thresholds", 1998)."""
 _CHECKED_BYTES = 1 << 20
-"""Of growth, after which all of it is looked at."""
+"""Bytes that a grammar grows by between two looks at the sum of all."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
 class LoadedGrammar:
     """A CompiledGrammar, and how many bytes its matchers have made the process grow by: neither library tells. `tenant`: whom it was
-    loaded for. `is_over`: it takes too much memory or time, and its requests must end. `among`: where what all take is added up."""
+    loaded for. `is_over`: it takes too much memory or time, and its requests must end. `owner` adds up what all of its
+    grammars take."""
 
     key: str
     grammar: CompiledGrammar
     tenant: str
-    among: LoadedGrammars
+    owner: LoadedGrammars
     grown_bytes: int = 0
     is_over: bool = False
     stalls: StallBudget = field(default_factory=StallBudget)
@@ -64,35 +65,35 @@ class LoadedGrammar:
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
         return self.grammar.matcher(stop_token_ids, max_rollback_tokens)
 
-    def took(self, seconds: float, grown_bytes: int) -> bool:
-        """One of its matchers has taken so much for a token (`mask_budget.Effort`). Returns whether its requests must end. Is to be asked
-        before anything is done as well."""
+    def charge(self, seconds: float, grown_bytes: int) -> bool:
+        """Add what one of its matchers has taken for a token (`mask_budget.Effort`). Returns whether its requests must end. Charge nothing
+        before each piece of work, to ask."""
         if grown_bytes:
-            self.among.count(self, grown_bytes)
+            self.owner.count(self, grown_bytes)
         else:
-            self.among.trim()
+            self.owner.trim()
         self.is_over = self.is_over or self.stalls.spend(seconds)
         return self.is_over
 
 
 class MatcherUse:
-    """What one of the grammar's matchers takes, as long as it is there."""
+    """What one of the grammar's matchers has taken, until the matcher is freed."""
 
     def __init__(self, grammar: LoadedGrammar, matcher: Matcher) -> None:
         self._grammar = grammar
         self._grown_bytes = 0
         finalize(matcher, self._release)
 
-    def took(self, seconds: float, grown_bytes: int) -> bool:
-        """As `LoadedGrammar.took`."""
+    def charge(self, seconds: float, grown_bytes: int) -> bool:
+        """As `LoadedGrammar.charge`."""
         self._grown_bytes += grown_bytes
-        return self._grammar.took(seconds, grown_bytes)
+        return self._grammar.charge(seconds, grown_bytes)
 
     def _release(self) -> None:
-        self._grammar.among.release(self._grown_bytes)
+        self._grammar.owner.release(self._grown_bytes)
 
 
-def most_in_use(max_bytes: int) -> int:
+def max_bytes_in_use(max_bytes: int) -> int:
     """Bytes that grammars may take which are kept or in use, where those that are kept may take `max_bytes`."""
     return max(MIN_IN_USE_BYTES, IN_USE_FACTOR * max_bytes)
 
@@ -114,7 +115,7 @@ class LoadedGrammars:
         compiler_bytes = max_bytes // COMPILER_SHARE
         self._backends = loading_backends(compiler_bytes)
         self._max_bytes = max_bytes - compiler_bytes
-        self._max_in_use_bytes = most_in_use(max_bytes) if max_in_use_bytes is None else max_in_use_bytes
+        self._max_in_use_bytes = max_bytes_in_use(max_bytes) if max_in_use_bytes is None else max_in_use_bytes
         self._held: OrderedDict[str, LoadedGrammar] = OrderedDict()
         self._in_use: WeakSet[LoadedGrammar] = WeakSet()
         """Those that are kept or used."""

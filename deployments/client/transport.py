@@ -75,7 +75,7 @@ class HttpTransport:
     def _sent(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[httpx.Response]:
         for attempt in count():
             with self._client.stream("POST", PATHS[endpoint], json=dict(body)) as response:
-                wait_s = retried_after_s(response) if attempt < self._max_retries else None
+                wait_s = retry_wait_s(response) if attempt < self._max_retries else None
                 if wait_s is None:
                     yield response
                     return
@@ -87,11 +87,17 @@ def authorization(api_key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
-def retried_after_s(response: httpx.Response) -> float | None:
+def retry_wait_s(response: httpx.Response) -> float | None:
     """Seconds after which the same request may be sent again; None: it has been begun, or would be refused again. The service says how long
     where it has not begun a request."""
-    told = response.headers.get("retry-after", "") if response.status_code in _LATER else ""
-    return float(told) if told.isdigit() and int(told) <= MAX_WAIT_S else None
+    wait_s = retry_after_s(response) if response.status_code in _LATER else None
+    return wait_s if wait_s is not None and wait_s <= MAX_WAIT_S else None
+
+
+def retry_after_s(response: httpx.Response) -> int | None:
+    """What its header says in seconds; None: nothing, or a date."""
+    told = response.headers.get("retry-after", "")
+    return int(told) if told.isdigit() else None
 
 
 def parse_events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -127,5 +133,5 @@ def raise_for(response: httpx.Response) -> None:
         code=str(error.get("code")),
         param=error.get("param"),
         kind=str(error.get("type")),
-        retry_after_s=int(after) if (after := response.headers.get("retry-after", "")).isdigit() else None,
+        retry_after_s=retry_after_s(response),
     )

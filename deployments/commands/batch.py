@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import httpx
 
+from deployments.client.transport import retry_after_s
 from deployments.errors import BatchFailed
 
 PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
@@ -173,7 +174,7 @@ async def _answer(client: httpx.AsyncClient, request: BatchRequest) -> httpx.Res
         else:
             if last or response.status_code not in BUSY:
                 return response
-            told = response.headers.get("retry-after", "")
-            wait_s = min(LONGEST_WAIT_S, float(told)) if told.isdigit() else wait_s
+            told_s = retry_after_s(response)
+            wait_s = wait_s if told_s is None else min(LONGEST_WAIT_S, told_s)
         await asyncio.sleep(wait_s)
     raise AssertionError("the last one returns or raises")

@@ -25,7 +25,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from deployments.telemetry.metrics import MaskMetrics
 from grammar_service.own_memory import resident_bytes
 from model_service.hang_watch import HangWatch, Look, main_threads
-from model_service.loaded_grammars import most_in_use
+from model_service.loaded_grammars import max_bytes_in_use
 from model_service.masks.broadcaster import MaskBroadcaster
 
 NAMESPACE = "maskcast"
@@ -41,12 +41,12 @@ _log = logging.getLogger(__name__)
 
 class BroadcasterActor:
     """Ends itself when no engine has been connected, and no replica has wanted it, for `idle_s` seconds. Where it has grown by more than
-    `most_grown_bytes` it ends as well, and Ray starts it anew: meanwhile engines fill their masks, and end the requests whose grammars take
+    `max_growth_bytes` it ends as well, and Ray starts it anew: meanwhile engines fill their masks, and end the requests whose grammars take
     the memory."""
 
-    def __init__(self, socket_name: str, application: str, idle_s: float, grammar_bytes: int, most_grown_bytes: int) -> None:
+    def __init__(self, socket_name: str, application: str, idle_s: float, grammar_bytes: int, max_growth_bytes: int) -> None:
         self._idle_s = idle_s
-        self._most_bytes = resident_bytes() + most_grown_bytes
+        self._max_bytes = resident_bytes() + max_growth_bytes
         self._broadcaster = MaskBroadcaster(socket_name, grammar_bytes)
         self._broadcaster.start()
         self._metrics = MaskMetrics(application)
@@ -66,8 +66,8 @@ class BroadcasterActor:
         while self._broadcaster.idle_s() < self._idle_s:
             self._metrics.update(asdict(self._broadcaster.totals))
             period.wait(WATCH_PERIOD_S)
-            if resident_bytes() > self._most_bytes:
-                _log.error("the mask broadcaster takes more than %d MiB: it ends, and another one starts", self._most_bytes >> 20)
+            if resident_bytes() > self._max_bytes:
+                _log.error("the mask broadcaster takes more than %d MiB: it ends, and another one starts", self._max_bytes >> 20)
                 os._exit(1)
         # `exit_actor` is for the thread of a method, and none of them is called any more.
         ray.kill(ray.get_runtime_context().current_actor, no_restart=True)
@@ -87,7 +87,7 @@ class NodeMasks:
     def __init__(self, application: str, grammar_bytes: int, idle_s: float = IDLE_S, hang_s: float = HANG_S) -> None:
         self._application = application
         self._grammar_bytes = grammar_bytes
-        self._most_grown_bytes = GROWTH_FACTOR * most_in_use(grammar_bytes)
+        self._max_growth_bytes = GROWTH_FACTOR * max_bytes_in_use(grammar_bytes)
         self._idle_s = idle_s
         self._node = ray.get_runtime_context().get_node_id()
         self._wanting: asyncio.Task[None] | None = None
@@ -149,7 +149,5 @@ class NodeMasks:
                 enable_task_events=False,  # Ray's GCS would remember each `want`, as it remembers no call of Serve's actors
                 scheduling_strategy=NodeAffinitySchedulingStrategy(self._node, soft=False),
             )
-            .remote(
-                self.socket_name, self._application, self._idle_s, self._grammar_bytes, GROWTH_FACTOR * most_in_use(self._grammar_bytes)
-            )
+            .remote(self.socket_name, self._application, self._idle_s, self._grammar_bytes, self._max_growth_bytes)
         )

@@ -64,8 +64,8 @@ class RequestField:
 
 CHAT, COMPLETION = (Endpoint.CHAT,), (Endpoint.COMPLETION,)
 TOKENIZE, DETOKENIZE = (Endpoint.TOKENIZE,), (Endpoint.DETOKENIZE,)
-MOST_TOKENS = 1 << 17
-"""That are made a text at a time."""
+MAX_DETOKENIZED = 1 << 17
+"""Token ids in a request to `/detokenize`. vLLM's renderer has one thread, in which so many take 0.1 s."""
 _LOG_PROBABILITIES = Integer(0, "max_logprobs")
 _TOKENS = Integer(0)
 _EMBEDDINGS = Entries(Text(None), 8, alone=True)
@@ -83,7 +83,7 @@ _FORWARDED = (
     RequestField("messages", Messages(), endpoints=CHAT + TOKENIZE),
     RequestField("prompt", Prompt(), endpoints=COMPLETION),
     RequestField("prompt", Text(None), endpoints=TOKENIZE),
-    RequestField("tokens", Entries(_TOKENS, MOST_TOKENS), endpoints=DETOKENIZE),
+    RequestField("tokens", Entries(_TOKENS, MAX_DETOKENIZED), endpoints=DETOKENIZE),
     RequestField("return_token_strs", Flag(), endpoints=TOKENIZE),
     RequestField("prompt_embeds", _EMBEDDINGS, note="needs `engine_args.enable_prompt_embeds`", endpoints=COMPLETION),
     RequestField("max_tokens", Integer(0, "max_tokens")),

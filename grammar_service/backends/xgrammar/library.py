@@ -10,9 +10,9 @@ import xgrammar
 
 from grammar_service.backends.mask_budget import check_mask_times
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
-from grammar_service.backends.xgrammar.beginnings import MAX_BEGINNINGS, begins_with_too_many
 from grammar_service.backends.xgrammar.cost import LoadRate, ReaderPaces, RuleCosts, worth_tables
 from grammar_service.backends.xgrammar.learning import RuleLearning
+from grammar_service.backends.xgrammar.left_corners import MAX_LEFT_CORNERS, has_too_many_left_corners
 from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar.payload import XgrammarPayload, read_payload, write_payload
 from grammar_service.backends.xgrammar.recipe import JSON_OBJECT, Recipe, compiled, parsed, recipe_of
@@ -123,8 +123,8 @@ def _check_rules(grammar: xgrammar.Grammar, *, is_written: bool) -> None:
     GrammarTooLarge."""
     if is_written and (rule := endless_rule(grammar)) is not None:
         raise InvalidGrammar(f"the rule `{rule[:40]}` has no end: no text matches it")
-    if begins_with_too_many(grammar):
-        raise GrammarTooLarge(f"more than {MAX_BEGINNINGS} rules, alternatives or optional properties may begin at one place")
+    if has_too_many_left_corners(grammar):
+        raise GrammarTooLarge(f"more than {MAX_LEFT_CORNERS} rules, alternatives or optional properties may begin at one place")
 
 
 def _may_be_ambiguous(recipe: Recipe) -> bool:

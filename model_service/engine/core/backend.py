@@ -41,18 +41,18 @@ ENDED = "ending a request: its grammar has failed"
 
 class KeyedGrammar(StructuredOutputGrammar):
     """Adapts one request's matcher to vLLM. `on_failure` is called once when the grammar fails; its argument says whether it was too slow.
-    `took` is told of the seconds and bytes that the matcher takes for a token, and returns whether all requests of its grammar must end.
+    `charge` is told of the seconds and bytes that the matcher takes for a token, and returns whether all requests of its grammar must end.
     What fails ends the request: an error that reached vLLM would end the engine."""
 
     def __init__(
         self,
         matcher: Matcher,
         on_failure: Callable[[bool], None] = lambda _: None,
-        took: Callable[[float, int], bool] = lambda _, __: False,
+        charge: Callable[[float, int], bool] = lambda _, __: False,
     ) -> None:
         self._matcher = matcher
         self._on_failure = on_failure
-        self._took = took
+        self._charge = charge
         self._mask_budget = MaskTimeBudget()
         self._search = SearchBudget()
         self._ahead = 0
@@ -130,9 +130,9 @@ class KeyedGrammar(StructuredOutputGrammar):
         except Exception:
             logger.exception(ENDED)
             self._fail()
-        seconds, grown = effort.spent()
+        seconds, grown_bytes = effort.spent()
         self._search.spend(seconds, len(segment.tokens))
-        if self._took(seconds, grown):
+        if self._charge(seconds / max(1, len(segment.tokens)), grown_bytes):
             self._fail()
         return segment
 
@@ -164,7 +164,7 @@ class KeyedGrammar(StructuredOutputGrammar):
     @property
     def must_end(self) -> bool:
         """Whether it has failed, or its grammar takes too much: more work must not be begun."""
-        if not self._violated and self._took(0.0, 0):
+        if not self._violated and self._charge(0.0, 0):
             self._fail()
         return self._violated
 
@@ -173,7 +173,7 @@ class KeyedGrammar(StructuredOutputGrammar):
         each = seconds / max(1, tokens)
         if self._mask_budget.spend(each) or seconds > MAX_STALL_S:
             self._fail(is_slow=True)
-        if self._took(each, grown_bytes):
+        if self._charge(each, grown_bytes):
             self._fail()
 
     def _fail(self, is_slow: bool = False) -> None:
@@ -225,13 +225,13 @@ class ArtifactBackend(StructuredOutputBackend):
         """A matcher for the artifact whose key stands in `grammar_spec`."""
         grammar = self._loaded(key_of(grammar_spec))
         matcher = self._matcher(grammar, sorted(stop_token_ids) if stop_token_ids else None)
-        return KeyedGrammar(matcher, partial(self._drop_failed, grammar), MatcherUse(grammar, matcher).took)
+        return KeyedGrammar(matcher, partial(self._drop_failed, grammar), MatcherUse(grammar, matcher).charge)
 
     def _matcher(self, grammar: LoadedGrammar, stops: Sequence[int] | None) -> Matcher:
         """Raises GrammarMemoryFull: its matchers take too much."""
         effort = Effort()
         matcher = None if grammar.is_over else grammar.matcher(stops, self._max_rollback_tokens)
-        if grammar.took(*effort.spent()) or matcher is None:
+        if grammar.charge(*effort.spent()) or matcher is None:
             self.grammars.drop(grammar)
             raise GrammarMemoryFull(f"the matchers of grammar {grammar.key} take too much memory or time")
         return matcher

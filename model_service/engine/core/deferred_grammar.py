@@ -28,9 +28,9 @@ class DeferredGrammar(KeyedGrammar):
         stops: tuple[int, ...] | None,
         defers: bool,
         on_failure: Callable[[bool], None] = lambda _: None,
-        took: Callable[[float, int], bool] = lambda _, __: False,
+        charge: Callable[[float, int], bool] = lambda _, __: False,
     ) -> None:
-        super().__init__(matcher, on_failure, took)
+        super().__init__(matcher, on_failure, charge)
         self.key = key
         self.stops = stops
         self._defers = defers
@@ -111,4 +111,4 @@ class DeferredBackend(ArtifactBackend):
         grammar = self._loaded(key)
         matcher = self._matcher(grammar, stops)
         defers = not self._max_rollback_tokens and not isinstance(matcher, CanonicalMatcher)
-        return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, grammar), MatcherUse(grammar, matcher).took)
+        return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, grammar), MatcherUse(grammar, matcher).charge)

@@ -40,17 +40,22 @@ class WishedGrammars:
 
 
 class _Measured:
-    """A CompiledGrammar whose matchers tell what memory and time they take. Raises RewardFailed where it is too much."""
+    """A CompiledGrammar whose matchers are charged for. They raise RewardFailed where they take too much."""
 
     def __init__(self, grammar: LoadedGrammar) -> None:
         self._grammar = grammar
         self.size_bytes = grammar.size_bytes
 
     def matcher(self, stop_token_ids: Sequence[int] | None, max_rollback_tokens: int) -> Matcher:
-        return _MeasuredMatcher(self._grammar, self._grammar.matcher(stop_token_ids, max_rollback_tokens))
+        effort = Effort()
+        matcher = _MeasuredMatcher(self._grammar, self._grammar.matcher(stop_token_ids, max_rollback_tokens))
+        self._grammar.charge(*effort.spent())
+        return matcher
 
 
 class _MeasuredMatcher(Layer):
+    """For texts that are accepted and scored, and never masked."""
+
     def __init__(self, grammar: LoadedGrammar, matcher: Matcher) -> None:
         super().__init__(matcher)
         self._grammar = grammar
@@ -59,7 +64,7 @@ class _MeasuredMatcher(Layer):
     def accept(self, token: int) -> bool:
         effort = Effort()
         accepted = not self._grammar.is_over and self.inner.accept(token)
-        if self._use.took(*effort.spent()):
+        if self._use.charge(*effort.spent()):
             raise RewardFailed("a grammar that is wished for takes too much memory or time")
         return accepted
 

@@ -14,7 +14,7 @@ import xgrammar
 
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import CompiledGrammar, Matcher, backend_named
-from grammar_service.backends.mask_budget import MAX_SLOW_MASKS, MAX_STALL_S, SEARCH_RESERVE_S
+from grammar_service.backends.mask_budget import MAX_SLOW_MASKS, MAX_STALL_S, SEARCH_RESERVE_S, SLOW_MASK_S
 from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar.recipe import compiled, recipe_of
 from grammar_service.segments import NOTHING, Segment
@@ -22,7 +22,8 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import ArtifactBackend, KeyedGrammar
 from model_service.engine.core.deferred_grammar import DeferredGrammar
-from model_service.errors import GrammarMemoryFull
+from model_service.engine.lookahead.wished import _Measured
+from model_service.errors import GrammarMemoryFull, RewardFailed
 from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars
 from tests.offered_grammars import offered_specs
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
@@ -130,6 +131,34 @@ def test_nothing_is_forced_once_looking_for_it_takes_longer_than_it_saves(gramma
     assert grammar.accept_tokens("request", _ids(b"a")), "it goes on token by token"
 
 
+def test_a_long_forced_text_is_no_slow_mask() -> None:
+    charged = list[float]()
+
+    def charge(seconds: float, grown_bytes: int) -> bool:
+        charged.append(seconds)
+        return False
+
+    def find() -> Segment:
+        until = time.thread_time() + 10 * SLOW_MASK_S
+        while time.thread_time() < until:
+            pass
+        return Segment((1,) * 1000, False)
+
+    keyed = KeyedGrammar(cast(Matcher, Faulty()), charge=charge)
+    assert len(keyed.forced(find).tokens) == 1000
+    assert max(charged) < SLOW_MASK_S
+
+
+def test_a_wish_that_takes_too_much_fails() -> None:
+    with offered_specs({"key": GrammarSpec(GrammarKind.REGEX, "abc")}, TOKENIZER) as channel:
+        grammar = LoadedGrammars(TOKENIZER, 1 << 30).get("key", channel)
+        matcher = _Measured(grammar).matcher(None, 0)
+        assert matcher.accept(*_ids(b"a"))
+        grammar.is_over = True
+        with pytest.raises(RewardFailed):
+            matcher.accept(*_ids(b"b"))
+
+
 def test_drafts_are_tried_without_being_taken(grammar: KeyedGrammar) -> None:
     assert grammar.validate_tokens(_ids(b"abx")) == _ids(b"ab")
     assert grammar.accept_tokens("request", _ids(b"abc"))
@@ -169,7 +198,7 @@ def test_a_request_whose_grammar_takes_too_much_memory_ends_alone() -> None:
         grammars, keyed = LoadedGrammars(tokenizer, 1), []
         for key in specs:
             grammar = grammars.get(key, channel)
-            keyed.append(KeyedGrammar(grammar.matcher(None, 0), lambda is_slow: None, grammar.took))
+            keyed.append(KeyedGrammar(grammar.matcher(None, 0), lambda is_slow: None, grammar.charge))
         hostile, other = keyed
         assert hostile.accept_tokens("hostile", [a] * 800)
         taken = 0
@@ -182,10 +211,10 @@ def test_a_request_whose_grammar_takes_too_much_memory_ends_alone() -> None:
 
 def test_what_must_end_begins_no_more_work(grammar: KeyedGrammar) -> None:
     over, mask = [False], torch.zeros(1, (TOKENIZER.vocab_size + 31) // 32, dtype=torch.int32)
-    keyed = KeyedGrammar(grammar.matcher, took=lambda seconds, grown: over[0])
+    keyed = KeyedGrammar(grammar.matcher, charge=lambda seconds, grown: over[0])
     assert keyed.accept_tokens("request", _ids(b"a"))
     over[0] = True
-    keyed = KeyedGrammar(cast(Matcher, Faulty()), took=lambda seconds, grown: over[0])
+    keyed = KeyedGrammar(cast(Matcher, Faulty()), charge=lambda seconds, grown: over[0])
     keyed.fill_bitmask(mask, 0)
     assert bool((mask == -1).all()), "no token is accepted, and one has to be sampled"
     assert keyed.validate_tokens(_ids(b"b")) == []

@@ -86,9 +86,9 @@ def test_one_whose_matchers_have_taken_much_is_loaded_anew() -> None:
         grammars = LoadedGrammars(tokenizer, 1 << 30)
         first = grammars.get("1", channel)
         for _ in range(8):
-            assert not first.took(0.0, MAX_GROWN_BYTES // 8)
+            assert not first.charge(0.0, MAX_GROWN_BYTES // 8)
         assert grammars.get("1", channel) is first
-        assert not first.took(0.0, MAX_GROWN_BYTES // 8)
+        assert not first.charge(0.0, MAX_GROWN_BYTES // 8)
         assert grammars.get("1", channel) is not first
 
 
@@ -97,17 +97,17 @@ def test_requests_of_the_grammar_that_takes_most_end_where_all_take_too_much() -
     with offered_specs(SPECS, tokenizer) as channel:
         grammars = LoadedGrammars(tokenizer, 1 << 30, max_in_use_bytes=128 * MIB)
         largest, other, third = (grammars.get(key, channel) for key in "123")
-        assert not largest.took(0.0, 80 * MIB)
-        assert not other.took(0.0, 32 * MIB)
-        assert not third.took(0.0, 16 * MIB), "its own requests go on: they do not take most"
-        assert largest.took(0.0, 0)
-        assert not other.took(0.0, 32 * MIB), "what the largest takes is on its way out"
-        assert third.took(0.0, 40 * MIB), "but it has not gone, and there is an end"
+        assert not largest.charge(0.0, 80 * MIB)
+        assert not other.charge(0.0, 32 * MIB)
+        assert not third.charge(0.0, 16 * MIB), "its own requests go on: they do not take most"
+        assert largest.charge(0.0, 0)
+        assert not other.charge(0.0, 32 * MIB), "what the largest takes is on its way out"
+        assert third.charge(0.0, 40 * MIB), "but it has not gone, and there is an end"
         with pytest.raises(GrammarMemoryFull):
             grammars.get("1", channel)
         del largest, third
         assert grammars.get("1", channel)
-        assert not other.took(0.0, 0)
+        assert not other.charge(0.0, 0)
 
 
 def test_of_the_tenant_that_takes_most_the_largest_ends() -> None:
@@ -117,8 +117,8 @@ def test_of_the_tenant_that_takes_most_the_largest_ends() -> None:
         first, second = (grammars.get(key, channel, "heavy") for key in "12")
         other = grammars.get("3", channel, "light")
         for grammar, mib in ((first, 45), (second, 40), (other, 50)):
-            grammar.took(0.0, mib * MIB)
-        assert [grammar.took(0.0, 0) for grammar in (first, second, other)] == [True, False, False]
+            grammar.charge(0.0, mib * MIB)
+        assert [grammar.charge(0.0, 0) for grammar in (first, second, other)] == [True, False, False]
 
 
 def test_requests_of_a_grammar_end_whose_masks_are_slow_again_and_again() -> None:
@@ -126,10 +126,10 @@ def test_requests_of_a_grammar_end_whose_masks_are_slow_again_and_again() -> Non
     tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
     with offered_specs(SPECS, tokenizer) as channel:
         grammar = LoadedGrammars(tokenizer, 1 << 30).get("1", channel)
-        assert not any(grammar.took(SLOW_MASK_S, 0) for _ in range(1000))
-        assert not grammar.took(MAX_STALL_S / 2, 0)
-        assert grammar.took(MAX_STALL_S, 0)
-        assert grammar.took(0.0, 0)
+        assert not any(grammar.charge(SLOW_MASK_S, 0) for _ in range(1000))
+        assert not grammar.charge(MAX_STALL_S / 2, 0)
+        assert grammar.charge(MAX_STALL_S, 0)
+        assert grammar.charge(0.0, 0)
 
 
 def test_memory_of_matchers_that_have_gone_does_not_serve_others_uncounted() -> None:
@@ -143,10 +143,10 @@ def test_memory_of_matchers_that_have_gone_does_not_serve_others_uncounted() -> 
             grammar, before = grammars.get(key, channel), grammars.get(key, channel).grown_bytes
             matcher = grammar.matcher(None, 0)
             use = MatcherUse(grammar, matcher)
-            assert not use.took(0.0, 0)
+            assert not use.charge(0.0, 0)
             memory = TouchedMemory()
             assert all(map(matcher.accept, text))
-            use.took(0.0, memory.bytes())
+            use.charge(0.0, memory.bytes())
             grown.append(grammar.grown_bytes - before)
             del matcher, grammar, use
         assert min(grown) > TRIMMED_BYTES

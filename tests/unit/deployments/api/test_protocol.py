@@ -9,7 +9,7 @@ import pytest
 
 from deployments.access.caller import ANYBODY, Caller, Scope
 from deployments.access.request_bounds import RequestBounds
-from deployments.api.protocol import MOST_NAMED_BYTES, MOST_TEXT_BYTES, RequestReader
+from deployments.api.protocol import MAX_NAMED_TEXT_BYTES, MAX_TEXT_BYTES, RequestReader
 from deployments.api.request_fields.kinds import FieldRules
 from deployments.config import KeyLimits
 from deployments.constraints.defaults import ConstraintDefaults
@@ -165,7 +165,7 @@ def test_a_check_of_what_is_no_answer_alone_is_refused(fields: dict[str, Any], p
 
 
 def test_texts_whose_tokens_are_wanted_have_a_bound() -> None:
-    fits, named = "a" * (MOST_TEXT_BYTES - 100), "a" * (MOST_NAMED_BYTES - 100)
+    fits, named = "a" * (MAX_TEXT_BYTES - 100), "a" * (MAX_NAMED_TEXT_BYTES - 100)
     READER.read(Endpoint.TOKENIZE, {"prompt": fits})
     READER.read(Endpoint.TOKENIZE, {"prompt": named, "return_token_strs": True})
     for field, body in (

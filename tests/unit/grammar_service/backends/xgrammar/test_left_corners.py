@@ -10,7 +10,7 @@ import xgrammar
 
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import backend_named
-from grammar_service.backends.xgrammar.beginnings import MAX_BEGINNINGS, begins_with_too_many
+from grammar_service.backends.xgrammar.left_corners import MAX_LEFT_CORNERS, has_too_many_left_corners
 from grammar_service.errors import GrammarTooLarge
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -36,20 +36,20 @@ GRAMMARS: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS)
 def test_they_are_counted(grammar: Callable[[int], str]) -> None:
-    assert not begins_with_too_many(xgrammar.Grammar.from_ebnf(grammar(MAX_BEGINNINGS - 2)))
-    assert begins_with_too_many(xgrammar.Grammar.from_ebnf(grammar(MAX_BEGINNINGS + 1)))
+    assert not has_too_many_left_corners(xgrammar.Grammar.from_ebnf(grammar(MAX_LEFT_CORNERS - 2)))
+    assert has_too_many_left_corners(xgrammar.Grammar.from_ebnf(grammar(MAX_LEFT_CORNERS + 1)))
 
 
 def test_what_comes_one_after_the_other_does_not_begin_at_one_place() -> None:
-    in_turn = f"root ::= {named(2 * MAX_BEGINNINGS, ' ')}\n{rules(2 * MAX_BEGINNINGS)}"
-    assert not begins_with_too_many(xgrammar.Grammar.from_ebnf(in_turn))
-    chain = "root ::= r0\n" + "\n".join(f'r{each} ::= "a" r{each + 1} | "b"' for each in range(2 * MAX_BEGINNINGS))
-    assert not begins_with_too_many(xgrammar.Grammar.from_ebnf(f'{chain}\nr{2 * MAX_BEGINNINGS} ::= "c"'))
+    in_turn = f"root ::= {named(2 * MAX_LEFT_CORNERS, ' ')}\n{rules(2 * MAX_LEFT_CORNERS)}"
+    assert not has_too_many_left_corners(xgrammar.Grammar.from_ebnf(in_turn))
+    chain = "root ::= r0\n" + "\n".join(f'r{each} ::= "a" r{each + 1} | "b"' for each in range(2 * MAX_LEFT_CORNERS))
+    assert not has_too_many_left_corners(xgrammar.Grammar.from_ebnf(f'{chain}\nr{2 * MAX_LEFT_CORNERS} ::= "c"'))
 
 
 def test_a_schema_with_too_many_is_refused() -> None:
     tokenizer, library = GrammarTokenizer.load(EMBEDDED_WEIGHTS), backend_named("xgrammar")
-    count = MAX_BEGINNINGS + 1
+    count = MAX_LEFT_CORNERS + 1
     objects = {f"d{each}": {"type": "object", "properties": {f"a{each}": {"$ref": f"#/$defs/d{each}"}}} for each in range(count)}
     schema = {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in objects], "$defs": objects}
     with pytest.raises(GrammarTooLarge, match="begin at one place"):

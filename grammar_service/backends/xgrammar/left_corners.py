@@ -13,16 +13,16 @@ import xgrammar
 
 from grammar_service.backends.xgrammar.runs import Kind, SerializedGrammar
 
-MAX_BEGINNINGS = 1000
+MAX_LEFT_CORNERS = 1000
 """An object with so many optional properties has as many."""
 
 
-def begins_with_too_many(grammar: xgrammar.Grammar) -> bool:
-    """Whether at some place more than MAX_BEGINNINGS rules may begin. Takes a grammar that has not been compiled."""
-    return _Beginnings(SerializedGrammar.of(grammar)).exceed(MAX_BEGINNINGS)
+def has_too_many_left_corners(grammar: xgrammar.Grammar) -> bool:
+    """Whether at some place more than MAX_LEFT_CORNERS rules may begin. Takes a grammar that has not been compiled."""
+    return _LeftCorners(SerializedGrammar.of(grammar)).exceed(MAX_LEFT_CORNERS)
 
 
-class _Beginnings:
+class _LeftCorners:
     """`_direct`: by rule, the rules that may stand first in it; `_empty`: those that the empty text matches."""
 
     def __init__(self, grammar: SerializedGrammar) -> None:
@@ -40,7 +40,7 @@ class _Beginnings:
             if place in seen or (len(place) == 1 and place <= within):
                 continue
             seen.add(place)
-            found = self._beginnings(place, most)
+            found = self._left_corners(place, most)
             if len(found) > most:
                 return True
             within |= found
@@ -57,7 +57,7 @@ class _Beginnings:
         """Else what begins there also begins further ahead."""
         return at > 0 and not self._may_be_empty(parts[at - 1])
 
-    def _beginnings(self, rules: frozenset[int], most: int) -> set[int]:
+    def _left_corners(self, rules: frozenset[int], most: int) -> set[int]:
         """All that begin where these do; of more than `most`, some."""
         found, waiting = set(rules), list(rules)
         while waiting and len(found) <= most:
