@@ -66,12 +66,9 @@ class LoadedGrammar:
         return self.grammar.matcher(stop_token_ids, max_rollback_tokens)
 
     def charge(self, seconds: float, grown_bytes: int) -> bool:
-        """Add what one of its matchers has taken for a token (`mask_budget.Effort`). Returns whether its requests must end. Charge nothing
-        before each piece of work, to ask."""
+        """Add what one of its matchers has taken for a token (`mask_budget.Effort`). Returns whether its requests must end."""
         if grown_bytes:
             self.owner.count(self, grown_bytes)
-        else:
-            self.owner.trim()
         self.is_over = self.is_over or self.stalls.spend(seconds)
         return self.is_over
 
@@ -81,8 +78,15 @@ class MatcherUse:
 
     def __init__(self, grammar: LoadedGrammar, matcher: Matcher) -> None:
         self._grammar = grammar
+        self._owner = grammar.owner
         self._grown_bytes = 0
         finalize(matcher, self._release)
+
+    def must_end(self) -> bool:
+        """Whether the grammar's requests must end. To be asked before each piece of work, which may use memory that has been freed."""
+        if self._owner.has_freed:
+            self._owner.trim()
+        return self._grammar.is_over
 
     def charge(self, seconds: float, grown_bytes: int) -> bool:
         """As `LoadedGrammar.charge`."""
@@ -90,7 +94,7 @@ class MatcherUse:
         return self._grammar.charge(seconds, grown_bytes)
 
     def _release(self) -> None:
-        self._grammar.owner.release(self._grown_bytes)
+        self._owner.release(self._grown_bytes)
 
 
 def max_bytes_in_use(max_bytes: int) -> int:
@@ -120,7 +124,7 @@ class LoadedGrammars:
         self._in_use: WeakSet[LoadedGrammar] = WeakSet()
         """Those that are kept or used."""
         self._lock = RLock()
-        self._trims = False
+        self.has_freed = False
         """Whether much has been freed that the allocator may still keep."""
         self._released_bytes = 0
         self.loaded = 0
@@ -156,7 +160,7 @@ class LoadedGrammars:
             self.loaded += 1
             while len(self._held) > 1 and sum(held.size_bytes for held in self._held.values()) > self._max_bytes:
                 self._held.popitem(last=False)
-            self._trims |= self.loaded % TRIMMED_EVERY == 0
+            self.has_freed |= self.loaded % TRIMMED_EVERY == 0
         self.trim()
         return grammar
 
@@ -205,10 +209,10 @@ class LoadedGrammars:
         """A matcher that has taken so much has gone."""
         self._released_bytes += grown_bytes
         if self._released_bytes >= TRIMMED_BYTES:
-            self._trims, self._released_bytes = True, 0
+            self.has_freed, self._released_bytes = True, 0
 
     def trim(self) -> None:
         """Give back what was freed, before something else uses it and nobody counts that."""
-        if self._trims:
-            self._trims = False
+        if self.has_freed:
+            self.has_freed = False
             ctypes.CDLL(None).malloc_trim(0)

@@ -66,18 +66,18 @@ class StallBudget:
         return self._left_s < 0
 
 
-class Effort:
+class Effort(TouchedMemory):
     """The processor time of this thread, and the memory that it is the first to touch, from the making of the object on."""
 
-    __slots__ = ("_began", "_memory")
+    __slots__ = ("_began",)
 
     def __init__(self) -> None:
-        self._memory = TouchedMemory()
+        super().__init__()
         self._began = time.thread_time()
 
     def spent(self) -> tuple[float, int]:
         """Seconds and bytes up to now."""
-        return time.thread_time() - self._began, self._memory.bytes()
+        return time.thread_time() - self._began, self.bytes()
 
 
 class SearchBudget:

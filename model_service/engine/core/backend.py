@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from vllm.v1.request import Request
@@ -26,7 +26,7 @@ from vllm.v1.structured_output.backend_types import (
 from grammar_service.backends import Matcher
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.backends.canonical.product import ProductMatcher
-from grammar_service.backends.mask_budget import MAX_STALL_S, Effort, MaskTimeBudget, SearchBudget
+from grammar_service.backends.mask_budget import MAX_STALL_S, SLOW_MASK_S, Effort, MaskTimeBudget, SearchBudget
 from grammar_service.backends.trial import accepted_prefix
 from grammar_service.segments import NOTHING, Segment, Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
@@ -36,23 +36,19 @@ from model_service.errors import GrammarMemoryFull
 from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars, MatcherUse
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 ENDED = "ending a request: its grammar has failed"
 
 
 class KeyedGrammar(StructuredOutputGrammar):
     """Adapts one request's matcher to vLLM. `on_failure` is called once when the grammar fails; its argument says whether it was too slow.
-    `charge` is told of the seconds and bytes that the matcher takes for a token, and returns whether all requests of its grammar must end.
-    What fails ends the request: an error that reached vLLM would end the engine."""
+    `use` counts what the matcher takes for all requests of its grammar; None: nobody counts. What fails ends the request: an error that
+    reached vLLM would end the engine."""
 
-    def __init__(
-        self,
-        matcher: Matcher,
-        on_failure: Callable[[bool], None] = lambda _: None,
-        charge: Callable[[float, int], bool] = lambda _, __: False,
-    ) -> None:
+    def __init__(self, matcher: Matcher, on_failure: Callable[[bool], None] = lambda _: None, use: MatcherUse | None = None) -> None:
         self._matcher = matcher
         self._on_failure = on_failure
-        self._charge = charge
+        self._use = use
         self._mask_budget = MaskTimeBudget()
         self._search = SearchBudget()
         self._ahead = 0
@@ -97,15 +93,11 @@ class KeyedGrammar(StructuredOutputGrammar):
         return not self._violated
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        valid = 0
-        if not self.must_end:
-            with self.watched():
-                valid = accepted_prefix(self.matcher, tokens)
+        valid = 0 if self.must_end else self._counted(lambda: accepted_prefix(self.matcher, tokens), 0)
         return [] if self._violated else tokens[:valid]
 
     def rollback(self, num_tokens: int) -> None:
-        with self.watched():
-            self.matcher.rollback(num_tokens)
+        self._counted(lambda: self.matcher.rollback(num_tokens), None)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         self.timed_fill(self.matcher, bitmask, batch_index)
@@ -115,9 +107,8 @@ class KeyedGrammar(StructuredOutputGrammar):
         end may have any token, none of which will be accepted."""
         if self.must_end:
             bitmask[row].fill_(-1)
-            return
-        with self.watched():
-            matcher.fill(bitmask, row)
+        else:
+            self._counted(lambda: matcher.fill(bitmask, row), None)
 
     def forced(self, find: Callable[[], Segment]) -> Segment:
         """The forced segment that `find` returns. Returns NOTHING once searching has taken longer than it saves."""
@@ -132,8 +123,7 @@ class KeyedGrammar(StructuredOutputGrammar):
             self._fail()
         seconds, grown_bytes = effort.spent()
         self._search.spend(seconds, len(segment.tokens))
-        if self._charge(seconds / max(1, len(segment.tokens)), grown_bytes):
-            self._fail()
+        self._charge(seconds / max(1, len(segment.tokens)), grown_bytes)
         return segment
 
     @contextmanager
@@ -149,22 +139,24 @@ class KeyedGrammar(StructuredOutputGrammar):
         self._spend(*effort.spent())
 
     def _take(self, take: Callable[[], bool], tokens: int) -> bool:
-        """What `take` says of so many tokens, whose time and memory are counted; False where it raises."""
-        if self.must_end:
-            return False
-        effort, taken = Effort(), False
+        """What `take` says of so many tokens; False where it raises."""
+        return not self.must_end and self._counted(take, False, tokens)
+
+    def _counted(self, work: Callable[[], T], otherwise: T, tokens: int = 1) -> T:
+        """What `work` returns, whose time and memory are counted; `otherwise` where it raises, which fails the request."""
+        effort, result = Effort(), otherwise
         try:
-            taken = take()
+            result = work()
         except Exception:
             logger.exception(ENDED)
             self._fail()
         self._spend(*effort.spent(), tokens)
-        return taken
+        return result
 
     @property
     def must_end(self) -> bool:
         """Whether it has failed, or its grammar takes too much: more work must not be begun."""
-        if not self._violated and self._charge(0.0, 0):
+        if self._use is not None and self._use.must_end():
             self._fail()
         return self._violated
 
@@ -173,7 +165,11 @@ class KeyedGrammar(StructuredOutputGrammar):
         each = seconds / max(1, tokens)
         if self._mask_budget.spend(each) or seconds > MAX_STALL_S:
             self._fail(is_slow=True)
-        if self._charge(each, grown_bytes):
+        self._charge(each, grown_bytes)
+
+    def _charge(self, seconds: float, grown_bytes: int) -> None:
+        """For a token. Mostly there is nothing that counts."""
+        if (seconds > SLOW_MASK_S or grown_bytes) and self._use is not None and self._use.charge(seconds, grown_bytes):
             self._fail()
 
     def _fail(self, is_slow: bool = False) -> None:
@@ -225,7 +221,7 @@ class ArtifactBackend(StructuredOutputBackend):
         """A matcher for the artifact whose key stands in `grammar_spec`."""
         grammar = self._loaded(key_of(grammar_spec))
         matcher = self._matcher(grammar, sorted(stop_token_ids) if stop_token_ids else None)
-        return KeyedGrammar(matcher, partial(self._drop_failed, grammar), MatcherUse(grammar, matcher).charge)
+        return KeyedGrammar(matcher, partial(self._drop_failed, grammar), MatcherUse(grammar, matcher))
 
     def _matcher(self, grammar: LoadedGrammar, stops: Sequence[int] | None) -> Matcher:
         """Raises GrammarMemoryFull: its matchers take too much."""

@@ -28,9 +28,9 @@ class DeferredGrammar(KeyedGrammar):
         stops: tuple[int, ...] | None,
         defers: bool,
         on_failure: Callable[[bool], None] = lambda _: None,
-        charge: Callable[[float, int], bool] = lambda _, __: False,
+        use: MatcherUse | None = None,
     ) -> None:
-        super().__init__(matcher, on_failure, charge)
+        super().__init__(matcher, on_failure, use)
         self.key = key
         self.stops = stops
         self._defers = defers
@@ -111,4 +111,4 @@ class DeferredBackend(ArtifactBackend):
         grammar = self._loaded(key)
         matcher = self._matcher(grammar, stops)
         defers = not self._max_rollback_tokens and not isinstance(matcher, CanonicalMatcher)
-        return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, grammar), MatcherUse(grammar, matcher).charge)
+        return DeferredGrammar(matcher, key, stops, defers, partial(self._drop_failed, grammar), MatcherUse(grammar, matcher))

@@ -58,15 +58,15 @@ class _MeasuredMatcher(Layer):
 
     def __init__(self, grammar: LoadedGrammar, matcher: Matcher) -> None:
         super().__init__(matcher)
-        self._grammar = grammar
         self._use = MatcherUse(grammar, matcher)
 
     def accept(self, token: int) -> bool:
-        effort = Effort()
-        accepted = not self._grammar.is_over and self.inner.accept(token)
-        if self._use.charge(*effort.spent()):
-            raise RewardFailed("a grammar that is wished for takes too much memory or time")
-        return accepted
+        if not self._use.must_end():
+            effort = Effort()
+            accepted = self.inner.accept(token)
+            if not self._use.charge(*effort.spent()):
+                return accepted
+        raise RewardFailed("a grammar that is wished for takes too much memory or time")
 
     def rollback(self, n: int) -> None:
         self.inner.rollback(n)

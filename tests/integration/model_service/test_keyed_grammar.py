@@ -14,7 +14,7 @@ import xgrammar
 
 from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import CompiledGrammar, Matcher, backend_named
-from grammar_service.backends.mask_budget import MAX_SLOW_MASKS, MAX_STALL_S, SEARCH_RESERVE_S, SLOW_MASK_S
+from grammar_service.backends.mask_budget import MAX_SLOW_MASKS, MAX_STALL_S, SEARCH_RESERVE_S
 from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar.recipe import compiled, recipe_of
 from grammar_service.segments import NOTHING, Segment
@@ -24,7 +24,7 @@ from model_service.engine.core.backend import ArtifactBackend, KeyedGrammar
 from model_service.engine.core.deferred_grammar import DeferredGrammar
 from model_service.engine.lookahead.wished import _Measured
 from model_service.errors import GrammarMemoryFull, RewardFailed
-from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars
+from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars, MatcherUse
 from tests.offered_grammars import offered_specs
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
@@ -131,22 +131,18 @@ def test_nothing_is_forced_once_looking_for_it_takes_longer_than_it_saves(gramma
     assert grammar.accept_tokens("request", _ids(b"a")), "it goes on token by token"
 
 
-def test_a_long_forced_text_is_no_slow_mask() -> None:
-    charged = list[float]()
-
-    def charge(seconds: float, grown_bytes: int) -> bool:
-        charged.append(seconds)
-        return False
-
+def test_a_long_forced_text_is_no_slow_mask(grammar: KeyedGrammar) -> None:
     def find() -> Segment:
-        until = time.thread_time() + 10 * SLOW_MASK_S
+        until = time.thread_time() + SEARCH_RESERVE_S
         while time.thread_time() < until:
             pass
         return Segment((1,) * 1000, False)
 
-    keyed = KeyedGrammar(cast(Matcher, Faulty()), charge=charge)
-    assert len(keyed.forced(find).tokens) == 1000
-    assert max(charged) < SLOW_MASK_S
+    loaded = LoadedGrammar("key", cast(CompiledGrammar, None), "", LoadedGrammars(TOKENIZER, 1))
+    for _ in range(int(2 * MAX_STALL_S / SEARCH_RESERVE_S)):
+        keyed = KeyedGrammar(grammar.matcher, use=MatcherUse(loaded, grammar.matcher))
+        assert len(keyed.forced(find).tokens) == 1000
+    assert not loaded.is_over
 
 
 def test_a_wish_that_takes_too_much_fails() -> None:
@@ -198,7 +194,8 @@ def test_a_request_whose_grammar_takes_too_much_memory_ends_alone() -> None:
         grammars, keyed = LoadedGrammars(tokenizer, 1), []
         for key in specs:
             grammar = grammars.get(key, channel)
-            keyed.append(KeyedGrammar(grammar.matcher(None, 0), lambda is_slow: None, grammar.charge))
+            matcher = grammar.matcher(None, 0)
+            keyed.append(KeyedGrammar(matcher, lambda is_slow: None, MatcherUse(grammar, matcher)))
         hostile, other = keyed
         assert hostile.accept_tokens("hostile", [a] * 800)
         taken = 0
@@ -209,12 +206,10 @@ def test_a_request_whose_grammar_takes_too_much_memory_ends_alone() -> None:
         assert other.accept_tokens("other", [a])
 
 
-def test_what_must_end_begins_no_more_work(grammar: KeyedGrammar) -> None:
-    over, mask = [False], torch.zeros(1, (TOKENIZER.vocab_size + 31) // 32, dtype=torch.int32)
-    keyed = KeyedGrammar(grammar.matcher, charge=lambda seconds, grown: over[0])
-    assert keyed.accept_tokens("request", _ids(b"a"))
-    over[0] = True
-    keyed = KeyedGrammar(cast(Matcher, Faulty()), charge=lambda seconds, grown: over[0])
+def test_what_must_end_begins_no_more_work() -> None:
+    matcher, mask = cast(Matcher, Faulty()), torch.zeros(1, (TOKENIZER.vocab_size + 31) // 32, dtype=torch.int32)
+    grammar = LoadedGrammar("key", cast(CompiledGrammar, None), "", LoadedGrammars(TOKENIZER, 1), is_over=True)
+    keyed = KeyedGrammar(matcher, use=MatcherUse(grammar, matcher))
     keyed.fill_bitmask(mask, 0)
     assert bool((mask == -1).all()), "no token is accepted, and one has to be sampled"
     assert keyed.validate_tokens(_ids(b"b")) == []

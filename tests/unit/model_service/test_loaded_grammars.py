@@ -143,7 +143,7 @@ def test_memory_of_matchers_that_have_gone_does_not_serve_others_uncounted() -> 
             grammar, before = grammars.get(key, channel), grammars.get(key, channel).grown_bytes
             matcher = grammar.matcher(None, 0)
             use = MatcherUse(grammar, matcher)
-            assert not use.charge(0.0, 0)
+            assert not use.must_end()
             memory = TouchedMemory()
             assert all(map(matcher.accept, text))
             use.charge(0.0, memory.bytes())
