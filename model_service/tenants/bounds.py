@@ -20,6 +20,9 @@ LEAST_ROWS = 1 / 16
 2.7 times as long as alone for their first token at the median, with these 1.7 times."""
 LEAST_TOKENS = 4
 """Of their prompts that are computed in each step: none waits for ever."""
+MAX_RESTED_STEPS = 16
+"""A prompt that is under way cannot be cut shorter than the light ones of the same step, and so rests in such steps; after so many it goes
+on."""
 HERE_S = 1.0
 """For so long after its last request a light tenant is still there: a step of prompts that begins between two of its requests lasts a
 second and more on a CPU, and the next one would wait for its end."""

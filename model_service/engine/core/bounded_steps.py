@@ -20,7 +20,7 @@ from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.request import Request, RequestStatus
 
 from model_service.engine.core.grammar_loading import tenant_of
-from model_service.tenants.bounds import HERE_S, Work, bounded, heavy_tenants, longest_rested
+from model_service.tenants.bounds import HERE_S, MAX_RESTED_STEPS, Work, bounded, heavy_tenants, longest_rested
 from model_service.tenants.step_cost import StepCost
 
 
@@ -58,6 +58,7 @@ class BoundedSteps:
         self._ran: dict[str, int] = {}
         self._seen: dict[str, float] = {}
         self._usual_rows = 1
+        self._prompts_rested = 0
 
     def added(self, request: Request) -> None:
         tenant = tenant_of(request)
@@ -102,7 +103,7 @@ class BoundedSteps:
     def _bound(self, heavy: frozenset[str]) -> None:
         running, waiting = self._sorted(self._scheduler.running, heavy), self._sorted(self._scheduler.waiting, heavy)
         self._admit_first(waiting)
-        free = [*running.free, *filter(_may_come, waiting.free)]
+        free = [*running.free, *filter(self._may_come, waiting.free)]
         work = _work(free)
         if free:
             self._usual_rows = len(free)
@@ -110,14 +111,23 @@ class BoundedSteps:
         rows = self._by_turn(running.rows)
         prompts = sum(map(_left, (*running.prompts, *waiting.prompts)))
         may = bounded(work, usual, [*map(_left, rows)], prompts, self._cost)
-        self._rest([*rows[may.rows :], *running.prompts[1:]], rows[: may.rows])
-        tokens = may.tokens
-        if running.prompts:
+        tokens, longest = may.tokens, max(map(_left, free), default=1)
+        computed = self._prompts_computed(running.prompts, longest > tokens)
+        self._rest([*rows[may.rows :], *running.prompts[computed:]], rows[: may.rows])
+        if computed:
             # It comes ahead of light prompts, which the same threshold would cut.
-            tokens = max(tokens, *map(_left, free), 1)
+            tokens = max(tokens, longest)
             self._scheduler.scheduler_config.long_prefill_token_threshold = min(tokens, self._threshold or tokens)
         wanted = sum(map(_left, free)) + sum(map(_left, rows[: may.rows])) + tokens
         self._scheduler.max_num_scheduled_tokens = max(1, min(self._budget, wanted))
+
+    def _prompts_computed(self, prompts: Sequence[Request], takes_more: bool) -> int:
+        """How many of the heavy prompts that are under way go on: one, but where it takes more than its part it rests, for a while."""
+        if prompts and takes_more and self._prompts_rested < MAX_RESTED_STEPS:
+            self._prompts_rested += 1
+            return 0
+        self._prompts_rested = 0
+        return min(len(prompts), 1)
 
     def _sorted(self, requests: Iterable[Request], heavy: frozenset[str]) -> _Requests:
         found = _Requests()
@@ -143,6 +153,17 @@ class BoundedSteps:
         named = {request.request_id: request for request in rows}
         return [named[name] for name in longest_rested(named, self._ran)]
 
+    def _may_come(self, request: Request) -> bool:
+        """Whether one that waits may be admitted. vLLM looks whether a grammar is there only where a step has room for more than its rows,
+        and then the request gets what is forced at its start, for which the step would have no room."""
+        match request.status:
+            case RequestStatus.WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR:
+                return bool(self._scheduler._handle_blocked_waiting_request(request))
+            case RequestStatus.WAITING_FOR_STREAMING_REQ:
+                return False
+            case _:
+                return True
+
     def _rest(self, resting: Sequence[Request], running: Sequence[Request]) -> None:
         """Until the step after the one that is about to be scheduled."""
         step = self._scheduler.current_step + 1
@@ -150,19 +171,6 @@ class BoundedSteps:
             request.next_decode_eligible_step = max(request.next_decode_eligible_step, step + 1)
         rested = {request.request_id: self._ran.get(request.request_id, 0) for request in resting}
         self._ran = {**rested, **dict.fromkeys((request.request_id for request in running), step)}
-
-
-def _may_come(request: Request) -> bool:
-    """Whether one that waits may be admitted. vLLM looks whether a grammar is there only where a step has room for more than its rows, so
-    that nobody would ever come in for whom none is left."""
-    match request.status:
-        case RequestStatus.WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR:
-            asked = request.structured_output_request
-            return asked is not None and bool(asked.is_grammar_ready)
-        case RequestStatus.WAITING_FOR_STREAMING_REQ:
-            return False
-        case _:
-            return True
 
 
 def _left(request: Request) -> int:

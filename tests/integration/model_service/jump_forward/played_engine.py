@@ -36,6 +36,7 @@ SPECS = {
         ]
     )
 }
+RECORD = len(_REGEXES)
 FORCED = _REGEXES.index("All of this is known, and nobody is asked for it")
 BLOCK = 16
 CONTEXT = 256

@@ -15,7 +15,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.settings import JumpForward
 from model_service.tenants.bounds import HERE_S
 from model_service.tenants.step_cost import FIT_EVERY
-from tests.integration.model_service.jump_forward.played_engine import SPECS, Ask, Core, Play
+from tests.integration.model_service.jump_forward.played_engine import RECORD, SPECS, Ask, Core, Play
 from tests.integration.model_service.running_engine import SETTINGS, prepared_environment
 from tests.offered_grammars import offered_specs
 
@@ -110,6 +110,27 @@ def test_a_light_prompt_is_computed_whole_ahead_of_heavy_ones(channel: str, kind
     came = next(step for step in steps if "12" in step)
     assert came["12"] == 50
     assert sum(came.values()) <= 50 + 50 + SEATS
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_what_is_forced_at_the_start_of_a_light_answer_is_computed_with_its_prompt(channel: str, kind: JumpForward) -> None:
+    rows = [Ask(None, 200, 2, tenant="heavy") for _ in range(12)]
+    light_one = Ask(RECORD, 50, 5, 2, tenant="light")
+    _, alone = played(Play([light_one], caching=False), kind, channel)
+    _, steps = played(Play([*rows, light_one], caching=False, budget=256), kind, channel)
+    whole = next(step["0"] for step in alone if step)
+    assert whole > 50
+    assert next(step["12"] for step in steps if "12" in step) == whole
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_heavy_prompt_has_no_more_of_a_step_beside_light_prompts_and_goes_on(channel: str, kind: JumpForward) -> None:
+    rows = [Ask(None, 200, 2, tenant="heavy") for _ in range(12)]
+    others = [Ask(None, 50, 1, arrives, tenant="light") for arrives in range(2, 60)]
+    _, steps = played(Play([*rows, *others], caching=False, budget=256), kind, channel)
+    beside = [sum(tokens for name, tokens in step.items() if int(name) < 12) for step in steps[2:60]]
+    assert sum(tokens <= 20 for tokens in beside) > 45
+    assert sum(tokens >= 50 for tokens in beside) >= 2
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
