@@ -26,14 +26,14 @@ def end_process() -> None:
 
 class LoopWatch:
     """`end` is called once, in a thread, when the loop has answered nothing for `hang_s` of the time that it could have (`HangWatch`).
-    Each beat also checks the heap (`HeapWatch`)."""
+    Each beat also checks the `heap`."""
 
     def __init__(self, hang_s: float = HANG_S, period_s: float = PERIOD_S, end: Callable[[], None] = end_process) -> None:
         self._watch = HangWatch(hang_s)
         self._period_s = period_s
         self._end = end
         self._beats = 0
-        self._heap = HeapWatch()
+        self.heap = HeapWatch()
         self._stopped = threading.Event()
 
     def start(self) -> None:
@@ -46,7 +46,7 @@ class LoopWatch:
 
     def _beat(self) -> None:
         self._beats += 1
-        self._heap.collect_if_grown()
+        self.heap.collect_if_grown()
 
     def _run(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
         asked = 0

@@ -30,6 +30,7 @@ class SingleDeployment(ModelDeployment, ByHandle):
         pool = CompilePool(compilers) if self._tracing is None else TracedPool(compilers, self._tracing)
         engine = OwnEngine(self._answering, engine_seats(settings), settings.model.max_queued_requests)
         self._door = Door(settings, application, pool, await pool.fingerprint(), engine, self._tracing)
+        self._loop_watch.heap.held_bytes = self._door.held_bytes
 
     async def __del__(self) -> None:
         if hasattr(self, "_door"):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from grammar_service.own_memory import resident_bytes
 
 COLLECT_AFTER_BYTES, CHECKS_BETWEEN_COLLECTIONS = 128 << 20, 30
-"""Growth of the process that triggers a full collection, and the least number of checks between two: each takes up to 0.2 s."""
+"""Growth of the process that triggers a full collection, and the least number of checks between two: each takes up to 0.3 s."""
 MMAP_THRESHOLD = 128 << 10
 """Bytes: what glibc begins with, before it raises the threshold to the size of the largest block that was freed."""
 _M_MMAP_THRESHOLD = -3
@@ -29,9 +29,11 @@ def settle_heap() -> None:
 
 
 class HeapWatch:
-    """Runs a full collection when the process has grown, because reference cycles may keep request bodies."""
+    """Runs a full collection when the process has grown, because reference cycles may keep request bodies. `held_bytes` tells how much of
+    the growth is in use."""
 
     def __init__(self, resident: Callable[[], int] = resident_bytes) -> None:
+        self.held_bytes: Callable[[], int] = lambda: 0
         self._resident = resident
         self._least = resident()
         self._checks_to_skip = 0
@@ -41,7 +43,7 @@ class HeapWatch:
         self._checks_to_skip = max(0, self._checks_to_skip - 1)
         now = self._resident()
         self._least = min(self._least, now)
-        if self._checks_to_skip or now - self._least <= COLLECT_AFTER_BYTES:
+        if self._checks_to_skip or now - self._least - self.held_bytes() <= COLLECT_AFTER_BYTES:
             return False
         gc.collect()
         self._least, self._checks_to_skip = self._resident(), CHECKS_BETWEEN_COLLECTIONS

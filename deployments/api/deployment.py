@@ -82,6 +82,7 @@ class IngressDeployment(ByHandle):
         self._elsewhere = open_use_elsewhere(settings)
         engines = EngineCalls(models, self._receiver, self._elsewhere)
         self._door = Door(settings, application, pool, await pool.fingerprint(), engines, self._tracing)
+        self._loop_watch.heap.held_bytes = self._door.held_bytes
 
     async def __del__(self) -> None:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.

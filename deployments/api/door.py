@@ -99,7 +99,7 @@ class Door:
         self._calls = TracedCalls(tracing) if tracing is not None else None
         longest, most = settings.model.longest, settings.limits.max_tokens
         self._gate = Gate(open_ledger(settings), lambda body: facts.prompt(body).tokens, longest, most)
-        http = HttpIngress(
+        self._http = HttpIngress(
             self._gateway,
             self._registry,
             health_reader(settings, application),
@@ -124,8 +124,8 @@ class Door:
             rules.max_header_bytes,
             max_connections=settings.http.max_connections,
         )
-        stored = StoredResponses(http, self._apis.responses)
-        application_ = http_application(http, stored, self._apis, lambda: self._server.is_leaving)
+        stored = StoredResponses(self._http, self._apis.responses)
+        application_ = http_application(self._http, stored, self._apis, lambda: self._server.is_leaving)
         answering: ASGIApp = Doorway(application_, rules)
         if tracing is not None:
             answering = TracedHttp(answering, tracing)
@@ -133,6 +133,10 @@ class Door:
         self._server = HttpServer(answering, listening.host, listening.port, bounds, listening.drain_s, listening.leave_s)
         self._server.start()
         self._ahead = asyncio.create_task(self._registry.compile_ahead())
+
+    def held_bytes(self) -> int:
+        """What request bodies take."""
+        return self._http.held_bytes
 
     async def close(self) -> None:
         """Answers what is under way, for a while."""

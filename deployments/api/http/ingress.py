@@ -80,11 +80,11 @@ class HttpIngress:
         self._context_length = context_length
         self._api_keys = api_keys
         self._gate = gate
-        self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s, max_held_bytes)
         self._limits = limits
         self._places = Places(max_ongoing)
         self._background = background
         self._admissions = AdmissionQueue()
+        self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s, max_held_bytes, self._admissions)
         self._refusal_delay = RefusalDelay()
         self._started = int(time.time())
 
@@ -209,6 +209,11 @@ class HttpIngress:
                 yield headers
         finally:
             self._places.give_back(caller.name)
+
+    @property
+    def held_bytes(self) -> int:
+        """What request bodies take."""
+        return self._bodies.held
 
     def hold(self, tenant: str) -> HeldBody:
         """Reserves memory for a request without a body."""

@@ -84,3 +84,14 @@ def test_all_garbage_of_a_process_that_has_grown_is_collected() -> None:
     assert known() is None
     resident[0] += 2 * COLLECT_AFTER_BYTES
     assert [watch.collect_if_grown() for _ in range(CHECKS_BETWEEN_COLLECTIONS)] == [*[False] * (CHECKS_BETWEEN_COLLECTIONS - 1), True]
+
+
+def test_a_process_that_holds_what_it_has_grown_by_is_not_collected() -> None:
+    resident, held = [1 << 30], [0]
+    watch = HeapWatch(lambda: resident[0])
+    watch.held_bytes = lambda: held[0]
+    held[0] = 5 * COLLECT_AFTER_BYTES
+    resident[0] += 6 * COLLECT_AFTER_BYTES
+    assert not watch.collect_if_grown()
+    held[0] -= 1
+    assert watch.collect_if_grown()

@@ -12,8 +12,9 @@ import pytest
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
+from deployments.api.bounds.admission import AdmissionQueue
 from deployments.api.bounds.body import parse_body
-from deployments.api.bounds.reading import WIDEST, BodyReader, built_bytes, is_wide
+from deployments.api.bounds.reading import UNQUEUED_BYTES, WIDEST, BodyReader, built_bytes, is_wide
 from deployments.config import LimitSettings
 from deployments.errors import ApiError
 
@@ -56,7 +57,7 @@ async def code_of(reader: BodyReader, asked: Request) -> str:
 
 
 async def test_a_body_in_pieces_is_whole() -> None:
-    reader = BodyReader(10, 60, MOST)
+    reader = BodyReader(10, 60, MOST, AdmissionQueue())
     assert await read(reader, request(pieces(b"12345", b"67890"))) == b"1234567890"
     assert await read(reader, request(pieces())) == b""
     assert reader.held == 0
@@ -64,19 +65,19 @@ async def test_a_body_in_pieces_is_whole() -> None:
 
 @pytest.mark.parametrize("length", ["", "11", "99999999999999999999", "5"])
 async def test_a_large_body_is_refused_whatever_it_says_of_itself(length: str) -> None:
-    reader = BodyReader(10, 60, MOST)
+    reader = BodyReader(10, 60, MOST, AdmissionQueue())
     assert await code_of(reader, request(pieces(b"12345", b"678901"), length)) == "body_too_large"
     assert reader.held == 0
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
-    reader = BodyReader(10, 0.01, MOST)
+    reader = BodyReader(10, 0.01, MOST, AdmissionQueue())
     assert await code_of(reader, request(pieces(b"1", then=asyncio.Event()))) == "body_timeout"
     assert reader.held == 0
 
 
 async def test_bodies_that_come_slowly_leave_others_their_memory() -> None:
-    reader, rest = BodyReader(10, 60, most_held=56), asyncio.Event()
+    reader, rest = BodyReader(10, 60, 56, AdmissionQueue()), asyncio.Event()
     begun = [asyncio.Event() for _ in range(3)]
     slow = [asyncio.create_task(read(reader, request(pieces(b"12345678", taken=taken, then=rest)))) for taken in begun]
     await asyncio.gather(*(taken.wait() for taken in begun))
@@ -89,7 +90,7 @@ async def test_bodies_that_come_slowly_leave_others_their_memory() -> None:
 
 async def test_one_tenant_leaves_others_memory() -> None:
     """However many bodies it has begun."""
-    reader, rest = BodyReader(10, 60, most_held=160), asyncio.Event()
+    reader, rest = BodyReader(10, 60, 160, AdmissionQueue()), asyncio.Event()
     begun = [asyncio.Event() for _ in range(9)]
     slow = [asyncio.create_task(read(reader, request(pieces(b"12345678", taken=taken, then=rest)), "flood")) for taken in begun]
     await asyncio.gather(*(taken.wait() for taken in begun))
@@ -103,7 +104,7 @@ async def test_one_tenant_leaves_others_memory() -> None:
 
 
 async def test_a_body_that_has_come_takes_memory_until_its_request_ends() -> None:
-    reader = BodyReader(100, 60, most_held=250)
+    reader = BodyReader(100, 60, 250, AdmissionQueue())
     waiting = await reader.read(request(pieces(b"1" * 100)))
     assert reader.held == 200
     assert await code_of(reader, request(pieces(b"1" * 30))) == "ingress_busy"
@@ -115,7 +116,7 @@ async def test_a_body_that_has_come_takes_memory_until_its_request_ends() -> Non
 
 async def test_bodies_that_come_side_by_side_are_not_all_read_in_vain() -> None:
     """Which none of them would be that finds room for its first half, and none for its second."""
-    reader, rest = BodyReader(100, 60, most_held=250), asyncio.Event()
+    reader, rest = BodyReader(100, 60, 250, AdmissionQueue()), asyncio.Event()
     first = asyncio.create_task(read(reader, request(halves(rest), "100")))
     await asyncio.sleep(0)
     assert await code_of(reader, request(halves(rest), "100")) == "ingress_busy"
@@ -153,7 +154,28 @@ def test_what_is_made_of_a_body_takes_no_more_than_is_set_aside(value: Any, ensu
 
 
 async def test_who_leaves_in_the_middle_leaves_nothing() -> None:
-    reader = BodyReader(10, 60, MOST)
+    reader = BodyReader(10, 60, MOST, AdmissionQueue())
     with pytest.raises(ClientDisconnect):
         await reader.read(request(pieces(b"123", None)))
     assert reader.held == 0
+
+
+async def test_pieces_of_large_bodies_are_read_by_turns() -> None:
+    """However many come at once: others' steps are between them."""
+    reader, read_pieces = BodyReader(1 << 30, 60, 1 << 30, AdmissionQueue()), [0] * 20
+
+    async def large(number: int) -> AsyncIterator[bytes]:
+        for _ in range(10):
+            read_pieces[number] += 1
+            yield b"1" * UNQUEUED_BYTES
+
+    flood = [asyncio.create_task(read(reader, request(large(number)), "flood")) for number in range(20)]
+    await asyncio.sleep(0)
+    began = sum(read_pieces)
+    for iteration in range(40):
+        await asyncio.sleep(0)
+        assert sum(read_pieces) <= began + 2 * (iteration + 1)
+    small = asyncio.create_task(read(reader, request(pieces(b"1", b"2")), "light"))
+    await asyncio.sleep(0)
+    assert small.done()
+    assert {len(body) for body in await asyncio.gather(*flood)} == {10 * UNQUEUED_BYTES}
