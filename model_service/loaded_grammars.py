@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from weakref import WeakSet, finalize
 from grammar_service.backends import CompiledGrammar, Matcher, loading_backends
 from grammar_service.backends.mask_budget import StallBudget
 from grammar_service.errors import ArtifactError
+from grammar_service.heap import trim_heap
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import fetch
 from model_service.errors import GrammarMemoryFull
@@ -215,4 +215,4 @@ class LoadedGrammars:
         """Give back what was freed, before something else uses it and nobody counts that."""
         if self.has_freed:
             self.has_freed = False
-            ctypes.CDLL(None).malloc_trim(0)
+            trim_heap()

@@ -4,6 +4,7 @@ the error would keep a whole request."""
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 from collections.abc import Awaitable, Callable, Iterator
 from weakref import ref
@@ -13,7 +14,15 @@ import pytest
 from grammar_service.compiler.background import SingleFlight
 from grammar_service.compiler.lookup import found_or_made
 from grammar_service.errors import InvalidGrammar, PoolBusy
-from grammar_service.heap import CHECKS_BETWEEN_COLLECTIONS, COLLECT_AFTER_BYTES, HeapWatch
+from grammar_service.heap import (
+    CHECKS_BETWEEN_COLLECTIONS,
+    CHECKS_BETWEEN_TRIMS,
+    COLLECT_AFTER_BYTES,
+    MMAP_THRESHOLD,
+    TRIM_AFTER_BYTES,
+    HeapWatch,
+)
+from grammar_service.own_memory import resident_bytes
 from grammar_service.sandbox.turns import FairTurns
 
 
@@ -95,3 +104,20 @@ def test_a_process_that_holds_what_it_has_grown_by_is_not_collected() -> None:
     assert not watch.collect_if_grown()
     held[0] -= 1
     assert watch.collect_if_grown()
+
+
+def test_a_process_that_has_grown_returns_the_free_pages_of_its_heap() -> None:
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    watch, before = HeapWatch(), resident_bytes()
+    blocks = [libc.malloc(MMAP_THRESHOLD // 2) for _ in range(3 * TRIM_AFTER_BYTES // 2 // (MMAP_THRESHOLD // 2))]
+    for block in blocks:
+        ctypes.memset(block, 1, MMAP_THRESHOLD // 2)
+    last = blocks.pop()
+    for block in blocks:
+        libc.free(block)
+    assert resident_bytes() > before + TRIM_AFTER_BYTES
+    for _ in range(CHECKS_BETWEEN_TRIMS):
+        watch.collect_if_grown()
+    assert resident_bytes() < before + TRIM_AFTER_BYTES / 2
+    libc.free(last)
