@@ -56,7 +56,7 @@ def bounded(light: Work, usual: Work, rows: Sequence[int], prompts: int, cost: S
     fit = bisect_right(ends_ns, max(spare / 2, spare - prompts_ns))
     running = max(fit, math.ceil(LEAST_ROWS * len(rows)))
     left_ns = spare - (ends_ns[running - 1] if running else 0.0)
-    tokens = prompts if prompts_ns <= left_ns else max(LEAST_TOKENS, math.floor(left_ns / cost.token))
+    tokens = prompts if prompts_ns <= left_ns else max(LEAST_TOKENS, math.floor(left_ns / cost.token) if left_ns > 0 else 0)
     return Work(running, min(tokens, prompts))
 
 

@@ -12,13 +12,14 @@ WINDOW_S = 0.002
 24 ms for their first token at the median, as long as alone; with one admission in each iteration of the event loop 43 ms."""
 REFUSAL_DELAY_S = 0.5, 1.5
 """Of different lengths: clients that were refused together would all come back together."""
-MAX_DELAYED_REFUSALS = 256
+MAX_DELAYED_REFUSALS = 1024
 """Refusals delayed at a time. Each connection may buffer 64 KiB of its body."""
 
 
 class AdmissionQueue:
     """Admits one request, or piece of a large body, of each tenant in every window of `WINDOW_S`. Otherwise an iteration of the event loop
-    has a step of everything that has come, and thousands from one tenant slow down each step of all others."""
+    has a step of everything that has come, and thousands from one tenant slow down each step of all others. What waits must have a place
+    (`Places`): the queue has no bound of its own."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}

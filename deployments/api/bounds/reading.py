@@ -83,8 +83,8 @@ class BodyReader:
                         raise self._too_large()
                     needed += len(chunk) + built_bytes(chunk)
                     body.reserve(needed)
+                    wide = wide or is_wide(body.raw[-1:] + chunk)  # an escape may begin at the end of a piece
                     body.raw += chunk
-                    wide = wide or is_wide(chunk)
                     if len(body.raw) >= UNQUEUED_BYTES:
                         await self._admissions.admit(tenant)
             body.reserve(needed + (len(body.raw) * (WIDEST - 1) if wide else 0))
@@ -114,6 +114,6 @@ def built_bytes(chunk: bytes) -> int:
     return len(chunk) + VALUE_BYTES * values
 
 
-def is_wide(chunk: bytes) -> bool:
+def is_wide(chunk: bytes | bytearray) -> bool:
     """Whether a character may take `WIDEST` bytes; then all characters of its text do."""
     return not chunk.isascii() or (b"\\" in chunk and b"\\u" in chunk)

@@ -94,9 +94,9 @@ class HttpIngress:
         try:
             caller = self.authorize(request, Scope.GENERATE)
             call.tenant = caller.name
-            await self._admissions.admit(caller.name)
             self._take_place(caller.name)
             call.has_place = True
+            await self._admissions.admit(caller.name)
             call.body = await self._bodies.read(request, caller.name)
             limits = caller.bounds.within(self._limits)
             body, size = await self._parsed(call.body, limits, caller.name), len(call.body.raw)
@@ -202,9 +202,9 @@ class HttpIngress:
     @asynccontextmanager
     async def counted(self, caller: Caller) -> AsyncIterator[Mapping[str, str]]:
         """A place for a request that asks no engine, and the headers of its answer."""
-        await self._admissions.admit(caller.name)
         self._take_place(caller.name)
         try:
+            await self._admissions.admit(caller.name)
             async with before(asyncio.get_running_loop().time() + self._limits.request_timeout_s), self._gate.counted(caller) as headers:
                 yield headers
         finally:

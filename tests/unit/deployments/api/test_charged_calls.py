@@ -127,3 +127,12 @@ async def test_bodies_of_grammars_that_do_not_come_take_places_too(door: httpx.A
     asked = [door.post("/v1/grammars", content=begun(), headers=sent_by(ME)) for _ in range(8)]
     codes = [answer.json()["error"]["code"] for answer in await asyncio.gather(*asked)]
     assert sorted(codes) == ["body_timeout"] * 7 + ["ingress_busy"]
+
+
+async def test_requests_that_wait_to_be_admitted_take_places_too(door: httpx.AsyncClient) -> None:
+    """Each holds all its headers, also when its client has left."""
+    body = {"prompt": "answer", "max_tokens": 1}
+    answers = await asyncio.gather(*(door.post("/v1/completions", json=body, headers=sent_by(ME)) for _ in range(60)))
+    statuses = [answer.status_code for answer in answers]
+    assert statuses.count(503) > 30
+    assert set(statuses) == {200, 503}

@@ -35,6 +35,14 @@ def test_the_heavy_get_some_and_no_more_than_they_have(light: Work, heavy: list[
     assert min(LEAST_TOKENS, prompts) <= may.tokens <= prompts
 
 
+@pytest.mark.parametrize("prompts", [0, 100])
+def test_the_heavy_get_some_where_tokens_are_thought_to_cost_nothing_and_rows_much(prompts: int) -> None:
+    """As a tenant can make it seem: by slow masks in steps without other tokens, and prompts in others."""
+    cost = cost_of(100, 500, 0)
+    cost.token = 0.0
+    assert bounded(Work(1, 0), Work(1, 0), [1] * 56, prompts, cost) == Work(4, min(LEAST_TOKENS, prompts))
+
+
 @given(light=work, heavy=rows, prompts=st.integers(0, 4000), cost=costs)
 def test_what_goes_over_the_time_that_is_theirs_is_the_least_that_they_get(
     light: Work, heavy: list[int], prompts: int, cost: StepCost

@@ -153,6 +153,14 @@ def test_what_is_made_of_a_body_takes_no_more_than_is_set_aside(value: Any, ensu
     assert taken <= 1.2 * (built_bytes(raw) + len(raw) * (WIDEST if is_wide(raw) else 1))
 
 
+async def test_memory_is_set_aside_for_wide_characters_whose_escapes_are_cut() -> None:
+    reader = BodyReader(100, 60, MOST, AdmissionQueue())
+    await reader.read(request(pieces(b'"a\\ud83d\\ude00"')))
+    whole = reader.held
+    await reader.read(request(pieces(b'"a\\', b"ud83d\\", b'ude00"')))
+    assert reader.held == 2 * whole
+
+
 async def test_who_leaves_in_the_middle_leaves_nothing() -> None:
     reader = BodyReader(10, 60, MOST, AdmissionQueue())
     with pytest.raises(ClientDisconnect):
