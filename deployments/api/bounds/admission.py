@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 WINDOW_S = 0.002
 """An ingress answers at most some 200 requests a second. Beside 1,792 clients of another tenant with bodies of 1.7 MB, light ones waited
 24 ms for their first token at the median, as long as alone; with one admission in each iteration of the event loop 43 ms."""
+SHARED_S = 1.0
+"""For so long after requests of two tenants have come one after the other, they share the ingress."""
 REFUSAL_DELAY_S = 0.5, 1.5
 """Of different lengths: clients that were refused together would all come back together."""
 MAX_DELAYED_REFUSALS = 1024
@@ -17,20 +19,25 @@ MAX_DELAYED_REFUSALS = 1024
 
 
 class AdmissionQueue:
-    """Admits one request, or piece of a large body, of each tenant in every window of `WINDOW_S`. Otherwise an iteration of the event loop
-    has a step of everything that has come, and thousands from one tenant slow down each step of all others. What waits must have a place
+    """Admits one request, or piece of a large body, of each tenant in every window of `WINDOW_S`, or in each iteration of the event loop
+    while only one tenant sends any. Otherwise an iteration has a step of everything that has come, and thousands from one tenant slow down
+    each step of all others. What waits must have a place
     (`Places`): the queue has no bound of its own."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._admitted: set[str] = set()
         """The tenants of which one was admitted in this window."""
+        self._last_tenant = ""
+        self._shared_until = 0.0
 
     async def admit(self, tenant: str) -> None:
         """Returns when the request may go on: at once, if it is the first one of its tenant in this window."""
         loop = asyncio.get_running_loop()
+        if tenant != self._last_tenant:
+            self._last_tenant, self._shared_until = tenant, loop.time() + SHARED_S
         if not self._admitted:
-            loop.call_later(WINDOW_S, self._next_window, loop)
+            self._end_window_later(loop)
         if tenant not in self._admitted:
             self._admitted.add(tenant)
             return
@@ -41,7 +48,10 @@ class AdmissionQueue:
     def _next_window(self, loop: asyncio.AbstractEventLoop) -> None:
         self._admitted = {tenant for tenant in [*self._waiting] if self._admits_next(tenant)}
         if self._admitted:
-            loop.call_later(WINDOW_S, self._next_window, loop)
+            self._end_window_later(loop)
+
+    def _end_window_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        loop.call_later(WINDOW_S if loop.time() < self._shared_until else 0.0, self._next_window, loop)
 
     def _admits_next(self, tenant: str) -> bool:
         """Whether it had one that still waited."""
