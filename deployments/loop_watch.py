@@ -46,7 +46,7 @@ class LoopWatch:
 
     def _beat(self) -> None:
         self._beats += 1
-        self.heap.collect_if_grown()
+        self.heap.check()
 
     def _run(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
         asked = 0

@@ -11,8 +11,8 @@ from grammar_service.own_memory import resident_bytes
 COLLECT_AFTER_BYTES, CHECKS_BETWEEN_COLLECTIONS = 128 << 20, 30
 """Growth of the process that triggers a full collection, and the least number of checks between two: each takes up to 0.3 s."""
 TRIM_AFTER_BYTES, CHECKS_BETWEEN_TRIMS = 64 << 20, 20
-"""While a process is larger by so much than it has been, the allocator returns its free pages every so many checks: after 1,792 clients
-with large bodies an ingress kept 107 MiB. It takes 12 ms then, and 0.2 ms where there are none."""
+"""Growth of the process beyond its smallest size from which on free pages are returned, and the checks between two such returns. After
+1,792 clients with large bodies an ingress kept 107 MiB of free pages. Returning them takes 12 ms, and 0.2 ms where there are none."""
 MMAP_THRESHOLD = 128 << 10
 """Bytes: what glibc begins with, before it raises the threshold to the size of the largest block that was freed."""
 _M_MMAP_THRESHOLD = -3
@@ -32,33 +32,33 @@ def settle_heap() -> None:
 
 
 class HeapWatch:
-    """Runs a full collection when the process has grown, because reference cycles may keep request bodies, and has the allocator (glibc)
-    return the free pages that it keeps. `held_bytes` tells how much of the growth is in use."""
+    """Runs a full collection when the process has grown, because reference cycles may keep request bodies, and returns the allocator's free
+    pages. `held_bytes` tells how much of the growth is in use."""
 
     def __init__(self, resident: Callable[[], int] = resident_bytes) -> None:
         self.held_bytes: Callable[[], int] = lambda: 0
         self._resident = resident
-        self._lowest = self._least = resident()
+        self._smallest = self._after_collection = resident()
         self._checks = self._checks_to_skip = 0
 
-    def collect_if_grown(self) -> bool:
+    def check(self) -> bool:
         """Call it periodically. Returns whether it has collected."""
         self._checks += 1
         self._checks_to_skip = max(0, self._checks_to_skip - 1)
         now = self._resident()
-        self._lowest, self._least = min(self._lowest, now), min(self._least, now)
+        self._smallest, self._after_collection = min(self._smallest, now), min(self._after_collection, now)
         unheld = now - self.held_bytes()
-        if self._checks % CHECKS_BETWEEN_TRIMS == 0 and unheld - self._lowest > TRIM_AFTER_BYTES:
+        if self._checks % CHECKS_BETWEEN_TRIMS == 0 and unheld - self._smallest > TRIM_AFTER_BYTES:
             trim_heap()
-        if self._checks_to_skip or unheld - self._least <= COLLECT_AFTER_BYTES:
+        if self._checks_to_skip or unheld - self._after_collection <= COLLECT_AFTER_BYTES:
             return False
         gc.collect()
-        self._least, self._checks_to_skip = self._resident(), CHECKS_BETWEEN_COLLECTIONS
+        self._after_collection, self._checks_to_skip = self._resident(), CHECKS_BETWEEN_COLLECTIONS
         return True
 
 
 def trim_heap() -> None:
-    """Have the allocator (glibc) return the free pages that it keeps."""
+    """Return the allocator's (glibc's) free pages to the system."""
     ctypes.CDLL(None).malloc_trim(0)
 
 

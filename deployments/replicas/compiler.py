@@ -66,7 +66,7 @@ class CompilerDeployment:
 
     async def check_health(self) -> None:
         await self._compiler.check_health()
-        self._heap.collect_if_grown()
+        self._heap.check()
         # What was compiled behind an answer is counted though no other request follows.
         await self._count()
 

@@ -21,8 +21,8 @@ LEAST_ROWS = 1 / 16
 LEAST_TOKENS = 4
 """Of their prompts that are computed in each step: none waits for ever."""
 MAX_RESTED_STEPS = 16
-"""A prompt that is under way cannot be cut shorter than the light ones of the same step, and so rests in such steps; after so many it goes
-on."""
+"""A heavy prompt under way rests for at most so many steps. vLLM cuts all prompts of a step at one length, so that beside a longer light
+prompt it would take more than its part."""
 HERE_S = 1.0
 """For so long after its last request a light tenant is still there: a step of prompts that begins between two of its requests lasts a
 second and more on a CPU, and the next one would wait for its end."""
@@ -56,8 +56,10 @@ def bounded(light: Work, usual: Work, rows: Sequence[int], prompts: int, cost: S
     fit = bisect_right(ends_ns, max(spare / 2, spare - prompts_ns))
     running = max(fit, math.ceil(LEAST_ROWS * len(rows)))
     left_ns = spare - (ends_ns[running - 1] if running else 0.0)
-    tokens = prompts if prompts_ns <= left_ns else max(LEAST_TOKENS, math.floor(left_ns / cost.token) if left_ns > 0 else 0)
-    return Work(running, min(tokens, prompts))
+    if prompts_ns <= left_ns:
+        return Work(running, prompts)
+    fitting = math.floor(left_ns / cost.token) if left_ns > 0 else 0  # with nothing left, a token may cost nothing
+    return Work(running, min(max(LEAST_TOKENS, fitting), prompts))
 
 
 def longest_rested(rows: Iterable[str], ran: Mapping[str, int]) -> list[str]:

@@ -14,7 +14,7 @@ from deployments.errors import INGRESS_BUSY, ApiError, unavailable
 WIDEST = 4
 """Bytes of a character in a text that has one beyond the Basic Multilingual Plane (PEP 393)."""
 UNQUEUED_BYTES = 64 << 10
-"""Of a body, which are read as they come."""
+"""The first bytes of a body, whose pieces do not queue."""
 DIGITS = 18
 """Of a `Content-Length` that are read, since the time to read a number grows with the square of its digits."""
 VALUE_BYTES = 64
@@ -50,9 +50,8 @@ class HeldBody:
 
 
 class BodyReader:
-    """One ingress's. Sizes in bytes; `timeout_s` for one body to come; `most_held` for all that are read or answered. The pieces of
-    large bodies queue for `admissions`, as new requests do: read as they come, those of a hundred make each iteration of the event loop
-    last 15 ms, for everybody."""
+    """One ingress's. Sizes in bytes; `timeout_s` for one body to come; `most_held` for all that are read or answered. Pieces of large
+    bodies queue with new requests (`admissions`): without that, those of a hundred bodies make an iteration of the event loop last 15 ms."""
 
     def __init__(self, max_bytes: int, timeout_s: float, most_held: int, admissions: AdmissionQueue) -> None:
         self._max_bytes = max_bytes

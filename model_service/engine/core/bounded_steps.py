@@ -122,7 +122,8 @@ class BoundedSteps:
         self._scheduler.max_num_scheduled_tokens = max(1, min(self._budget, wanted))
 
     def _prompts_computed(self, prompts: Sequence[Request], takes_more: bool) -> int:
-        """How many of the heavy prompts that are under way go on: one, but where it takes more than its part it rests, for a while."""
+        """How many of the heavy prompts under way the step computes: the first one, or none where it would take more than its part, for at
+        most `MAX_RESTED_STEPS` steps."""
         if prompts and takes_more and self._prompts_rested < MAX_RESTED_STEPS:
             self._prompts_rested += 1
             return 0
@@ -154,8 +155,8 @@ class BoundedSteps:
         return [named[name] for name in longest_rested(named, self._ran)]
 
     def _may_come(self, request: Request) -> bool:
-        """Whether one that waits may be admitted. vLLM looks whether a grammar is there only where a step has room for more than its rows,
-        and then the request gets what is forced at its start, for which the step would have no room."""
+        """Whether a waiting request can be scheduled in this step. One whose grammar has come is released here, before the step's budget is
+        set: vLLM would look for it only if some budget were left, and it grows by the tokens that are forced at its start."""
         match request.status:
             case RequestStatus.WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR:
                 return bool(self._scheduler._handle_blocked_waiting_request(request))

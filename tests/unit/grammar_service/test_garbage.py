@@ -87,13 +87,13 @@ def test_all_garbage_of_a_process_that_has_grown_is_collected() -> None:
     resident = [1 << 30]
     watch, known = HeapWatch(lambda: resident[0]), ref(Loop())
     resident[0] += COLLECT_AFTER_BYTES
-    assert not watch.collect_if_grown()
+    assert not watch.check()
     assert known() is not None
     resident[0] += 1
-    assert watch.collect_if_grown()
+    assert watch.check()
     assert known() is None
     resident[0] += 2 * COLLECT_AFTER_BYTES
-    assert [watch.collect_if_grown() for _ in range(CHECKS_BETWEEN_COLLECTIONS)] == [*[False] * (CHECKS_BETWEEN_COLLECTIONS - 1), True]
+    assert [watch.check() for _ in range(CHECKS_BETWEEN_COLLECTIONS)] == [*[False] * (CHECKS_BETWEEN_COLLECTIONS - 1), True]
 
 
 def test_a_process_that_holds_what_it_has_grown_by_is_not_collected() -> None:
@@ -102,9 +102,9 @@ def test_a_process_that_holds_what_it_has_grown_by_is_not_collected() -> None:
     watch.held_bytes = lambda: held[0]
     held[0] = 5 * COLLECT_AFTER_BYTES
     resident[0] += 6 * COLLECT_AFTER_BYTES
-    assert not watch.collect_if_grown()
+    assert not watch.check()
     held[0] -= 1
-    assert watch.collect_if_grown()
+    assert watch.check()
 
 
 def test_a_process_that_has_grown_returns_the_free_pages_of_its_heap() -> None:
@@ -120,6 +120,6 @@ def test_a_process_that_has_grown_returns_the_free_pages_of_its_heap() -> None:
         libc.free(block)
     assert resident_bytes() > before + TRIM_AFTER_BYTES
     for _ in range(CHECKS_BETWEEN_TRIMS):
-        watch.collect_if_grown()
+        watch.check()
     assert resident_bytes() < before + TRIM_AFTER_BYTES / 2
     libc.free(last)
