@@ -51,7 +51,7 @@ class HeldBody:
 
 class BodyReader:
     """One ingress's. Sizes in bytes; `timeout_s` for one body to come; `most_held` for all that are read or answered. Pieces of large
-    bodies queue with new requests (`admissions`): without that, those of a hundred bodies make an iteration of the event loop last 15 ms."""
+    bodies queue with new requests (`admissions`): without that, those of a hundred make an iteration of the event loop last 15 ms."""
 
     def __init__(self, max_bytes: int, timeout_s: float, most_held: int, admissions: AdmissionQueue) -> None:
         self._max_bytes = max_bytes
