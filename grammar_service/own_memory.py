@@ -10,6 +10,9 @@ from pathlib import Path
 
 HUGE_PAGE_BYTES = 2 << 20
 """The most that one page fault makes resident (x86-64, and aarch64 with pages of 4 KiB)."""
+NUMPY_ASKS = "NUMPY_MADVISE_HUGEPAGE"
+"""Unless this is 0, NumPy asks for huge pages for its arrays from 4 MiB on, and the allocator has those for others once the array is freed:
+8 MiB then count as 2."""
 _PAGE_BYTES = resource.getpagesize()
 _THREAD, _usage = resource.RUSAGE_THREAD, resource.getrusage
 
@@ -43,12 +46,13 @@ class TouchedMemory:
 
 @lru_cache(maxsize=1)
 def _has_huge_pages() -> bool:
-    """Whether the allocator may get them: by the kernel's setting, by glibc's, or since it is another one than glibc's."""
+    """Whether the allocator may get them: by the kernel's setting, by glibc's, by NumPy's, or since it is another one than glibc's."""
     try:
         setting = Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(encoding="ascii")
     except OSError:
         return False
-    asks = "hugetlb" in os.environ.get("GLIBC_TUNABLES", "") or "LD_PRELOAD" in os.environ
+    environment = os.environ
+    asks = "hugetlb" in environment.get("GLIBC_TUNABLES", "") or "LD_PRELOAD" in environment or environment.get(NUMPY_ASKS) != "0"
     return "[always]" in setting or ("[never]" not in setting and asks)
 
 

@@ -35,6 +35,12 @@ def test_on_a_cpu_what_is_kept_for_each_number_of_tokens_in_a_step_is_bounded() 
     assert int(environment["ONEDNN_PRIMITIVE_CACHE_CAPACITY"]) < 1024
 
 
+def test_arrays_get_no_huge_pages_whose_memory_matchers_would_have_uncounted() -> None:
+    environment: dict[str, str] = {}
+    prepare_environment(EngineSettings("m", "m"), environment)
+    assert environment["NUMPY_MADVISE_HUGEPAGE"] == "0"
+
+
 def test_one_worker_is_bound_to_no_cpu_and_leaves_one_free() -> None:
     environment: dict[str, str] = {}
     prepare_environment(EngineSettings("m", "m", is_alone=True), environment)
