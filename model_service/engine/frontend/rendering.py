@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from vllm.renderers import BaseRenderer, ChatParams
 from vllm.renderers.chat_utils import ChatTemplateResolutionError
@@ -22,6 +24,7 @@ CONCURRENT_MEDIA_REQUESTS = 2
 """Sixteen images of 16 Mi pixels take 1.5 GiB, and 2.5 GiB while they are decoded (measured, WebP with transparency)."""
 MOST_WAITING = 1 << 16
 """Never reached: a replica has fewer requests."""
+T = TypeVar("T")
 MEDIA_TYPES = frozenset({"image_url", "image_embeds", "prompt_embeds"})
 NO_CHAT_TEMPLATE = (
     "the model has no chat template: send a prompt to /v1/completions, or have it served with `--chat-template FILE` "
@@ -37,45 +40,54 @@ def quiet_argument_warnings() -> None:
 def render_short_prompts_at_once(renderer: BaseRenderer) -> None:
     """vLLM renders and tokenizes in another thread, and comes back to its event loop six times on the way; beside busy streams each time
     takes as long as a step's pieces do. Long prompts, and media that have to be fetched, still go that way: they would hold up the loop.
+    Tenants take turns there: a text of 2 MiB takes a second, and vLLM has one thread, with a queue that also ends chats after 30 s in it.
 
     Templates are the operator's: requests with one of their own are refused at the door.
     """
     chat_in_thread, completion_in_thread = renderer.render_chat_async, renderer.render_cmpl_async
-    turns = FairTurns(range(CONCURRENT_MEDIA_REQUESTS), MOST_WAITING, time.monotonic)
+    media_turns = FairTurns(range(CONCURRENT_MEDIA_REQUESTS), MOST_WAITING, time.monotonic)
+    text_turns = FairTurns(range(1), MOST_WAITING, time.monotonic)
 
     async def render_chat(conversations: Sequence[Any], params: ChatParams, *arguments: Any, **options: Any) -> Any:
         try:
             if is_short_chat(conversations, params.chat_template_kwargs):
                 return renderer.render_chat(conversations, params, *arguments, **options)
-            if not has_media(conversations):
-                return await chat_in_thread(conversations, params, *arguments, **options)
-            async with turns.turn(CURRENT_TENANT.get()):
-                return await chat_in_thread(conversations, params, *arguments, **options)
+            turns = text_turns if part_types(conversations).isdisjoint(MEDIA_TYPES) else media_turns
+            return await _in_turn(turns, partial(chat_in_thread, conversations, params, *arguments, **options))
         except ChatTemplateResolutionError as error:
             raise ChatTemplateResolutionError(NO_CHAT_TEMPLATE) from error
 
     async def render_completion(prompts: Sequence[Any], *arguments: Any, **options: Any) -> Any:
         if is_short(prompts):
             return renderer.render_cmpl(prompts, *arguments, **options)
-        return await completion_in_thread(prompts, *arguments, **options)
+        return await _in_turn(text_turns, partial(completion_in_thread, prompts, *arguments, **options))
 
     renderer.render_chat_async, renderer.render_cmpl_async = render_chat, render_completion
 
 
-def has_media(conversations: Sequence[Sequence[dict[str, Any]]]) -> bool:
-    """Whether a message has an image or an embedding. Replaces lazy iterators, which pydantic leaves for `content`, by lists."""
-    found = False
+async def _in_turn(turns: FairTurns[int], render: Callable[[], Awaitable[T]]) -> T:
+    """The turn lasts as long as the work does, also where the client has left: the thread goes on with it."""
+    async with turns.turn(CURRENT_TENANT.get()):
+        rendering = asyncio.ensure_future(render())
+        try:
+            return await asyncio.shield(rendering)
+        finally:
+            await asyncio.wait([rendering])
+
+
+def part_types(conversations: Sequence[Sequence[dict[str, Any]]]) -> set[str]:
+    """Those of all parts of messages' contents. Replaces lazy iterators, which pydantic leaves for `content`, by lists."""
+    found = set[str]()
     for message in chain.from_iterable(conversations):
         if not isinstance(content := message.get("content"), str | None):
             parts = message["content"] = list(content)
-            found = found or any(isinstance(part, Mapping) and part.get("type") in MEDIA_TYPES for part in parts)
+            found.update(str(part.get("type")) if isinstance(part, Mapping) else "text" for part in parts)
     return found
 
 
-def is_short_chat(conversations: Sequence[Sequence[Mapping[str, Any]]], template_arguments: Mapping[str, Any]) -> bool:
-    """Whether messages are plain texts, and they and all else that a template may show have few characters."""
-    contents = [message.get("content") for messages in conversations for message in messages]
-    return all(isinstance(content, str | None) for content in contents) and is_short([conversations, template_arguments])
+def is_short_chat(conversations: Sequence[Sequence[dict[str, Any]]], template_arguments: Mapping[str, Any]) -> bool:
+    """Whether messages are texts, and they and all else that a template may show have few characters."""
+    return part_types(conversations) <= {"text"} and is_short([conversations, template_arguments])
 
 
 def is_short(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -38,7 +39,8 @@ def test_a_chat_becomes_what_its_template_says(jumping: RunningEngine, times: in
         ([message(TEXT)], {"documents": [{"text": TEXT * MANY}]}, False),
         ([message(TEXT)], {TEXT * MANY: True}, False),
         ([message([IMAGE])], {}, False),
-        ([message([{"type": "text", "text": TEXT}])], {}, False),
+        ([message([{"type": "text", "text": TEXT}])], {}, True),
+        ([message([{"type": "text", "text": TEXT * MANY}])], {}, False),
     ],
 )
 def test_chats_that_take_long_or_fetch_media_are_not_rendered_at_once(
@@ -68,9 +70,36 @@ def test_an_image_for_a_model_of_texts_is_refused_with_its_place(jumping: Runnin
 
 
 @pytest.mark.parametrize("part", [IMAGE, {"type": "prompt_embeds", "data": ""}, {"type": "text", "text": ""}])
-def test_media_are_found_in_parts_that_can_be_looked_at_once(part: dict[str, Any]) -> None:
-    from model_service.engine.frontend.rendering import has_media
+def test_types_are_found_of_parts_that_can_be_looked_at_once(part: dict[str, Any]) -> None:
+    from model_service.engine.frontend.rendering import part_types
 
-    messages = [message(TEXT), message(iter([part]))]
-    assert has_media([messages]) == (part["type"] != "text")
-    assert messages[1]["content"] == [part]
+    messages = [message(TEXT), message(iter([part, "more"]))]
+    assert part_types([messages]) == {part["type"], "text"}
+    assert messages[1]["content"] == [part, "more"]
+
+
+async def test_a_long_text_waits_for_one_of_another_tenant_and_not_for_all(jumping: RunningEngine) -> None:
+    """Also where the clients of these have left."""
+    from vllm.config import ModelConfig, VllmConfig
+    from vllm.renderers import TokenizeParams
+    from vllm.renderers.registry import renderer_from_config
+
+    from model_service.engine.frontend.rendering import CURRENT_TENANT, render_short_prompts_at_once
+
+    renderer = renderer_from_config(VllmConfig(model_config=ModelConfig(model=str(EMBEDDED_WEIGHTS))))
+    render_short_prompts_at_once(renderer)
+    done: list[str] = []
+
+    async def rendered(tenant: str, times: int) -> None:
+        CURRENT_TENANT.set(tenant)
+        await renderer.render_cmpl_async([{"prompt": TEXT * times}], TokenizeParams(max_total_tokens=None))
+        done.append(tenant)
+
+    many = [asyncio.create_task(rendered("many", 20 * MANY)) for _ in range(6)]
+    await asyncio.sleep(0)
+    other = asyncio.create_task(rendered("other", MANY))
+    await asyncio.sleep(0)
+    many[0].cancel()
+    await asyncio.gather(*many, other, return_exceptions=True)
+    assert done == ["other", *["many"] * 5]
+    renderer.shutdown()
