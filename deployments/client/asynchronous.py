@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from deployments.client.client import Generation, Prompt, request_body
 from deployments.client.partial import GrowingAnswer, text_of, validated
-from deployments.client.transport import MAX_RETRIES, PATHS, answer_of, authorization, event_of, raise_for, retry_wait_s
+from deployments.client.transport import MAX_RETRIES, PATHS, answer_of, authorization, event_of, raise_for, retry_after_s, retry_wait_s
 
 Parsed = TypeVar("Parsed", bound=BaseModel)
 
@@ -78,7 +78,7 @@ class AsyncStructuredClient:
     async def _sent(self, body: Mapping[str, Any]) -> AsyncIterator[httpx.Response]:
         for attempt in count():
             async with self._client.stream("POST", PATHS["chat"], json=dict(body)) as response:
-                wait_s = retry_wait_s(response) if attempt < self._max_retries else None
+                wait_s = retry_wait_s(response.status_code, retry_after_s(response)) if attempt < self._max_retries else None
                 if wait_s is None:
                     yield response
                     return

@@ -38,6 +38,14 @@ class HandleTransport:
     def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._call("generate", endpoint, dict(body))
 
+    async def generate_soon(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """As `generate`, for a caller that has an event loop."""
+        try:
+            answer: dict[str, Any] = await self._method("generate").remote(endpoint, dict(body))
+        except FAULTS as error:
+            raise api_error(error) from None
+        return answer
+
     def stream(self, endpoint: str, body: Mapping[str, Any]) -> Generator[dict[str, Any]]:
         pieces = self._answers().pieces(partial(self._method("send_stream").remote, endpoint, dict(body)))
         try:

@@ -75,7 +75,7 @@ class HttpTransport:
     def _sent(self, endpoint: str, body: Mapping[str, Any]) -> Iterator[httpx.Response]:
         for attempt in count():
             with self._client.stream("POST", PATHS[endpoint], json=dict(body)) as response:
-                wait_s = retry_wait_s(response) if attempt < self._max_retries else None
+                wait_s = retry_wait_s(response.status_code, retry_after_s(response)) if attempt < self._max_retries else None
                 if wait_s is None:
                     yield response
                     return
@@ -87,11 +87,10 @@ def authorization(api_key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
-def retry_wait_s(response: httpx.Response) -> float | None:
+def retry_wait_s(status: int, told_s: int | None) -> float | None:
     """Seconds after which the same request may be sent again; None: it has been begun, or would be refused again. The service says how long
-    where it has not begun a request."""
-    wait_s = retry_after_s(response) if response.status_code in _LATER else None
-    return wait_s if wait_s is not None and wait_s <= MAX_WAIT_S else None
+    (`told_s`) where it has not begun a request."""
+    return told_s if told_s is not None and status in _LATER and told_s <= MAX_WAIT_S else None
 
 
 def retry_after_s(response: httpx.Response) -> int | None:
