@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from grammar_service.backends import CompiledGrammar, Matcher, loading_backends
 from grammar_service.backends.mask_budget import StallBudget
 from grammar_service.errors import ArtifactError
 from grammar_service.heap import trim_heap
+from grammar_service.own_memory import TouchedMemory
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.artifact_channel import fetch
 from model_service.errors import GrammarMemoryFull
@@ -39,6 +41,8 @@ MAX_ENDED_FACTOR = 1.5
 TENANT_FACTOR = 7
 """A tenant may not load more while its grammars take over this many times the free bytes, so that other tenants always get some (dynamic
 thresholds: Choudhury and Hahne, "Dynamic Queue Length Thresholds", 1998)."""
+LOADING_STACK_BYTES = 16 << 20
+"""Of all threads that begin later. A compile child has accepted the grammar with a quarter of it; the default is what `ulimit -s` says."""
 _CHECKED_BYTES = 1 << 20
 """Bytes that a grammar grows by between two looks at the sum of all."""
 _log = logging.getLogger(__name__)
@@ -46,9 +50,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class LoadedGrammar:
-    """A CompiledGrammar, and how many bytes its matchers have made the process grow by: neither library tells. `tenant`: whom it was
-    loaded for. `is_over`: it takes too much memory or time, and its requests must end. `owner` adds up what all of its
-    grammars take."""
+    """A CompiledGrammar, and how many bytes its load, beyond what it says itself, and its matchers have made the process grow by.
+    `tenant`: whom it was loaded for. `is_over`: it takes too much memory or time, and its requests must end. `owner` adds up what all of
+    its grammars take."""
 
     key: str
     grammar: CompiledGrammar
@@ -115,6 +119,7 @@ class LoadedGrammars:
         max_bytes: int,
         max_in_use_bytes: int | None = None,
     ) -> None:
+        threading.stack_size(LOADING_STACK_BYTES)
         self.tokenizer = tokenizer
         compiler_bytes = max_bytes // COMPILER_SHARE
         self._backends = loading_backends(compiler_bytes)
@@ -127,6 +132,8 @@ class LoadedGrammars:
         self.has_freed = False
         """Whether much has been freed that the allocator may still keep."""
         self._released_bytes = 0
+        self._warm = set[str]()
+        """Backends that have loaded one: they make tables of the vocabulary for the first, which are not its own."""
         self.loaded = 0
 
     def __len__(self) -> int:
@@ -153,7 +160,13 @@ class LoadedGrammars:
         payload = fetch(channel, key)
         if (backend := self._backends.get(payload.backend)) is None:
             raise ArtifactError(f"there is no backend named {payload.backend[:40]!r}")
-        grammar = LoadedGrammar(key, backend.load(payload.data, self.tokenizer), tenant, self)
+        self.trim()
+        memory = TouchedMemory()
+        loaded = backend.load(payload.data, self.tokenizer)
+        grown_bytes = max(0, memory.bytes() - loaded.size_bytes) if payload.backend in self._warm else 0
+        grammar = LoadedGrammar(key, loaded, tenant, self, grown_bytes)
+        finalize(grammar, self.release, grammar.size_bytes)
+        self._warm.add(payload.backend)
         with self._lock:
             self._held[key] = grammar
             self._in_use.add(grammar)

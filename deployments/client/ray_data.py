@@ -39,8 +39,8 @@ def answer_rows(
     `prompt`, `answer` and `error` name the columns. A prompt is a text, or a list of chat messages. `options`: those of
     `StructuredClient.generate`.
 
-    Each of the actors has 16 rows of a block under way (`RAY_DATA_DEFAULT_ASYNC_ROW_UDF_MAX_CONCURRENCY`), and takes no CPU for itself. Where
-    the service has no room for a row, it waits as long as the service says.
+    Each of the actors has 16 rows of a block under way (`RAY_DATA_DEFAULT_ASYNC_ROW_UDF_MAX_CONCURRENCY`), and takes no CPU for itself.
+    Where the service has no room for a row, it waits as long as the service says.
     """
     given = {**options, **({} if model is None else {"json": model.model_json_schema()})}
     return dataset.map(

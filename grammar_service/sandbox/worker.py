@@ -25,6 +25,9 @@ from grammar_service.spec import GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 _BACKGROUND_NICE = 10
+STACK_BYTES = 4 << 20
+"""Half of what a thread has by default, in which engines read the same grammar again. The libraries take stack for each link of a chain of
+rules, and what overflows one ends the process: a grammar for which this is enough is not to do that in an engine."""
 
 
 class Worker:
@@ -50,6 +53,7 @@ class Worker:
         if background:
             _give_way()
         _limit_memory(self._setup.memory_limit_bytes)
+        resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, resource.getrlimit(resource.RLIMIT_STACK)[1]))
         with suppress(NotConfined):  # the zygote has found out, and told
             confine()
         try:

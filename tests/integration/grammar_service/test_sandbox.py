@@ -65,6 +65,20 @@ async def test_compiles_what_the_parent_can_load(sandbox: Sandbox, model_folder:
     assert accepts(backend_named("llguidance").load(payload.data, tokenizer), '"a"')
 
 
+@pytest.mark.parametrize("links", [1500, 3000])
+async def test_a_chain_that_a_child_accepts_has_stack_to_spare_in_a_thread(sandbox: Sandbox, model_folder: Path, links: int) -> None:
+    """Such a thread of an engine, whose stack of 8 MiB is enough for 3,500 of them."""
+    chain = "".join(f'A{link}: "x" A{link + 1} | "y"\n' for link in range(links))
+    spec = GrammarSpec(GrammarKind.LARK, f'start: A0\n{chain}A{links}: "z"\n')
+    if links > 2500:
+        with pytest.raises(CompileFailed, match="crashed"):
+            await compile_in(sandbox, spec, "llguidance", DEADLINE_S)
+    else:
+        payload = await compile_in(sandbox, spec, "llguidance", DEADLINE_S)
+        loaded = await asyncio.to_thread(backend_named("llguidance").load, payload.data, GrammarTokenizer.load(model_folder))
+        assert accepts(loaded, "xy")
+
+
 @pytest.mark.parametrize("spec", [SIMPLE, schema_spec({"type": "string", "maxLength": 4})], ids=["regex", "schema"])
 async def test_a_confined_child_compiles_for_canonical_output(sandbox: Sandbox, model_folder: Path, spec: GrammarSpec) -> None:
     spec = replace(spec, canonical=True)

@@ -10,7 +10,8 @@ from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import backend_named
 from grammar_service.backends.mask_budget import MAX_STALL_S, SLOW_MASK_S
 from grammar_service.errors import ArtifactError
-from grammar_service.own_memory import TouchedMemory
+from grammar_service.heap import trim_heap
+from grammar_service.own_memory import TouchedMemory, resident_bytes
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.soak.schemas import schema
@@ -152,6 +153,23 @@ def test_memory_of_matchers_that_have_gone_does_not_serve_others_uncounted() -> 
             del matcher, grammar, use
         assert min(grown) > TRIMMED_BYTES
         assert min(grown) > max(grown) / 2
+
+
+def test_memory_that_a_load_takes_counts_though_the_library_tells_nothing_of_it() -> None:
+    """Terminals that are nested hold memory with the square of their number. Each backend's first load makes tables, and is not counted."""
+    nested = "".join(f'T{number}: (T{number + 1} "a")+ "x"\n' for number in range(300))
+    grammar = f'start: "?" T0\n{nested}T300: "z"\n'
+    tokenizer = GrammarTokenizer.load(EMBEDDED_WEIGHTS)
+    payload = Payload("llguidance", backend_named("llguidance").compile(GrammarSpec(GrammarKind.LARK, grammar), tokenizer).data)
+    with offered(dict.fromkeys(map(str, range(21)), payload)) as channel:
+        grammars = LoadedGrammars(tokenizer, 1 << 30)
+        first = grammars.get("0", channel).size_bytes
+        trim_heap()
+        before = resident_bytes()
+        counted = sum(grammars.get(str(number), channel).size_bytes for number in range(1, 21))
+        grown = resident_bytes() - before
+    assert grown > 100 * first
+    assert 0.7 * grown < counted < 1.5 * grown
 
 
 def test_what_compilers_keep_of_recipes_is_within_the_memory_too() -> None:
