@@ -11,10 +11,10 @@ AT_ONCE = 4096
 
 def write_json(value: Any) -> str:
     """As `json.dumps` writes it. A large value is written in Python, which other threads interrupt; that takes ten times as long."""
-    return json.dumps(value) if _has_at_most(value, AT_ONCE) else "".join(json.JSONEncoder().iterencode(value))
+    return json.dumps(value) if has_at_most(value, AT_ONCE) else "".join(json.JSONEncoder().iterencode(value))
 
 
-def _has_at_most(value: Any, most: int) -> bool:
+def has_at_most(value: Any, most: int) -> bool:
     """Counts the values at all levels, without recursion, and no more of them than it must."""
     counted, left = 0, [value]
     while left:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from deployments.constraints.tools import Tool, required_schema
+from deployments.constraints.tools import MOST_VALUES, Tool, parse_tools, required_schema
+from deployments.errors import ApiError
 from grammar_service.schema.json_schema import parse_schema
 
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
@@ -40,3 +41,13 @@ def test_references_of_a_tool_lead_where_they_led(schema: dict[str, Any]) -> Non
     validator = Draft202012Validator(read.normal)
     answers = [[{"name": name, "parameters": {"a": value}}] for name in ("one", "other") for value in ("text", 1)]
     assert [validator.is_valid(answer) for answer in answers] == [True, False, False, True]
+
+
+def test_tools_have_no_more_values_than_a_chat_template_writes_in_a_moment() -> None:
+    def tools(numbers: int) -> list[Any]:
+        return [{"type": "function", "function": {"name": "a", "parameters": {"examples": [0.5] * numbers}}}]
+
+    assert parse_tools({"tools": tools(MOST_VALUES - 10)})
+    with pytest.raises(ApiError) as caught:
+        parse_tools({"tools": tools(MOST_VALUES)})
+    assert (caught.value.status, caught.value.param, caught.value.code) == (400, "tools", "over_limit")
