@@ -93,7 +93,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
         counts = run(source, target, url)
     assert (counts.answered, counts.skipped) == (2, 1)
     assert asked == {"b": 1, "c": 1}
-    assert list(lines_of(target)) == ["a", "b", "c"]
+    assert sorted(lines_of(target)) == ["a", "b", "c"]  # each where it was answered
 
 
 def test_a_busy_service_is_asked_again(tmp_path: Path) -> None:
