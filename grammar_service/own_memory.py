@@ -10,7 +10,7 @@ from pathlib import Path
 
 HUGE_PAGE_BYTES = 2 << 20
 """The most that one page fault makes resident (x86-64, and aarch64 with pages of 4 KiB)."""
-NUMPY_ASKS = "NUMPY_MADVISE_HUGEPAGE"
+NUMPY_HUGE_PAGES = "NUMPY_MADVISE_HUGEPAGE"
 """Unless this is 0, NumPy asks for huge pages for its arrays from 4 MiB on, and the allocator has those for others once the array is freed:
 8 MiB then count as 2."""
 _PAGE_BYTES = resource.getpagesize()
@@ -52,7 +52,7 @@ def _has_huge_pages() -> bool:
     except OSError:
         return False
     environment = os.environ
-    asks = "hugetlb" in environment.get("GLIBC_TUNABLES", "") or "LD_PRELOAD" in environment or environment.get(NUMPY_ASKS) != "0"
+    asks = "hugetlb" in environment.get("GLIBC_TUNABLES", "") or "LD_PRELOAD" in environment or environment.get(NUMPY_HUGE_PAGES) != "0"
     return "[always]" in setting or ("[never]" not in setting and asks)
 
 

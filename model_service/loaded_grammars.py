@@ -16,20 +16,16 @@ from grammar_service.errors import ArtifactError
 from grammar_service.heap import trim_heap
 from grammar_service.own_memory import TouchedMemory
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.artifact_channel import fetch
+from model_service.artifact_channel import Payload, fetch
 from model_service.errors import GrammarMemoryFull
 
 COMPILER_SHARE = 4
 """One part in so many is for what a compiler keeps of recipes: its rules make the next ones cheap. With a quarter of what 270 schemas take
 they compile in 1.4 ms each, as with no bound; with nothing kept in 3.2 ms (the embedded vocabulary)."""
 
-TRIMMED_EVERY = 100
-"""Loads, after which the allocator (glibc's) gives back what it keeps of grammars that have gone: loaders have arenas of their own, and
-free pages of those lie between used ones. With 2,000 schemas a process of 541 to 548 MiB takes 516 to 535. It takes 2 to 5 ms, which is
-what a load does."""
 TRIMMED_BYTES = 16 << 20
-"""Once matchers that have gone had taken so much, the allocator returns free memory to the system. Reused memory is not counted: without
-this, a process grew by 2.1 GB where 0.1 GB were counted."""
+"""Once grammars and matchers that have gone had taken so much, the allocator (glibc's) returns free memory to the system, in 2 to 12 ms.
+Reused memory is not counted: without this, a process grew by 2.1 GB where 0.1 GB were counted."""
 MAX_GROWN_BYTES = 64 << 20
 """A grammar whose matchers have made the process grow by so much is kept no longer, and the next request loads a new copy. The schemas of
 `load_tests/corpus` grow by at most 4 MiB; llguidance's lexer states of a grammar that was written for it take 120 MiB."""
@@ -42,7 +38,8 @@ TENANT_FACTOR = 7
 """A tenant may not load more while its grammars take over this many times the free bytes, so that other tenants always get some (dynamic
 thresholds: Choudhury and Hahne, "Dynamic Queue Length Thresholds", 1998)."""
 LOADING_STACK_BYTES = 16 << 20
-"""Of all threads that begin later. A compile child has accepted the grammar with a quarter of it; the default is what `ulimit -s` says."""
+"""Of every thread that this process starts later, loaders among them. The compile child has accepted the grammar with a quarter of it
+(`sandbox.worker.STACK_BYTES`). The default depends on `ulimit -s`, and is 2 MiB where that is unlimited."""
 _CHECKED_BYTES = 1 << 20
 """Bytes that a grammar grows by between two looks at the sum of all."""
 _log = logging.getLogger(__name__)
@@ -50,9 +47,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class LoadedGrammar:
-    """A CompiledGrammar, and how many bytes its load, beyond what it says itself, and its matchers have made the process grow by.
-    `tenant`: whom it was loaded for. `is_over`: it takes too much memory or time, and its requests must end. `owner` adds up what all of
-    its grammars take."""
+    """A CompiledGrammar, and how it is counted. `grown_bytes`: by how much the process has grown for it beyond the grammar's own
+    `size_bytes`, when it was loaded and by its matchers. `tenant`: whom it was loaded for. `is_over`: it takes too much memory or time, and
+    its requests must end. `owner` adds up what all of its grammars take."""
 
     key: str
     grammar: CompiledGrammar
@@ -132,8 +129,8 @@ class LoadedGrammars:
         self.has_freed = False
         """Whether much has been freed that the allocator may still keep."""
         self._released_bytes = 0
-        self._warm = set[str]()
-        """Backends that have loaded one: they make tables of the vocabulary for the first, which are not its own."""
+        self._used_backends = set[str]()
+        """Those that have loaded a grammar. With its first one a backend makes tables of the vocabulary, which are not counted."""
         self.loaded = 0
 
     def __len__(self) -> int:
@@ -157,24 +154,26 @@ class LoadedGrammars:
                 self._held.move_to_end(key)
                 return self._held[key]
             self._check_room(tenant)
-        payload = fetch(channel, key)
-        if (backend := self._backends.get(payload.backend)) is None:
-            raise ArtifactError(f"there is no backend named {payload.backend[:40]!r}")
-        self.trim()
-        memory = TouchedMemory()
-        loaded = backend.load(payload.data, self.tokenizer)
-        grown_bytes = max(0, memory.bytes() - loaded.size_bytes) if payload.backend in self._warm else 0
-        grammar = LoadedGrammar(key, loaded, tenant, self, grown_bytes)
-        finalize(grammar, self.release, grammar.size_bytes)
-        self._warm.add(payload.backend)
+        grammar = self._load(key, fetch(channel, key), tenant)
         with self._lock:
             self._held[key] = grammar
             self._in_use.add(grammar)
             self.loaded += 1
             while len(self._held) > 1 and sum(held.size_bytes for held in self._held.values()) > self._max_bytes:
                 self._held.popitem(last=False)
-            self.has_freed |= self.loaded % TRIMMED_EVERY == 0
+        return grammar
+
+    def _load(self, key: str, payload: Payload, tenant: str) -> LoadedGrammar:
+        """What the load takes beyond the library's own figure is counted. Raises ArtifactError."""
+        if (backend := self._backends.get(payload.backend)) is None:
+            raise ArtifactError(f"there is no backend named {payload.backend[:40]!r}")
         self.trim()
+        memory = TouchedMemory()
+        loaded = backend.load(payload.data, self.tokenizer)
+        grown_bytes = max(0, memory.bytes() - loaded.size_bytes) if payload.backend in self._used_backends else 0
+        self._used_backends.add(payload.backend)
+        grammar = LoadedGrammar(key, loaded, tenant, self, grown_bytes)
+        finalize(grammar, self.release, grammar.size_bytes)
         return grammar
 
     def drop(self, grammar: LoadedGrammar) -> None:
@@ -219,7 +218,7 @@ class LoadedGrammars:
             raise GrammarMemoryFull("the grammars of other requests leave no memory for this one")
 
     def release(self, grown_bytes: int) -> None:
-        """A matcher that has taken so much has gone."""
+        """A grammar or a matcher that has taken so much has gone."""
         self._released_bytes += grown_bytes
         if self._released_bytes >= TRIMMED_BYTES:
             self.has_freed, self._released_bytes = True, 0

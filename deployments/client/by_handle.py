@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from typing import Any, cast
@@ -38,20 +39,17 @@ class HandleTransport:
     def generate(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._call("generate", endpoint, dict(body))
 
-    async def generate_soon(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def generate_async(self, endpoint: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """As `generate`, for a caller that has an event loop."""
-        try:
+        with _as_api_errors():
             answer: dict[str, Any] = await self._method("generate").remote(endpoint, dict(body))
-        except FAULTS as error:
-            raise api_error(error) from None
-        return answer
+            return answer
 
     def stream(self, endpoint: str, body: Mapping[str, Any]) -> Generator[dict[str, Any]]:
         pieces = self._answers().pieces(partial(self._method("send_stream").remote, endpoint, dict(body)))
         try:
-            yield from parse_events(line for piece in pieces for line in piece.splitlines())
-        except FAULTS as error:
-            raise api_error(error) from None
+            with _as_api_errors():
+                yield from parse_events(line for piece in pieces for line in piece.splitlines())
         finally:
             pieces.close()
 
@@ -66,11 +64,9 @@ class HandleTransport:
 
     def _call(self, method: str, *arguments: Any) -> dict[str, Any]:
         response = cast(DeploymentResponse[Any], self._method(method).remote(*arguments))
-        try:
+        with _as_api_errors():
             answer: dict[str, Any] = response.result()
-        except FAULTS as error:
-            raise api_error(error) from None
-        return answer
+            return answer
 
     def _method(self, name: str) -> DeploymentHandle[Any]:
         if (method := self._methods.get(name)) is None:
@@ -82,6 +78,15 @@ class HandleTransport:
             if self._thread is None:
                 self._thread = AnswerThread(AnswerReceiver(get_runtime_context().get_node_id(), get_node_ip_address()))
             return self._thread
+
+
+@contextmanager
+def _as_api_errors() -> Iterator[None]:
+    """Raises what a caller is told of a fault in the block."""
+    try:
+        yield
+    except FAULTS as error:
+        raise api_error(error) from None
 
 
 def api_error(error: Exception) -> Exception:

@@ -19,7 +19,7 @@ from deployments.client.transport import retry_wait_s
 from deployments.errors import ApiError, OutputTruncated
 
 TRIES = 8
-"""Of a row that the service is too busy for, or whose ingress has ended."""
+"""Times that a row is sent, when the service is full or its ingress ends."""
 
 
 def answer_rows(
@@ -33,18 +33,18 @@ def answer_rows(
     application: str = "maskcast",
     **options: Any,
 ) -> Dataset:
-    """Rows with two columns more: `answer`, and `error`, which says why there is none; one of them is None. A row fails alone, and none is
-    lost where one of the service's processes ends.
+    """The dataset with two more columns: `answer`, and `error`, which says why there is no answer. One of them is None. A row that fails
+    fails alone, and no row is lost when one of the service's processes ends.
 
     `prompt`, `answer` and `error` name the columns. A prompt is a text, or a list of chat messages. `options`: those of
     `StructuredClient.generate`.
 
-    Each of the actors has 16 rows of a block under way (`RAY_DATA_DEFAULT_ASYNC_ROW_UDF_MAX_CONCURRENCY`), and takes no CPU for itself.
-    Where the service has no room for a row, it waits as long as the service says.
+    Each actor sends 16 rows of a block at a time (`RAY_DATA_DEFAULT_ASYNC_ROW_UDF_MAX_CONCURRENCY`) and reserves no CPU. When the service
+    is full, a row is sent again after `Retry-After`.
     """
     given = {**options, **({} if model is None else {"json": model.model_json_schema()})}
     return dataset.map(
-        _RowAnswers,  # type: ignore[arg-type]  # it may be asynchronous
+        _AnswerStage,  # type: ignore[arg-type]  # Ray's annotation lacks asynchronous classes, its documentation has them
         fn_constructor_args=(model, _Columns(prompt, answer, error), application, given),
         compute=ActorPoolStrategy(size=actors),
         num_cpus=0,
@@ -57,7 +57,7 @@ class _Columns(NamedTuple):
     error: str
 
 
-class _RowAnswers:
+class _AnswerStage:
     def __init__(self, model: type[BaseModel] | None, columns: _Columns, application: str, options: dict[str, Any]) -> None:
         self._model, self._columns, self._options = model, columns, options
         self._transport = HandleTransport(serve.get_app_handle(application))
@@ -74,7 +74,7 @@ class _RowAnswers:
         body = request_body(prompt if isinstance(prompt, str) else list(prompt), self._options)
         for left in reversed(range(TRIES)):
             try:
-                return Generation.of(await self._transport.generate_soon("chat", body))
+                return Generation.of(await self._transport.generate_async("chat", body))
             except ApiError as error:
                 wait_s = retry_wait_s(error.status, error.retry_after_s)
                 if wait_s is None or not left:

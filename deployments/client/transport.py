@@ -87,10 +87,10 @@ def authorization(api_key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
-def retry_wait_s(status: int, told_s: int | None) -> float | None:
-    """Seconds after which the same request may be sent again; None: it has been begun, or would be refused again. The service says how long
-    (`told_s`) where it has not begun a request."""
-    return told_s if told_s is not None and status in _LATER and told_s <= MAX_WAIT_S else None
+def retry_wait_s(status: int, header_s: int | None) -> float | None:
+    """Seconds after which the same request may be sent again. None: it has been begun, or would be refused again. `header_s`: of
+    `Retry-After`, which the service sends where it has not begun a request."""
+    return header_s if header_s is not None and status in _LATER and header_s <= MAX_WAIT_S else None
 
 
 def retry_after_s(response: httpx.Response) -> int | None:

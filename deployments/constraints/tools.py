@@ -19,9 +19,9 @@ from grammar_service.schema.json_text import Json
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.warning import shortened
 
-MOST_VALUES = 50_000
-"""Of all tools of a request. Chat templates write them with the standard library's encoder, which holds the interpreter's lock: 50,000
-numbers take 14 ms, and as many as a body may have 67 ms."""
+MAX_TOOL_VALUES = 50_000
+"""JSON values in all tools of a request. Chat templates write tools with one call of `json.dumps`, which holds the interpreter's lock: for
+14 ms with 50,000 numbers, and for 67 ms with as many as a body may have."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ def parse_tools(body: dict[str, Any]) -> list[Tool]:
         return []
     if not isinstance(tools, list):
         raise bad_request("'tools' must be an array.", "tools")
-    if not has_at_most(tools, MOST_VALUES):
-        raise over_limit("tools", f"The tools of a request may have {MOST_VALUES:,} values in all.")
+    if not has_at_most(tools, MAX_TOOL_VALUES):
+        raise over_limit("tools", f"The tools of a request may have {MAX_TOOL_VALUES:,} values in all.")
     body["tools"] = tools = with_distinct_definitions(tools)
     parsed = [_parse_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
     twice, times = next(iter(Counter(tool.name for tool in parsed).most_common(1)), ("", 0))

@@ -26,8 +26,8 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 _BACKGROUND_NICE = 10
 STACK_BYTES = 4 << 20
-"""Half of what a thread has by default, in which engines read the same grammar again. The libraries take stack for each link of a chain of
-rules, and what overflows one ends the process: a grammar for which this is enough is not to do that in an engine."""
+"""Of a compile child: a quarter of what an engine's loading threads have. The libraries recurse once for each link of a chain of rules, and
+an overflow ends the process. A grammar that this is enough for must not end an engine, which reads it again."""
 
 
 class Worker:

@@ -7,7 +7,7 @@ import os
 from collections.abc import MutableMapping, Sequence
 from itertools import pairwise
 
-from grammar_service.own_memory import NUMPY_ASKS
+from grammar_service.own_memory import NUMPY_HUGE_PAGES
 from model_service.settings import EngineSettings
 
 BIND, UNBOUND = "VLLM_CPU_OMP_THREADS_BIND", "nobind"
@@ -36,7 +36,7 @@ def _wanted(settings: EngineSettings) -> dict[str, str]:
     wanted = {
         # Otherwise vLLM writes structural tags of its own for tools; our ingress has already made the constraint.
         "VLLM_ENFORCE_STRICT_TOOL_CALLING": "0",
-        NUMPY_ASKS: "0",  # what a grammar's matchers take is then counted to the page
+        NUMPY_HUGE_PAGES: "0",  # the memory that matchers take is then counted to the page
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "WARNING",
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",

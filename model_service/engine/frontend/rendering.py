@@ -40,7 +40,8 @@ def quiet_argument_warnings() -> None:
 def render_short_prompts_at_once(renderer: BaseRenderer) -> None:
     """vLLM renders and tokenizes in another thread, and comes back to its event loop six times on the way; beside busy streams each time
     takes as long as a step's pieces do. Long prompts, and media that have to be fetched, still go that way: they would hold up the loop.
-    Tenants take turns there: a text of 2 MiB takes a second, and vLLM has one thread, with a queue that also ends chats after 30 s in it.
+    There, tenants take turns. vLLM has one thread, whose queue knows no tenants and fails chats that have waited for 30 s; a text of 2 MiB
+    takes a second of it.
 
     Templates are the operator's: requests with one of their own are refused at the door.
     """
@@ -53,20 +54,20 @@ def render_short_prompts_at_once(renderer: BaseRenderer) -> None:
             if is_short_chat(conversations, params.chat_template_kwargs):
                 return renderer.render_chat(conversations, params, *arguments, **options)
             turns = text_turns if part_types(conversations).isdisjoint(MEDIA_TYPES) else media_turns
-            return await _in_turn(turns, partial(chat_in_thread, conversations, params, *arguments, **options))
+            return await _render_in_turn(turns, partial(chat_in_thread, conversations, params, *arguments, **options))
         except ChatTemplateResolutionError as error:
             raise ChatTemplateResolutionError(NO_CHAT_TEMPLATE) from error
 
     async def render_completion(prompts: Sequence[Any], *arguments: Any, **options: Any) -> Any:
         if is_short(prompts):
             return renderer.render_cmpl(prompts, *arguments, **options)
-        return await _in_turn(text_turns, partial(completion_in_thread, prompts, *arguments, **options))
+        return await _render_in_turn(text_turns, partial(completion_in_thread, prompts, *arguments, **options))
 
     renderer.render_chat_async, renderer.render_cmpl_async = render_chat, render_completion
 
 
-async def _in_turn(turns: FairTurns[int], render: Callable[[], Awaitable[T]]) -> T:
-    """The turn lasts as long as the work does, also where the client has left: the thread goes on with it."""
+async def _render_in_turn(turns: FairTurns[int], render: Callable[[], Awaitable[T]]) -> T:
+    """The turn lasts until the rendering has ended, also where the client disconnects: vLLM's thread goes on with it."""
     async with turns.turn(CURRENT_TENANT.get()):
         rendering = asyncio.ensure_future(render())
         try:
@@ -76,7 +77,7 @@ async def _in_turn(turns: FairTurns[int], render: Callable[[], Awaitable[T]]) ->
 
 
 def part_types(conversations: Sequence[Sequence[dict[str, Any]]]) -> set[str]:
-    """Those of all parts of messages' contents. Replaces lazy iterators, which pydantic leaves for `content`, by lists."""
+    """The types of all content parts. Replaces lazy iterators, which pydantic leaves for `content`, by lists."""
     found = set[str]()
     for message in chain.from_iterable(conversations):
         if not isinstance(content := message.get("content"), str | None):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from deployments.constraints.tools import MOST_VALUES, Tool, parse_tools, required_schema
+from deployments.constraints.tools import MAX_TOOL_VALUES, Tool, parse_tools, required_schema
 from deployments.errors import ApiError
 from grammar_service.schema.json_schema import parse_schema
 
@@ -47,7 +47,7 @@ def test_tools_have_no_more_values_than_a_chat_template_writes_in_a_moment() -> 
     def tools(numbers: int) -> list[Any]:
         return [{"type": "function", "function": {"name": "a", "parameters": {"examples": [0.5] * numbers}}}]
 
-    assert parse_tools({"tools": tools(MOST_VALUES - 10)})
+    assert parse_tools({"tools": tools(MAX_TOOL_VALUES - 10)})
     with pytest.raises(ApiError) as caught:
-        parse_tools({"tools": tools(MOST_VALUES)})
+        parse_tools({"tools": tools(MAX_TOOL_VALUES)})
     assert (caught.value.status, caught.value.param, caught.value.code) == (400, "tools", "over_limit")
