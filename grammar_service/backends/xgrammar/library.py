@@ -17,7 +17,7 @@ from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar.payload import XgrammarPayload, read_payload, write_payload
 from grammar_service.backends.xgrammar.recipe import JSON_OBJECT, Recipe, compiled, parsed, recipe_of
 from grammar_service.backends.xgrammar.rule_ends import endless_rule
-from grammar_service.backends.xgrammar.runs import forces_little
+from grammar_service.backends.xgrammar.runs import recursion_tail
 from grammar_service.backends.xgrammar.tables import measured_rate, read_tables, shape_of
 from grammar_service.errors import ArtifactError, CompileFailed, GrammarError, GrammarTooLarge, InvalidGrammar
 from grammar_service.packing import unpack
@@ -60,7 +60,7 @@ class XgrammarLibrary:
         recipe = held.recipe(self._max_expanded_bytes)
         try:
             grammar = self._loaded(held, recipe, tokenizer)
-            return XgrammarGrammar(grammar, tokenizer, recipe, held.forces_little)
+            return XgrammarGrammar(grammar, tokenizer, recipe, held.recursion_tail)
         except (RuntimeError, ValueError, TypeError) as error:
             raise ArtifactError(f"xgrammar cannot read the payload: {_message(error)}") from None
 
@@ -70,17 +70,17 @@ class XgrammarLibrary:
         rules = _parsed(recipe)
         if rules is not None:
             _check_rules(rules, is_written=recipe.kind in WRITTEN_RULES)
-        shape, little = shape_of(grammar), rules is not None and forces_little(rules)
+        shape, tail = shape_of(grammar), None if rules is None else recursion_tail(rules)
         if _may_be_ambiguous(recipe):
-            check_mask_times(XgrammarGrammar(grammar, tokenizer, recipe, little), tokenizer)
+            check_mask_times(XgrammarGrammar(grammar, tokenizer, recipe, tail), tokenizer)
         compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
         load_ms = rate.load_ms(shape.size)
         if worth_tables(compile_ms, load_ms, shape.size, self._max_expanded_bytes):
             tables = grammar.serialize_json()
             if (expanded := len(tables.encode())) <= self._max_expanded_bytes:
-                payload = write_payload(self._version, recipe, tables, compile_ms, load_ms, little)
+                payload = write_payload(self._version, recipe, tables, compile_ms, load_ms, tail)
                 return CompiledPayload(payload, compile_ms, load_ms, expanded)
-        return CompiledPayload(write_payload(self._version, recipe, None, compile_ms, compile_ms, little), compile_ms, compile_ms)
+        return CompiledPayload(write_payload(self._version, recipe, None, compile_ms, compile_ms, tail), compile_ms, compile_ms)
 
     def _loaded(self, held: XgrammarPayload, recipe: Recipe, tokenizer: GrammarTokenizer) -> xgrammar.CompiledGrammar:
         tables, compiler = held.tables, self._compiler(tokenizer)

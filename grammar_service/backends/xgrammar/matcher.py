@@ -16,11 +16,13 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 
 class XgrammarGrammar:
-    """`recipe` is what it was compiled of. Where not `forces_little`, its matchers tell of no forced bytes."""
+    """`recipe` is what it was compiled of. Where `recursion_tail` is None, its matchers tell of no forced bytes."""
 
-    def __init__(self, compiled: xgrammar.CompiledGrammar, tokenizer: GrammarTokenizer, recipe: Recipe, forces_little: bool) -> None:
+    def __init__(
+        self, compiled: xgrammar.CompiledGrammar, tokenizer: GrammarTokenizer, recipe: Recipe, recursion_tail: int | None
+    ) -> None:
         self._compiled = compiled
-        self._search = ForcedSearch(forces_little)
+        self._search = ForcedSearch(recursion_tail)
         self._tokenizer = tokenizer
         self._spaces = tokenizer.spaces if recipe.is_bounded else None
         self._plan = recipe.plan
@@ -34,7 +36,7 @@ class XgrammarGrammar:
         matcher = xgrammar.GrammarMatcher(self._compiled, override_stop_tokens=stops)
         own = self._tokenizer.stop_token_ids
         refused = frozenset(own) - frozenset(own if stops is None else stops)
-        plain: Matcher = XgrammarMatcher(matcher, refused, self._tokenizer.vocab_size, self._search)
+        plain: Matcher = XgrammarMatcher(matcher, refused, self._tokenizer, self._search)
         bounded = plain if self._spaces is None else BoundedWhitespace(plain, self._spaces)
         return bounded if self._plan is None else Guarded(bounded, self._plan.guard(self._tokenizer.names))
 
@@ -43,13 +45,17 @@ class XgrammarMatcher:
     """Takes back any number of tokens: the library keeps the whole history. `refused` are the tokenizer's stop tokens that do not
     stop this request: they have no text, and the library would accept them anywhere."""
 
-    def __init__(self, matcher: xgrammar.GrammarMatcher, refused: frozenset[int], vocab_size: int, search: ForcedSearch) -> None:
+    def __init__(
+        self, matcher: xgrammar.GrammarMatcher, refused: frozenset[int], tokenizer: GrammarTokenizer, search: ForcedSearch
+    ) -> None:
         self._matcher = matcher
         self._search = search
         self._refused = refused
-        self._last_word, used = divmod(vocab_size, 32)
+        self._vocabulary = tokenizer.vocabulary
+        self._last_word, used = divmod(tokenizer.vocab_size, 32)
         self._last_bits = (1 << used) - 1
-        self._accepted = 0
+        self._lengths = [0]
+        """Of the text after each token, in bytes."""
 
     @property
     def library(self) -> xgrammar.GrammarMatcher:
@@ -59,15 +65,15 @@ class XgrammarMatcher:
     def accept(self, token: int) -> bool:
         if not self._advance(token):
             return False
-        self._accepted += 1
+        self._lengths.append(self._lengths[-1] + len(self._vocabulary[token]))
         return True
 
     def rollback(self, n: int) -> None:
-        if not 0 <= n <= self._accepted:
-            raise ValueError(f"cannot take back {n} of {self._accepted} tokens")
+        if not 0 <= n < len(self._lengths):
+            raise ValueError(f"cannot take back {n} of {len(self._lengths) - 1} tokens")
         if n:
             self._matcher.rollback(n)
-            self._accepted -= n
+            del self._lengths[-n:]
 
     def fill(self, bitmask: torch.Tensor, row: int) -> None:
         if self._matcher.is_terminated():
@@ -85,7 +91,7 @@ class XgrammarMatcher:
             bitmask[row, token // 32] &= ~(1 << token % 32) if token % 32 < 31 else (1 << 31) - 1
 
     def forced_bytes(self) -> bytes:
-        if not self._search.allowed or self._matcher.is_terminated():
+        if not self._search.is_allowed(self._lengths[-1]) or self._matcher.is_terminated():
             return b""
         try:
             forced = self._matcher.find_jump_forward_string().encode("utf-8")
@@ -100,7 +106,7 @@ class XgrammarMatcher:
 
     def reset(self) -> None:
         self._matcher.reset()
-        self._accepted = 0
+        self._lengths = [0]
 
     def _advance(self, token: int) -> bool:
         return not self._matcher.is_terminated() and token not in self._refused and bool(self._matcher.accept_token(token))

@@ -14,7 +14,7 @@ from grammar_service.packing import pack, unpack
 
 class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """`version` is that of the backend that wrote it. `text` (the recipe's) and `tables` (the library's serialization) are packed.
-    `forces_little`: whether forced text may be looked for (`xgrammar_runs`). `plan`: of the guard."""
+    `recursion_tail`: whether forced text may be looked for (`runs.py`). `plan`: of the guard."""
 
     version: str
     kind: str
@@ -23,7 +23,7 @@ class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
     tables: bytes | None
     compile_ms: float
     load_ms: float
-    forces_little: bool
+    recursion_tail: int | None
     plan: Plan | None
 
     def recipe(self, max_bytes: int) -> Recipe:
@@ -34,11 +34,11 @@ class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
 _PAYLOAD = msgspec.msgpack.Decoder(XgrammarPayload)
 
 
-def write_payload(version: str, recipe: Recipe, tables: str | None, compile_ms: float, load_ms: float, forces_little: bool) -> bytes:
+def write_payload(version: str, recipe: Recipe, tables: str | None, compile_ms: float, load_ms: float, recursion_tail: int | None) -> bytes:
     """The bytes of a payload; `tables` None leaves only the recipe."""
     packed = None if tables is None else pack(tables)
     costs = compile_ms, load_ms
-    payload = XgrammarPayload(version, recipe.kind, recipe.whitespace, pack(recipe.text), packed, *costs, forces_little, recipe.plan)
+    payload = XgrammarPayload(version, recipe.kind, recipe.whitespace, pack(recipe.text), packed, *costs, recursion_tail, recipe.plan)
     return msgspec.msgpack.encode(payload)
 
 

@@ -19,13 +19,13 @@ from grammar_service.backends.xgrammar.classes import characters
 from grammar_service.backends.xgrammar.rule_circles import in_circles, inverted
 
 LONG = 64 * 1024
-"""Bytes; to find as many takes 40 ms."""
+"""Bytes; to find as many takes 10 ms."""
+_DEEP = 256 * 1024
+"""Bytes that the levels of a recursion may leave in all before nobody looks for them."""
 _VISITS = 50
 """How often an expression may be looked at, on average, before what is known has to do."""
 _MOST_ESCAPED = 6
 """Bytes of a character in a JSON string, written by its code."""
-_MOST_TAIL = 64
-"""Bytes that one level of a recursion may leave to be forced when it ends. As many levels as there are tokens end at once."""
 
 
 class Kind(IntEnum):
@@ -61,13 +61,19 @@ _SEVERAL = _Run(False, 3)
 
 @dataclass(slots=True)
 class ForcedSearch:
-    """Whether the matchers of a grammar, who share it, look for forced text: the library looks to its very end. Where little is forced,
-    only the end of a deep recursion makes a long text; a grammar that has made one is asked no more."""
+    """Whether the matchers of a grammar, who share it, look for forced text: the library looks to its very end. `tail` is that of
+    `recursion_tail`. Where little is forced, only the end of a deep recursion makes a long text; a grammar that has made one is asked no
+    more."""
 
-    allowed: bool
+    tail: int | None
+
+    def is_allowed(self, text_bytes: int) -> bool:
+        """After a text of so many bytes, each of which may have opened a level."""
+        return self.tail is not None and self.tail * text_bytes <= _DEEP
 
     def found(self, length: int) -> None:
-        self.allowed = length <= LONG
+        if length > LONG:
+            self.tail = None
 
 
 class SerializedGrammar(msgspec.Struct):
@@ -96,10 +102,12 @@ class SerializedGrammar(msgspec.Struct):
 _SERIALIZED = msgspec.json.Decoder(SerializedGrammar)
 
 
-def forces_little(grammar: xgrammar.Grammar) -> bool:
-    """Whether no state forces more than LONG bytes, but for one that ends many levels of a recursion, and the text that is found is forced
-    indeed. False also where it is hard to tell. Takes a grammar that has not been compiled: a compiled one repeats itself."""
-    return most_forced(grammar) <= LONG
+def recursion_tail(grammar: xgrammar.Grammar) -> int | None:
+    """Bytes that ends of recursions force at most for each byte of the text before, where nothing else forces more than LONG, and the text
+    that is found is forced indeed. None elsewhere, and where it is hard to tell. Takes a grammar that has not been compiled: a compiled
+    one repeats itself."""
+    runs = _runs(grammar)
+    return int(runs.tails) if runs.most() <= LONG else None
 
 
 def most_forced(grammar: xgrammar.Grammar) -> float:
@@ -117,6 +125,7 @@ class _Runs:
         self._root = grammar.root_rule_id
         self._names = [set(self._named(body)) for body in self._bodies]
         self._rules = [_UNKNOWN] * len(self._bodies)
+        self.tails = math.inf
         self._regexes = {
             index: _runs(xgrammar.Grammar.from_regex(bytes(byte & 0xFF for byte in content[1:]).decode("utf-8")))
             for index, (kind, content) in enumerate(self._expressions)
@@ -128,7 +137,8 @@ class _Runs:
             return math.inf
         inside = sum(_MOST_ESCAPED * regex.most() for regex in self._regexes.values())
         self._settle()
-        return inside + self._total() if self._longest_tail() <= _MOST_TAIL else math.inf
+        self.tails = self._all_tails()
+        return inside + self._total()
 
     def root(self) -> _Run:
         """What is forced from the start on; after `most`."""
@@ -148,11 +158,15 @@ class _Runs:
             case _:
                 return 0
 
-    def _longest_tail(self) -> float:
-        """The most that is forced behind a level of a recursion, up to the end of the rule that it stands in."""
+    def _all_tails(self) -> float:
+        """The most that is forced behind a level of a recursion, up to the end of the rule that it stands in: of all recursive rules, since
+        one byte may open a level of each."""
         recursive = in_circles(self._names)
-        sequences = (part for rule in recursive for part in self._sequences(self._bodies[rule]))
-        return max((tail for sequence in sequences for tail in self._tails(sequence, recursive)), default=0)
+        return sum(max(self._tails_of_rule(rule, recursive), default=0) for rule in recursive)
+
+    def _tails_of_rule(self, rule: int, recursive: set[int]) -> Iterator[float]:
+        for sequence in self._sequences(self._bodies[rule]):
+            yield from self._tails(sequence, recursive)
 
     def _tails(self, sequence: list[int], recursive: set[int]) -> Iterator[float]:
         for at, part in enumerate(sequence):

@@ -62,7 +62,7 @@ def test_a_request_whose_masks_take_too_long_ends() -> None:
     """A compiler that tries its masks refuses this one; others may hide it from such a walk."""
     recipe = recipe_of(GrammarSpec(GrammarKind.EBNF, AMBIGUOUS))
     tokenizer = GrammarTokenizer.load(EMBEDDED_WEIGHTS)
-    grammar = XgrammarGrammar(compiled(recipe, xgrammar.GrammarCompiler(tokenizer.xgrammar)), tokenizer, recipe, forces_little=True)
+    grammar = XgrammarGrammar(compiled(recipe, xgrammar.GrammarCompiler(tokenizer.xgrammar)), tokenizer, recipe, recursion_tail=0)
     faults = list[bool]()
     keyed, mask = (
         KeyedGrammar(grammar.matcher(None, 0), faults.append),

@@ -60,11 +60,11 @@ def serialized(spec: GrammarSpec, tokenizer: GrammarTokenizer) -> str:
 
 
 def as_recipe(spec: GrammarSpec, backend: XgrammarBackend) -> bytes:
-    return write_payload(backend.version, recipe_of(spec), None, QUICK_MS, QUICK_MS, True)
+    return write_payload(backend.version, recipe_of(spec), None, QUICK_MS, QUICK_MS, 0)
 
 
 def as_tables(spec: GrammarSpec, backend: XgrammarBackend, tokenizer: GrammarTokenizer) -> bytes:
-    return write_payload(backend.version, recipe_of(spec), serialized(spec, tokenizer), SLOW_MS, QUICK_MS, True)
+    return write_payload(backend.version, recipe_of(spec), serialized(spec, tokenizer), SLOW_MS, QUICK_MS, 0)
 
 
 def walk(grammars: list[CompiledGrammar], seed: int) -> None:
@@ -142,7 +142,7 @@ def test_one_backend_loads_in_many_threads(backend: XgrammarBackend, tokenizer: 
 
 
 def test_a_payload_of_another_version_is_an_artifact_error(backend: XgrammarBackend, tokenizer: GrammarTokenizer) -> None:
-    data = write_payload("0.1.0/v1/1", recipe_of(SPECS["regex"]), None, 1.0, 1.0, True)
+    data = write_payload("0.1.0/v1/1", recipe_of(SPECS["regex"]), None, 1.0, 1.0, 0)
     with pytest.raises(ArtifactError, match="version"):
         backend.load(data, tokenizer)
 
@@ -150,21 +150,21 @@ def test_a_payload_of_another_version_is_an_artifact_error(backend: XgrammarBack
 @pytest.mark.parametrize("tables", ["", "{}", "null", "not JSON", '{"__VERSION__":"v16"}'])
 def test_tables_that_are_none_are_an_artifact_error(tables: str, backend: XgrammarBackend, tokenizer: GrammarTokenizer) -> None:
     with pytest.raises(ArtifactError):
-        backend.load(write_payload(backend.version, recipe_of(SPECS["regex"]), tables, SLOW_MS, QUICK_MS, True), tokenizer)
+        backend.load(write_payload(backend.version, recipe_of(SPECS["regex"]), tables, SLOW_MS, QUICK_MS, 0), tokenizer)
 
 
 @pytest.mark.parametrize(("kind", "text"), [("ebnf", "root ::= missing"), ("lark", "start: /a/"), ("json_schema", "["), ("?", "")])
 def test_a_recipe_that_does_not_compile_is_an_artifact_error(
     kind: str, text: str, backend: XgrammarBackend, tokenizer: GrammarTokenizer
 ) -> None:
-    payload = XgrammarPayload(backend.version, kind, "standard", pack(text), None, 1.0, 1.0, True, None)
+    payload = XgrammarPayload(backend.version, kind, "standard", pack(text), None, 1.0, 1.0, 0, None)
     with pytest.raises(ArtifactError):
         backend.load(msgspec.msgpack.encode(payload), tokenizer)
 
 
 @given(st.binary(max_size=200))
 def test_rubbish_is_an_artifact_error(rubbish: bytes) -> None:
-    payload = XgrammarPayload("1", "regex", "standard", b"", None, 1.0, 1.0, True, None)
+    payload = XgrammarPayload("1", "regex", "standard", b"", None, 1.0, 1.0, 0, None)
     for data in (rubbish, msgspec.msgpack.encode(payload)[:-1] + rubbish[:1] + rubbish):
         with pytest.raises(ArtifactError):
             read_payload(data, "1").recipe(1000)
@@ -174,7 +174,7 @@ def test_rubbish_is_an_artifact_error(rubbish: bytes) -> None:
 def test_costs_that_are_no_numbers_are_an_artifact_error(cost: float) -> None:
     for costs in ((cost, 1.0), (1.0, cost)):
         with pytest.raises(ArtifactError):
-            read_payload(write_payload("1", recipe_of(SPECS["regex"]), None, *costs, True), "1")
+            read_payload(write_payload("1", recipe_of(SPECS["regex"]), None, *costs, 0), "1")
 
 
 def test_a_mask_of_flexible_whitespace_is_bounded_in_both_forms(backend: XgrammarBackend, tokenizer: GrammarTokenizer) -> None:

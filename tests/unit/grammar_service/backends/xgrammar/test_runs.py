@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from grammar_service.backends import Matcher
 from grammar_service.backends.xgrammar.recipe import parsed, recipe_of
-from grammar_service.backends.xgrammar.runs import LONG, ForcedSearch, forces_little, most_forced
+from grammar_service.backends.xgrammar.runs import LONG, ForcedSearch, most_forced, recursion_tail
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed, grammar_of, ids_of, schema_spec
@@ -67,8 +67,6 @@ MUCH = {
     "or a choice that leads to nothing": ebnf(thrice("[ab] [^\\u0000-\\U0010ffff]", 60)),
     "or a token": ebnf(thrice("Token(30)", 60)),
     "behind a class that is repeated not at all": regex("((([ab]{0}aaaaaaaaaa){60}){60}){60}"),
-    "a recursion that leaves much": ebnf('root ::= "-" root z{300} | "y"\nz ::= "z"'),
-    "a recursion over two rules that leaves much": ebnf(f'root ::= "-" other "{"z" * 50}" | "y"\nother ::= "+" root "{"w" * 80}" | "y"'),
 }
 WITHOUT_END = {
     "a recursion": ebnf(ENDLESS),
@@ -91,19 +89,19 @@ LITTLE = {
 
 @pytest.mark.parametrize("spec", MUCH.values(), ids=MUCH)
 def test_what_might_be_long_is_not_looked_for(spec: GrammarSpec, tokenizer: GrammarTokenizer) -> None:
-    assert not forces_little(parsed(recipe_of(spec)))
+    assert recursion_tail(parsed(recipe_of(spec))) is None
     matcher = grammar_of(spec, tokenizer, "xgrammar").matcher(None, 0)
     assert matcher.forced_bytes() == b""
 
 
 @pytest.mark.parametrize("spec", WITHOUT_END.values(), ids=WITHOUT_END)
 def test_a_text_without_end_might_be_long(spec: GrammarSpec) -> None:
-    assert not forces_little(parsed(recipe_of(spec)))
+    assert recursion_tail(parsed(recipe_of(spec))) is None
 
 
 @pytest.mark.parametrize("spec", LITTLE.values(), ids=LITTLE)
 def test_what_is_short_is_looked_for(spec: GrammarSpec) -> None:
-    assert forces_little(parsed(recipe_of(spec)))
+    assert recursion_tail(parsed(recipe_of(spec))) is not None
 
 
 repeated = st.recursive(
@@ -140,6 +138,30 @@ def test_the_end_of_a_deep_recursion_is_the_last_that_is_looked_for(tokenizer: G
     assert other.forced_bytes() == b""
 
 
+RECURSIONS = {
+    "one rule": (300, f'root ::= "(" root "{"z" * 300}" | "a" | "b"'),
+    "two rules": (130, f'root ::= "(" other "{"z" * 50}" | "a" | "b"\nother ::= "(" root "{"w" * 80}" | "a" | "b"'),
+    "a byte that opens both": (130, f'root ::= other "{"z" * 50}" | "a" | "b"\nother ::= "(" root "{"w" * 80}"'),
+}
+
+
+@pytest.mark.parametrize(("tail", "rules"), RECURSIONS.values(), ids=RECURSIONS)
+def test_a_recursion_that_may_have_left_much_is_not_looked_at(tail: int, rules: str, tokenizer: GrammarTokenizer) -> None:
+    spec = ebnf(rules)
+    assert recursion_tail(parsed(recipe_of(spec))) == tail
+    matcher = opened(grammar_of(spec, tokenizer, "xgrammar").matcher(None, 0), 4 * LONG // tail)
+    assert matcher.forced_bytes() == b""
+    matcher.rollback(10)
+    assert matcher.accept(*ids_of("a"))
+    assert len(matcher.forced_bytes()) > LONG
+
+
+@pytest.mark.parametrize(("tail", "rules"), RECURSIONS.values(), ids=RECURSIONS)
+def test_no_byte_opens_more_than_the_tail(tail: int, rules: str, tokenizer: GrammarTokenizer) -> None:
+    matcher = opened(grammar_of(ebnf(rules), tokenizer, "xgrammar").matcher(None, 0), 20)
+    assert 20 * tail // 2 <= len(matcher.forced_bytes()) <= 20 * tail
+
+
 @pytest.mark.parametrize("alternative", ["Token(30)", "ExcludeToken(30)"])
 def test_a_single_token_is_a_choice_though_no_search_sees_it(alternative: str, tokenizer: GrammarTokenizer) -> None:
     matcher = grammar_of(ebnf(f'root ::= ({alternative} | "yes it is") "b"'), tokenizer, "xgrammar").matcher(None, 0)
@@ -148,11 +170,11 @@ def test_a_single_token_is_a_choice_though_no_search_sees_it(alternative: str, t
 
 
 def test_a_long_text_ends_the_search() -> None:
-    search = ForcedSearch(allowed=True)
+    search = ForcedSearch(tail=0)
     search.found(LONG)
-    assert search.allowed
+    assert search.is_allowed(1)
     search.found(LONG + 1)
-    assert not search.allowed
+    assert not search.is_allowed(1)
 
 
 def opened(matcher: Matcher, levels: int) -> Matcher:
