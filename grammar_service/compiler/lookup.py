@@ -1,4 +1,4 @@
-"""The one way to an artifact: memory, then Redis with a head start, then making it, each key once at a time."""
+"""The one way to an artifact: memory, then Redis with a head start, then making it, each key once at a time for a tenant."""
 
 from __future__ import annotations
 
@@ -38,13 +38,15 @@ class Lookup:
         self.background = BackgroundTasks()
         self.remembered = 0
 
-    async def get(self, key: str, make: Make, at_once: bool = False, again_after: tuple[type[Exception], ...] = ()) -> Found:
+    async def get(
+        self, key: str, make: Make, at_once: bool = False, tenant: str = "", again_after: tuple[type[Exception], ...] = ()
+    ) -> Found:
         """What memory or Redis has, or what `make` makes of it, as in `make`. `at_once`: asking Redis takes about as long as making."""
         if (held := self.in_memory(key)) is not None:
             return held
         return await found_or_made(
             lambda: self.find(key),
-            lambda: self.background.start(self.make(key, make, again_after)),
+            lambda: self.background.start(self.make(key, make, tenant, again_after)),
             0.0 if at_once else self._head_start_s,
         )
 
@@ -57,16 +59,18 @@ class Lookup:
         """What memory or Redis has."""
         return self.background.start(self._find(key))
 
-    async def make(self, key: str, make: Make, again_after: tuple[type[Exception], ...] = ()) -> Found:
-        """What the flight of `key` brings, which `make` starts if there is none. `again_after`: errors that are not the last word where
-        somebody else's flight ends with one. Raises what `make` raises."""
-        joined = key in self._made
+    async def make(self, key: str, make: Make, tenant: str = "", again_after: tuple[type[Exception], ...] = ()) -> Found:
+        """What the flight of `key` brings, which `make` starts if there is none of this tenant: another's may wait behind all that he has
+        asked for. `again_after`: errors that are not the last word where somebody else's flight ends with one. Raises what `make` raises.
+        """
+        flight = f"{key} {tenant}"
+        joined = flight in self._made
         try:
-            return await self._flight(key, make)
+            return await self._made.run(flight, lambda: self._make(key, make))
         except again_after:
             if not joined:
                 raise
-        return await self._flight(key, make)
+        return await self._made.run(flight, lambda: self._make(key, make))
 
     async def cancel(self) -> None:
         """End whatever is being made."""
@@ -82,14 +86,11 @@ class Lookup:
         found = await self._asked.run(key, lambda: self._cache.get(key, lambda blob: self._seal.authentic(blob, key)))
         return self._opened(found) if found else None
 
-    async def _flight(self, key: str, make: Make) -> Found:
-        return await self._made.run(key, lambda: self._make(key, make))
-
     async def _make(self, key: str, make: Make) -> Found:
         if (held := self._cache.held(key)) is not None:
             # Another flight of the key has landed while this one's request waited for Redis.
             return self._opened(Found(held, "memory"))
-        return Found(await make(), "compiled")
+        return self._opened(Found(await make(), "compiled"))
 
     def _opened(self, found: Found) -> Found:
         if (refusal := refusal_in(found.artifact)) is not None:

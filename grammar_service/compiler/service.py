@@ -122,8 +122,9 @@ class GrammarCompiler:
         quick = request.on_stopgap()
         if quick is not None:
             return await self._soonest(request, quick)
-        # A flight that another request gave less time is not the last word.
-        return await self._lookup.get(request.key, lambda: self._make(request), request.backend in QUICK, again_after=(CompileTimeout,))
+        # A flight that another request of the tenant gave less time is not the last word.
+        at_once = request.backend in QUICK
+        return await self._lookup.get(request.key, lambda: self._make(request), at_once, request.tenant, again_after=(CompileTimeout,))
 
     async def _soonest(self, request: CompileRequest, quick: CompileRequest) -> Found:
         """The artifact where it can be had at once, else the stopgap, which is made while Redis is asked."""
@@ -145,7 +146,7 @@ class GrammarCompiler:
             stopgap = await making
         except GrammarError:
             # The two backends see different faults: what the one refuses, the other may still compile.
-            return await finding or await self._lookup.make(request.key, lambda: self._make(request), again_after=(CompileTimeout,))
+            return await finding or await self._make_once(request)
         # Not sooner: the two would take the processors from each other.
         self._lookup.background.start(self._make_unless_found(request, finding))
         return stopgap
@@ -153,7 +154,7 @@ class GrammarCompiler:
     async def _stopgap(self, quick: CompileRequest) -> Found:
         """Redis knows nothing of it: asking takes about as long as making it, and much longer where Redis is slow."""
         held = self._lookup.in_memory(quick.key)
-        found = held or await self._lookup.make(quick.key, lambda: self._make(quick, shared=False))
+        found = held or await self._lookup.make(quick.key, lambda: self._make(quick, shared=False), quick.tenant)
         self._counters.stopgaps += 1
         return found
 
@@ -162,17 +163,24 @@ class GrammarCompiler:
         asked = replace(request, deadline_s=None)
         try:
             if await finding is None and request.key not in self._resting:
-                await self._lookup.make(request.key, lambda: self._make(asked), again_after=(CompileTimeout,))
+                await self._make_once(asked)
         except MaskcastError as error:
             self._counters.count(error)
             self._resting.rest(request.key)
 
+    async def _make_once(self, request: CompileRequest) -> Found:
+        return await self._lookup.make(request.key, lambda: self._make(request), request.tenant, again_after=(CompileTimeout,))
+
     async def _make(self, request: CompileRequest, shared: bool = True) -> AuthenticArtifact:
+        """Or what another tenant's request has made while this one waited for its turn."""
+        deadline_s = self._deadline(request.deadline_s)
         try:
-            payload = await self._sandbox.compile(request, self._deadline(request.deadline_s))
+            payload = await self._sandbox.compile(request, deadline_s, lambda: self._cache.held(request.key))
         except LASTING as error:
             self._keep(self._seal.refusal(request, error), shared)
             raise
+        if isinstance(payload, AuthenticArtifact):
+            return payload
         artifact = await self._sealed(request, payload)
         self._counters.compiled += 1
         self._keep(artifact, shared)

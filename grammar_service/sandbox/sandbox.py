@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from grammar_service.backends.protocol import CompiledPayload
 from grammar_service.errors import CompileTimeout, PoolUnavailable
@@ -20,6 +22,8 @@ from grammar_service.sandbox.turns import FairTurns
 from grammar_service.sandbox.vouched import vouched
 from grammar_service.sandbox.wire import Job, Judged, Judging, Payload, Refused, Resolved, Result, Setup, Task
 from grammar_service.spec import GrammarSpec
+
+T = TypeVar("T")
 
 QUICK = frozenset({"llguidance"})
 """Backends that compile in about a millisecond. They have children of their own, so that they never wait for a slow one."""
@@ -78,8 +82,11 @@ class Sandbox:
         self.fingerprint = await self._nursery.fingerprint()
         await asyncio.gather(*(slot.start() for slot in self._slots))
 
-    async def compile(self, request: CompileRequest, deadline_s: float) -> CompiledPayload:
-        """The payload of the request's spec on its backend; the deadline counts from when a warm child takes the job.
+    async def compile(
+        self, request: CompileRequest, deadline_s: float, made: Callable[[], T | None] = lambda: None
+    ) -> CompiledPayload | T:
+        """The payload of the request's spec on its backend; the deadline counts from when a warm child takes the job. Or what has been
+        `made` when its turn comes.
 
         Raises:
             CompileTimeout, CompileFailed: and the child is replaced.
@@ -87,7 +94,9 @@ class Sandbox:
             PoolBusy: the queue is full.
             PoolUnavailable: no child could be started, the sandbox is closed, or the key is not the grammar's.
         """
-        result = await self._run(Job(request.spec, request.backend, request.library_source), request.tenant, deadline_s)
+        result = await self._run(Job(request.spec, request.backend, request.library_source), request.tenant, deadline_s, made)
+        if not isinstance(result, Result):
+            return result
         assert isinstance(result, Payload)
         # It names what every replica and Redis will take the artifact for, so it is not believed but computed, unless the child was told.
         if result.key != (request.key if request.library_source is None else None):
@@ -111,10 +120,12 @@ class Sandbox:
         assert isinstance(told, Judged)
         return told.faults
 
-    async def _run(self, job: Task, tenant: str, deadline_s: float) -> Result:
+    async def _run(self, job: Task, tenant: str, deadline_s: float, made: Callable[[], T | None] = lambda: None) -> Result | T:
         check_size(job.spec, self._limits)
         quick = isinstance(job, Job) and job.backend in QUICK
         async with (self._quick_turns if quick else self._turns).turn(tenant) as slot:
+            if (found := made()) is not None:
+                return found
             result = await slot.run(job, min(deadline_s, QUICK_DEADLINE_S) if quick else deadline_s, tenant)
         if isinstance(result, Refused):
             raise result.refusal.error()

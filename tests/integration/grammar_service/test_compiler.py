@@ -297,6 +297,32 @@ async def test_a_full_queue_is_busy(compiler: GrammarCompiler) -> None:
     assert [answer for answer in answers if isinstance(answer, Compiled)]
 
 
+async def test_nobody_waits_behind_what_another_tenant_has_asked_for_before_the_same_grammar(model_folder: Path) -> None:
+    settings = SandboxSettings(memory_limit_bytes=1 << 30, workers=1)
+    compiler, done = GrammarCompiler(model_folder, 20.0, settings, TieredCache(MemoryCache(1 << 24), None), SECRET), list[str]()
+
+    async def ask(text: str, tenant: str) -> None:
+        assert isinstance(await compiler.compile(request_of(compiler, GrammarSpec(GrammarKind.REGEX, text), tenant=tenant)), Compiled)
+        done.append(f"{tenant} {text}")
+
+    try:
+        await compiler.start()
+        children = [psutil.Process(pid) for pid in compiler._sandbox.pids]
+        for child in children:
+            child.suspend()
+        asked = [*((text, "flood") for text in ("one", "two", "three", "popular")), ("popular", "other")]
+        asking = [asyncio.ensure_future(ask(*each)) for each in asked]
+        while compiler._sandbox.waiting < len(asked) - 1:
+            await asyncio.sleep(TICK_S)
+        for child in children:
+            child.resume()
+        await asyncio.gather(*asking)
+        assert done.index("other popular") < done.index("flood two")
+        assert (await compiler.counters())["compiled"] == len(asked) - 1
+    finally:
+        await compiler.close()
+
+
 async def test_a_model_replica_reads_what_the_pool_wrote(compiler: GrammarCompiler, server: RedisProcess) -> None:
     source = GrammarSource(cache_of(server), compiler.compile, SECRET, compiler.fingerprint, Limits(), PATIENT_S)
     grammar = source.resolve(GrammarSpec(GrammarKind.REGEX, "read by a replica"))
