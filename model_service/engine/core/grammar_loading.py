@@ -50,5 +50,5 @@ class GrammarLoader(Executor):
             return
         try:
             future.set_result(make(request))
-        except Exception as error:  # noqa: BLE001  # whoever waits for the grammar is told
-            future.set_exception(error)
+        except BaseException as error:  # noqa: BLE001  # whoever waits for the grammar is told; a panic of native code is no Exception
+            future.set_exception(error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}"))

@@ -6,6 +6,8 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from model_service.engine.core.grammar_loading import GrammarLoader
 from model_service.messages import TENANT_ARGUMENT
 
@@ -34,11 +36,18 @@ def test_a_flood_of_grammars_lets_a_neighbours_pass() -> None:
     assert ended.cancelled()
 
 
-def test_a_fault_is_told_to_whoever_waits() -> None:
+class Panic(BaseException):
+    """As the libraries in Rust raise it."""
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), Panic("no")])
+def test_a_fault_is_told_to_whoever_waits(error: BaseException) -> None:
     loader = GrammarLoader(1)
 
     def make(request: Any) -> None:
-        raise ValueError("no")
+        raise error
 
-    assert str(loader.submit(make, request_of("one")).exception(30)) == "no"
+    told = loader.submit(make, request_of("one")).exception(30)
+    assert isinstance(told, Exception)
+    assert str(told).endswith("no")
     loader.shutdown()

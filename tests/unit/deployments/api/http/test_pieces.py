@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -43,4 +44,18 @@ async def test_it_ends_where_the_client_has_left_too() -> None:
 
     with pytest.raises(OSError, match="gone"):
         await response(b"x" * PIECE * 3, ended)({}, None, send)  # type: ignore[arg-type]
+    assert ended == [True]
+
+
+async def test_a_client_that_takes_nothing_is_given_up() -> None:
+    ended = list[bool]()
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    async def end() -> None:
+        ended.append(True)
+
+    await PiecewiseResponse(b"x" * PIECE * 3, 200, {}, "application/json", end, patience_s=0.01)({}, None, send)  # type: ignore[arg-type]
     assert ended == [True]
