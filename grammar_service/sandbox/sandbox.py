@@ -82,9 +82,7 @@ class Sandbox:
         self.fingerprint = await self._nursery.fingerprint()
         await asyncio.gather(*(slot.start() for slot in self._slots))
 
-    async def compile(
-        self, request: CompileRequest, deadline_s: float, made: Callable[[], T | None] = lambda: None
-    ) -> CompiledPayload | T:
+    async def compile(self, request: CompileRequest, deadline_s: float, made: Callable[[], T | None] = lambda: None) -> CompiledPayload | T:
         """The payload of the request's spec on its backend; the deadline counts from when a warm child takes the job. Or what has been
         `made` when its turn comes.
 

@@ -18,9 +18,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 class XgrammarGrammar:
     """`recipe` is what it was compiled of. Where `recursion_tail` is None, its matchers tell of no forced bytes."""
 
-    def __init__(
-        self, compiled: xgrammar.CompiledGrammar, tokenizer: GrammarTokenizer, recipe: Recipe, recursion_tail: int | None
-    ) -> None:
+    def __init__(self, compiled: xgrammar.CompiledGrammar, tokenizer: GrammarTokenizer, recipe: Recipe, recursion_tail: int | None) -> None:
         self._compiled = compiled
         self._search = ForcedSearch(recursion_tail)
         self._tokenizer = tokenizer
