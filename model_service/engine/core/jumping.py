@@ -9,11 +9,13 @@ next forward starts before the segment is known, that takes a word more (`engine
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.engine import EngineCoreOutput, EngineCoreOutputs
 from vllm.v1.metrics.stats import PrefillStats
+from vllm.v1.outputs import LogprobsLists
 from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
 
@@ -27,8 +29,7 @@ from model_service.output_marks import Mark, marked
 class Jumping:
     """Of one scheduler, whose own are `manager` and `requests`. This decides what is forced. Ahead of the first choice it appends that as
     well (`unblocked`); behind a token the scheduler does (`MaskcastScheduler._update_request_with_output`). `admits`: whether requests may
-    be admitted with more tokens than their prompts have. `context`: the answer that a segment of a request follows; `scored`: requests of
-    which whoever asks knows that forced tokens have probability 1."""
+    be admitted with more tokens than their prompts have. `context`: the answer that a segment of a request follows."""
 
     def __init__(
         self, manager: StructuredOutputManager, segmenter: Segmenter, requests: Mapping[str, Request], max_model_len: int, admits: bool
@@ -39,7 +40,6 @@ class Jumping:
         self._max_model_len = max_model_len
         self._admits = admits
         self.context: Callable[[Request], Sequence[int]] = _output
-        self.scored: Container[str] = ()
         self._unsent = Unsent()
         self._prefilled: dict[str, list[int]] = {}
         self._jumped: dict[str, int] = {}
@@ -70,12 +70,13 @@ class Jumping:
             request.prefill_stats = None
 
     def applies(self, request: Request) -> bool:
-        """Whether the grammar holds for the request's next token, and nobody wants to know what the model makes of a forced one."""
+        """Whether the grammar holds for the request's next token, and nobody wants to know what the model makes of others in a forced one's
+        place."""
         structured = request.structured_output_request
         if structured is None or request.resumable:
             return False
         params = request.sampling_params
-        if params.num_logprobs is not None and request.request_id not in self.scored:
+        if params.num_logprobs or params.logprob_token_ids:
             return False
         if params.prompt_logprobs is not None or params.prompt_logprob_token_ids is not None:
             return False
@@ -160,11 +161,20 @@ def _grammar(request: Request) -> KeyedGrammar:
 
 
 def _part(output: EngineCoreOutput, tokens: list[int], forced: bool) -> EngineCoreOutput:
+    rows = output.new_logprobs
+    if rows is not None:
+        # vLLM has cut these for as many tokens as there are now, of which the model was asked for the first.
+        rows = _certain(tokens) if forced else rows.slice_request(0, len(tokens))
     return EngineCoreOutput(
         request_id=output.request_id,
         new_token_ids=tokens,
         num_nans_in_logits=marked(0, Mark.FORCED) if forced else output.num_nans_in_logits,
-        # vLLM has cut these for as many tokens as there are now, of which the model was asked for the first.
-        new_logprobs=None if forced or output.new_logprobs is None else output.new_logprobs.slice_request(0, len(tokens)),
+        new_logprobs=rows,
         trace_headers=output.trace_headers,
     )
+
+
+def _certain(tokens: list[int]) -> LogprobsLists:
+    """vLLM's log-probabilities are among what the grammar allows: there is no other text."""
+    ids = np.array(tokens, np.int32)[:, None]
+    return LogprobsLists(ids, np.zeros(ids.shape, np.float32), np.ones(len(tokens), np.int32))

@@ -32,7 +32,7 @@ class LookaheadScheduler(MaskcastScheduler):
         self._verifying = Verifying(self.structured_output_manager, self.requests)
         self._continuing = Continuing()
         if self.jumping is not None:
-            self.jumping.context, self.jumping.scored = self._continuing.context, self._continuing
+            self.jumping.context = self._continuing.context
 
     def add_request(self, request: Request) -> None:
         self._verifying.added(request)

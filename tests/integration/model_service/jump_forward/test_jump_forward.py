@@ -65,6 +65,18 @@ def test_a_stop_string_inside_a_segment_ends_the_answer(jumper: RunningEngine, s
     assert answer.usage["completion_tokens"] == stepped.usage["completion_tokens"]
 
 
+def test_what_is_forced_is_certain(jumper: RunningEngine, stepping: RunningEngine) -> None:
+    answer, stepped = jumper.ask(QUESTION, SPEC, logprobs=True), stepping.ask(QUESTION, SPEC, logprobs=True)
+    *told, end = answer.choice["logprobs"]["content"]
+    assert answer.text == ANSWER == "".join(token["token"] for token in told)
+    assert end["logprob"] == 0
+    assert answer.forced > 0
+    values, own = ([token["logprob"] for token in each.choice["logprobs"]["content"]] for each in (answer, stepped))
+    assert values.count(0) >= answer.forced
+    # Without jumps the model chooses the tokens in which it writes what is forced.
+    assert sum(values) == pytest.approx(sum(own), abs=1e-3)
+
+
 @pytest.mark.parametrize("fields", [{"logprobs": True, "top_logprobs": 2}, {"logprobs": True, "logprob_token_ids": [5, 6]}])
 def test_log_probabilities_are_the_models_own(fields: dict[str, Any], jumper: RunningEngine, stepping: RunningEngine) -> None:
     answer, stepped = jumper.ask(QUESTION, SPEC, **fields), stepping.ask(QUESTION, SPEC, **fields)
