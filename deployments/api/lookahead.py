@@ -17,6 +17,7 @@ LOOKAHEAD, REWARD, CONSTRAINT = "lookahead", "reward", "structured_outputs"
 Wished: TypeAlias = tuple[Requested | NamedGrammar, ...]
 # They change what a model says from token to token, which a look-ahead does not, or tell of it what would be said of another choice.
 _NOT_WITH = (
+    "field_confidence",
     "presence_penalty",
     "frequency_penalty",
     "logit_bias",

@@ -13,6 +13,7 @@ import msgspec
 
 from deployments.access.caller import ANYBODY, Caller, Scope
 from deployments.access.charges import COMPLETION_TOKENS
+from deployments.api import confidence
 from deployments.api.bounds.request_limits import check_echoed_prompts, longest_answer, sequences_of
 from deployments.api.lookahead import take_lookahead
 from deployments.api.request_fields.kinds import LONGEST_NAME, FieldRules
@@ -45,7 +46,7 @@ EMBEDDINGS = "prompt_embeds"
 class ParsedRequest:
     """`body` is what the engine gets, and computes in so many `sequences`: the client's, less its constraint. `check`: what no backend
     enforces of the constraint is to be checked in the end, where that can be done. `wished`: the grammars of the look-ahead's reward, by
-    their numbers."""
+    their numbers. `confident`: the answer tells its confidence, and log probabilities too where true."""
 
     endpoint: Endpoint
     request_id: str
@@ -57,6 +58,7 @@ class ParsedRequest:
     warnings: tuple[ConstraintWarning, ...] = ()
     lookahead: Lookahead | None = None
     wished: tuple[Requested | NamedGrammar, ...] = ()
+    confident: bool | None = None
 
     @property
     def seats(self) -> int:
@@ -98,6 +100,8 @@ class RequestReader:
         if endpoint is Endpoint.CHAT and "messages" not in copied:
             raise bad_request("'messages' must be an array of at least one message.", "messages")
         sequences = sequences_of(endpoint, copied, limits)
+        check = _take_check(copied, self.defaults.check)
+        confident = confidence.ask_for_tokens(endpoint, copied)
         check_echoed_prompts(copied)
         fitting = longest_answer(endpoint, copied, sequences, limits)
         has_format = isinstance(copied.get(FORMAT), dict) and copied[FORMAT].get("type") != "text"
@@ -113,13 +117,15 @@ class RequestReader:
         if (most := min(filter(None, (caller.bounds.max_tokens, fitting)), default=None)) is not None:
             _bound_answer(endpoint, copied, most)
         mark_forced = copied.pop(MARK_FORCED, False)
-        check = _take_check(copied, self.defaults.check)
         lookahead, wished = take_lookahead(copied, self.defaults, self.thresholds)
         if lookahead is not None and sequences * lookahead.parameters.k > limits.max_sequences:
             message = f"A request may have {limits.max_sequences} sequences; {sequences} with 'k' of {lookahead.parameters.k} have more."
             raise over_limit("lookahead.k", message)
+        copied.pop(confidence.FIELD, None)
         warnings = first(chain(dropped, ignored_fields(endpoint, body)))
-        return ParsedRequest(endpoint, uuid4().hex, copied, requested, sequences, mark_forced, check, warnings, lookahead, wished)
+        return ParsedRequest(
+            endpoint, uuid4().hex, copied, requested, sequences, mark_forced, check, warnings, lookahead, wished, confident
+        )
 
     def _model(self, name: Any) -> str:
         if name in (None, ""):  # as vLLM's own server, and as clients send that know only one model

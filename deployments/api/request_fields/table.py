@@ -146,6 +146,7 @@ _READ = (
     *(RequestField(name, Anything("a constraint"), Treatment.READ) for name in FIELDS_OF_CONSTRAINTS),
     RequestField("lookahead", Anything("object"), Treatment.READ, "needs `model.lookahead`"),
     RequestField("mark_forced", Flag(), Treatment.READ),
+    RequestField("field_confidence", Flag(), Treatment.READ),
     RequestField("unenforceable", OneOf(("refuse", "check")), Treatment.READ),
 )
 _SILENT = (

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from deployments.api.confidence import FIELD
 from deployments.api.translation.values import Event
 from deployments.errors import ApiError
 
@@ -79,6 +80,8 @@ class ResponseAnswer:
         for choice in chunk.get("choices") or ():
             yield from self._delta(choice.get("delta") or {}, ((choice.get("logprobs") or {}).get("content")) or [])
             self._finish = choice.get("finish_reason") or self._finish
+            if FIELD in choice:
+                self.response[FIELD] = choice[FIELD]
 
     def end(self) -> Iterator[Event]:
         reason = _INCOMPLETE.get(self._finish)
