@@ -38,6 +38,7 @@ class Benchmark:
 
 BENCHMARKS: Mapping[str, Benchmark] = {
     "real_model": Benchmark("python -m load_tests.real_model", SERVICE),
+    "confidence": Benchmark("python -m load_tests.real_model.confidence", SERVICE),
     "front_door": Benchmark("python -m load_tests.front_door", SERVICE),
     "front_door_handle": Benchmark("python -m load_tests.front_door.handle", SERVICE),
     "vllm_client": Benchmark("python -m load_tests.front_door.vllm_client", SERVICE),

@@ -19,6 +19,7 @@ from load_tests.lookahead import tables as lookahead
 from load_tests.lookahead.served import figures as engines
 from load_tests.masks import figures as mask_figures
 from load_tests.masks import sizes as mask_bytes
+from load_tests.real_model import confidence
 from load_tests.real_model import figures as real_model
 from load_tests.reporting.markdown import kept, machine, measured_at, ran, table, target_table
 
@@ -153,6 +154,10 @@ def _real_model(report: BenchReport) -> list[str]:
     return ["", *table(front_door.headings(), front_door.lines(speed)), "", "## What the answers are worth", "", *worth]
 
 
+def _confidence(report: BenchReport) -> list[str]:
+    return ["", *table(confidence.HEADINGS, confidence.lines(report.rows))]
+
+
 def _front_door(report: BenchReport) -> list[str]:
     return ["", *table(front_door.headings(), front_door.lines(report.rows))]
 
@@ -260,6 +265,7 @@ def _overlap(report: BenchReport) -> list[str]:
 
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "real_model": _real_model,
+    "confidence": _confidence,
     "ablation": _ablation,
     "automata": _automata,
     "canonical": _canonical,
