@@ -58,7 +58,8 @@ def _has_huge_pages() -> bool:
 
 def _pages(column: int) -> int:
     """See statm in proc(5)."""
-    return int(os.pread(_statm(os.getpid()).fileno(), 256, 0).split()[column])
+    file = _statm(os.getpid())  # held: another thread may have opened one meanwhile, and this one would be closed
+    return int(os.pread(file.fileno(), 256, 0).split()[column])
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,7 @@ from itertools import chain
 
 from grammar_service.backends import select_backend, select_stopgap
 from grammar_service.backends.selection import backend_versions
-from grammar_service.errors import UnsupportedGrammar
+from grammar_service.errors import GrammarError, UnsupportedGrammar
 from grammar_service.key import KEY_VERSION, grammar_key
 from grammar_service.limits import Limits, check_limits
 from grammar_service.messages import CompileRequest, ReadyGrammar, Stopgap
@@ -19,6 +19,8 @@ from grammar_service.relaxation.relaxed import Compile
 from grammar_service.schema.dialects.dialect import UNNAMED
 from grammar_service.schema.dialects.remarks import UNKNOWN_KEYWORD
 from grammar_service.schema.json_schema import parse_schema
+from grammar_service.schema.json_text import shared_json
+from grammar_service.schema.normal_form.normal import composes
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.tags.structural_tag import embedded_schemas
 from grammar_service.warning import MOST, ConstraintWarning, first, shortened
@@ -32,8 +34,9 @@ QUICK_KEYWORDS = frozenset(
     "type enum const properties required additionalProperties items anyOf $ref $defs definitions minimum maximum minItems maxItems "
     "minLength maxLength format nullable".split()
 )
-"""Those whose work is in proportion to their text. The others combine schemas, or compare patterns."""
-_SLOW_VALUES = re.compile(r'"(?:enum|const)"\s*:\s*(?:\[[^]]*)?[\[{]|"additionalProperties"\s*:\s*\{|"idn-')
+"""Those whose work is in proportion to their text, unless several schemas are about one value (`composes`). The others combine schemas, or
+compare patterns."""
+_SLOW_VALUES = re.compile(r'"(?:enum|const)"\s*:\s*(?:\[[^]]*[\[{]|\{)|"additionalProperties"\s*:\s*\{|"idn-')
 """Objects and arrays among values are compared with the schemas around them, and so are other properties with those that have names. The
 automaton of `idn-email` takes 0.2 s to make."""
 _WITHOUT_ASSERTIONS = re.compile(r"(?:\\[^bB]|\[\^|[^\\^$(]|\((?!\?<?[=!])|(?<!.)\^|\$(?!.))*+", re.DOTALL)
@@ -119,7 +122,7 @@ def resolves_quickly(spec: GrammarSpec) -> bool:
         case GrammarKind.JSON_OBJECT:
             return True
         case GrammarKind.JSON_SCHEMA:
-            return len(spec.text) <= QUICK_SCHEMA and "\\" not in spec.text and not _is_slow(spec.text)
+            return len(spec.text) <= QUICK_SCHEMA and "\\" not in spec.text and not _is_slow(spec.text) and not _composes(spec.text)
         case GrammarKind.REGEX:
             return len(spec.text) <= QUICK_REGEX and _WITHOUT_ASSERTIONS.fullmatch(spec.text) is not None
         case GrammarKind.STRUCTURAL_TAG:  # there are schemas in it
@@ -132,6 +135,20 @@ def _is_slow(text: str) -> bool:
     words = _WORD.findall(text)
     is_combined = "format" in words and not _COMBINED.isdisjoint(words)
     return is_combined or _SLOW_VALUES.search(text) is not None or not _SLOW_KEYWORDS.isdisjoint(words)
+
+
+def _composes(text: str) -> bool:
+    """Whether any object of it does: a reference may lead anywhere."""
+    try:
+        waiting = [shared_json(text)]
+    except GrammarError:  # it is refused as quickly
+        return False
+    while waiting:
+        value = waiting.pop()
+        if composes(value):
+            return True
+        waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return False
 
 
 def resolve_relaxed(spec: GrammarSpec, limits: Limits, fingerprint: str, compiles: Compile | None = None) -> Resolution:

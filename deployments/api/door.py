@@ -43,7 +43,6 @@ from deployments.api.traced import TracedCalls, TracedConstraints, TracedEngines
 from deployments.api.translation.apis import Api, Apis, CountTokensApi, GatewayApi, MessagesApi, ResponsesApi
 from deployments.api.translation.exchange import Items
 from deployments.api.translation.response_store import MemoryResponses, RedisResponses, ResponseStore
-from deployments.background_thread import BackgroundThread
 from deployments.builders import COUNTING_MS, engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
@@ -60,6 +59,7 @@ from deployments.tracing.tracing import Tracing, current_trace_id
 from grammar_service.artifacts.cache.link import LinkCounters
 from grammar_service.heap import settle_heap, unmap_large_blocks
 from grammar_service.registry import GrammarEntry, GrammarNames
+from grammar_service.sandbox.background_thread import BackgroundThread
 from model_service.messages import Endpoint
 from model_service.replies import Head
 from router.turns.shares import seats_for_one

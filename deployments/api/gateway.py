@@ -26,11 +26,11 @@ from deployments.api.engine_calls import Engines, is_refused
 from deployments.api.engine_errors import with_codes
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
-from deployments.background_thread import LARGE_BODY, BackgroundThread
 from deployments.constraints.forms import NamedGrammar, Requested, refusal, warnings_of
 from deployments.errors import AnswerLost, ApiError, unavailable
 from grammar_service.errors import MaskcastError
 from grammar_service.messages import ReadyGrammar, Refusal
+from grammar_service.sandbox.background_thread import LARGE_BODY, BackgroundThread
 from grammar_service.warning import ConstraintWarning
 from model_service.messages import Call, Endpoint
 from model_service.replies import ENGINE_DEAD, Failure, Head

@@ -94,7 +94,8 @@ def _wished(options: dict[str, Any], place: str, defaults: ConstraintDefaults) -
 
 def _check_compatible(body: Mapping[str, Any]) -> None:
     for name in _NOT_WITH:
-        if body.get(name):
+        # No alternatives to a token, but its own log probability, is something as well.
+        if body.get(name) or (name in ("logprobs", "prompt_logprobs") and body.get(name) not in (None, False)):
             raise _conflict(name)
     repetition = body.get("repetition_penalty")
     for name, holds in {

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
 
-from deployments.background_thread import MOST_WAITING, BackgroundThread
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested
 from deployments.errors import translated
@@ -23,6 +22,7 @@ from grammar_service.messages import CompileRequest, Prepared
 from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, ResolvedAs, Room, Stored
 from grammar_service.registry.entry import OVERHEAD_BYTES
 from grammar_service.resolve import Resolution
+from grammar_service.sandbox.background_thread import MOST_WAITING, BackgroundThread
 from grammar_service.sandbox.turns import FairTurns
 from grammar_service.spec import GrammarSpec
 from grammar_service.warning import characters

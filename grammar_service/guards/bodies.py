@@ -1,7 +1,8 @@
 """What has been written of an item that may be of any kind, so far that its equality with others is told in time.
 
 Values are held as something hashable that is equal where JSON Schema calls them equal: strings as bytes, numbers as Decimal, `true`,
-`false` and `null` by their names, arrays as tuples and objects as frozen sets of members.
+`false` and `null` by their names, arrays as tuples and objects as frozen sets of members. What is compared at each token, states and the
+values on the way to them, are digests: of an item of 50,000 tokens they would be compared for seconds.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from grammar_service.guards.forms import ENOUGH, FREE, Form, Layout, Slot, times
@@ -19,7 +21,7 @@ from grammar_service.guards.tokens.name_tokens import NameTokens
 MAX_NESTED_ITEMS = 128
 """Arrays and objects in each other inside of one item; a request with more of them ends. To close them takes time that grows with the
 square of their number: of 32,000, the last bracket took 6 s."""
-_START = ()
+_START = bytes(16)
 """The state before an item."""
 _DIGITS = 30
 """Numbers with more are in no schema's lists."""
@@ -30,7 +32,7 @@ class Item(NamedTuple):
     """A complete item, and the states that it passed through, where ways to go on are counted."""
 
     value: Hashable
-    passed: tuple[Hashable, ...]
+    passed: tuple[bytes, ...]
 
 
 class Values:
@@ -45,7 +47,7 @@ class Values:
         self.ending = Names(tokens, tokens.ending)
         self._contents: Counter[Hashable] = Counter()
         self._held: set[Hashable] = set()
-        self._passed: Counter[Hashable] = Counter()
+        self._passed: Counter[bytes] = Counter()
 
     def is_new(self, value: Hashable, added: Sequence[tuple[Any, Any]]) -> bool:
         """Whether it is neither there nor among the added ones."""
@@ -64,7 +66,7 @@ class Values:
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def passed(self, state: Hashable) -> int:
+    def passed(self, state: bytes) -> int:
         """How many items came through a state."""
         return self._passed[state]
 
@@ -116,25 +118,30 @@ class Site(NamedTuple):
 
     root: Values
     forms: tuple[int, ...]
-    state: Hashable
+    state: bytes
 
 
 class Body(NamedTuple):
-    """Of an open object or array inside of an item: its `site`, its members or items so far, and the states passed since it was opened.
+    """Of an open object or array inside of an item: its `site`, its members or items so far, their digests, and the states passed since.
     `depth`: how many of them are around it, with itself. `tail`: the ways to go on behind it. `layouts`: those that it may have, each with
     the next of its slots; none where nothing need be counted."""
 
     site: Site
     parts: tuple[Any, ...] = ()
-    passed: tuple[Hashable, ...] = ()
+    digests: tuple[bytes, ...] = ()
+    passed: tuple[bytes, ...] = ()
     depth: int = 1
     tail: int = ENOUGH
     layouts: tuple[tuple[Layout, int], ...] = ()
-    state: Hashable = None
+    state: bytes = _START
     name: bytes = b""
 
     def value(self, is_object: bool) -> Hashable:
         return frozenset(self.parts) if is_object else tuple(self.parts)
+
+    def digest(self, is_object: bool) -> bytes:
+        """Of the value: whatever the order of an object's members."""
+        return _digest(b"{", *sorted(self.digests)) if is_object else _digest(b"[", *self.digests)
 
     @property
     def left(self) -> int:
@@ -142,7 +149,24 @@ class Body(NamedTuple):
         return times(self.tail, max((layout.rest[at] for layout, at in self.layouts), default=ENOUGH))
 
 
-def is_left(root: Values, state: Hashable, ways: int, added: Added) -> bool:
+def _digest(kind: bytes, *parts: bytes) -> bytes:
+    """`parts`, but for the last one, have one length."""
+    return blake2b(kind + b"".join(parts), digest_size=len(_START)).digest()
+
+
+def _digest_of_scalar(value: Hashable) -> bytes:
+    """The same for those that are equal."""
+    if isinstance(value, bytes):
+        return _digest(b'"', value)
+    if isinstance(value, Decimal):
+        sign, digits, exponent = value.as_tuple()
+        text = "".join(map(str, digits)).lstrip("0")
+        plain = text.rstrip("0")
+        return _digest(b"0", f"{sign} {plain} {int(exponent) + len(text) - len(plain)}".encode() if plain else b"")
+    return _digest(b"w", str(value).encode())
+
+
+def is_left(root: Values, state: bytes, ways: int, added: Added) -> bool:
     """Whether more ways lead on from a state than items have taken."""
     if ways >= ENOUGH:
         return True
@@ -159,7 +183,7 @@ def opened(site: Site, is_object: bool, body: Body | None, forms: Sequence[Form]
         return inner
     layouts = tuple((layout, 0) for form in found for layout in (form.objects if is_object else form.arrays))
     tail = _tail(body, kind)
-    state = (site.state, kind)
+    state = _digest(b"{" if is_object else b"[", site.state)
     inner = Body(site, tail=tail, layouts=layouts, state=state)
     if not layouts or not is_left(site.root, state, inner.left, added):
         return None
@@ -187,7 +211,7 @@ def named(body: Body, name: bytes, added: Added) -> Body | None:
     starts = [(layout, layout.start_of(text, at)) for layout, at in body.layouts]
     layouts = tuple((layout, at) for layout, at in starts if at is not None)
     ways = max((times(layout.slots[at].count, layout.rest[at + 1]) for layout, at in layouts), default=0)
-    state = (body.state, name)
+    state = _digest(b"n", body.state, name)
     if not is_left(body.site.root, state, times(body.tail, ways), added):
         return None
     return body._replace(name=name, layouts=layouts, state=state, passed=(*body.passed, state))
@@ -201,7 +225,7 @@ def with_comma(body: Body, added: Added) -> Body | None:
         layout.rest[at] - (0 if layout.rest[at] >= ENOUGH or any(slot.required for slot in layout.slots[at:]) else 1)
         for layout, at in body.layouts
     )
-    ways, state = times(body.tail, max(rests)), (body.state, ",")
+    ways, state = times(body.tail, max(rests)), _digest(b",", body.state)
     if not is_left(body.site.root, state, ways, added):
         return None
     return body._replace(state=state, passed=(*body.passed, state))
@@ -239,15 +263,16 @@ def site_in(body: Body) -> Site:
     return Site(body.site.root, forms, body.state)
 
 
-def extended(body: Body, value: Hashable, passed: tuple[Hashable, ...], is_object: bool, added: Added) -> Body | None:
-    """With a value that has come to its end, which passed through some states; None where too few ways lead on."""
-    part = (body.name, value) if is_object else value
-    longer = body._replace(parts=(*body.parts, part), passed=body.passed + passed)
+def extended(body: Body, value: Hashable, digest: bytes | None, passed: tuple[bytes, ...], is_object: bool, added: Added) -> Body | None:
+    """With a value that has come to its end, which passed through some states; None where too few ways lead on. Scalars need no digest."""
+    own = _digest_of_scalar(value) if digest is None else digest
+    part, mark = ((body.name, value), _digest(b"m", own, body.name)) if is_object else (value, own)
+    longer = body._replace(parts=(*body.parts, part), digests=(*body.digests, mark), passed=body.passed + passed)
     if not body.layouts:
         return longer
     kind, text = type_and_text(value)
     layouts = tuple((layout, at + 1) for layout, at in body.layouts if at < len(layout.slots) and _is_told(layout.slots[at], kind, text))
-    longer = longer._replace(layouts=layouts, state=(body.state, value))
+    longer = longer._replace(layouts=layouts, state=_digest(b"v", body.state, own))
     if not layouts or not is_left(body.site.root, longer.state, longer.left, added):
         return None
     return longer._replace(passed=(*longer.passed, longer.state))

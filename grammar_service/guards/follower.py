@@ -144,7 +144,7 @@ class Follower:
 
     def _has_way(self, inside: Open, cursor: Cursor, added: Added) -> bool:
         def end(value: Hashable) -> Open | None:
-            return finished(inside, value, (), [*added])
+            return finished(inside, value, None, (), [*added])
 
         return has_way(inside.site, cursor.text, cursor.pending, cursor.where is Where.ITEM, self._forms, added, end)
 
@@ -234,8 +234,8 @@ class Follower:
         return Cursor(open=inside, place=self._places[inside.place].items if inside.place != FREE else FREE)
 
 
-def finished(inside: Open, value: Hashable, passed: tuple[Hashable, ...], added: Added) -> Open | None:
-    """What holds a value that has come to its end, with it; None where it must not be."""
+def finished(inside: Open, value: Hashable, digest: bytes | None, passed: tuple[bytes, ...], added: Added) -> Open | None:
+    """What holds a value that has come to its end, with it; None where it must not be. Scalars need no digest."""
     if isinstance(inside.items, Values):
         if not inside.items.is_new(value, added):
             return None
@@ -243,7 +243,7 @@ def finished(inside: Open, value: Hashable, passed: tuple[Hashable, ...], added:
         passed = ()
     if inside.body is None:
         return inside
-    body = extended(inside.body, value, passed, inside.is_object, added)
+    body = extended(inside.body, value, digest, passed, inside.is_object, added)
     return None if body is None else inside._replace(body=body)
 
 
@@ -260,14 +260,15 @@ def _closed(inside: Open | None, added: Added) -> Cursor | None:
     outer = None if inside is None else inside.outer
     if inside is None or outer is None or inside.body is None:
         return Cursor(open=outer)
-    after = finished(outer, inside.body.value(inside.is_object), inside.body.passed, added)
+    body, is_object = inside.body, inside.is_object
+    after = finished(outer, body.value(is_object), body.digest(is_object), body.passed, added)
     return None if after is None else Cursor(open=after)
 
 
 def _with_string(inside: Open, text: bytes, added: Added) -> Open | None:
     if isinstance(inside.items, ItemSet) and not _add(inside.items.strings, text, added):
         return None
-    return finished(inside, text, (), added) if inside.holds_items else inside
+    return finished(inside, text, None, (), added) if inside.holds_items else inside
 
 
 def _in_string(cursor: Cursor, piece: bytes, at: int) -> tuple[Cursor, int]:
@@ -294,7 +295,7 @@ def _in_number(cursor: Cursor, piece: bytes, at: int, added: Added) -> tuple[Cur
         return Cursor(Where.NUMBER, inside, text), -1
     if piece[end : end + 1] in b"eE" or (isinstance(inside.items, ItemSet) and not _add(inside.items.numbers, text, added)):
         return None, -1
-    after = finished(inside, Decimal(text.decode()), (), added) if inside.holds_items else inside
+    after = finished(inside, Decimal(text.decode()), None, (), added) if inside.holds_items else inside
     return (None if after is None else Cursor(open=after)), end
 
 
@@ -306,7 +307,7 @@ def _in_word(cursor: Cursor, piece: bytes, at: int, added: Added) -> tuple[Curso
     text = cursor.text + piece[at:end]
     if end == len(piece):
         return Cursor(Where.WORD, inside, text), -1
-    after = finished(inside, text.decode(), (), added)
+    after = finished(inside, text.decode(), None, (), added)
     return (None if after is None else Cursor(open=after)), end
 
 

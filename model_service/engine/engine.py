@@ -37,7 +37,7 @@ from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
 from model_service.engine.output_watch import ForcedTotals
 from model_service.engine.workers.executors import executor_class
-from model_service.errors import EngineDead, EngineSettingsError, InvalidLookahead
+from model_service.errors import ChannelError, EngineDead, EngineSettingsError, GrammarMemoryFull, InvalidLookahead
 from model_service.hang_watch import Look, main_threads
 from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.forced_usage import ForcedUsage
@@ -177,6 +177,10 @@ class Engine:
         except InvalidLookahead as error:
             field = ".".join(filter(None, ("lookahead", error.field)))
             return Head(HTTPStatus.BAD_REQUEST, stream=False), _whole(create_error_response(error.message, param=field).model_dump_json())
+        except (ChannelError, GrammarMemoryFull) as error:
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+            refusal = create_error_response(f"a grammar of the reward: {error}", status.phrase, status)
+            return Head(status, stream=False), _whole(refusal.model_dump_json())
         if not self._engine.vllm_config.model_config.is_multimodal_model and (fault := refused_images(call.body)):
             # vLLM calls it a fault of the server.
             message, place = fault
@@ -228,18 +232,17 @@ class Engine:
         return Lookaheads(engine, engine.children, drafts, text_of, self._settings.reward_deadline_s)
 
     async def _asked(self, call: Call, lookahead: Lookahead) -> Asked:
-        """Raises InvalidLookahead, ChannelError."""
+        """Raises InvalidLookahead, ChannelError, GrammarMemoryFull."""
         if not self._settings.lookahead:
             raise InvalidLookahead("", "this service does not look ahead")
         if lookahead.method is not Method.CDLH and self._drafts is None:
             raise InvalidLookahead("method", f"{lookahead.method} needs a draft model, which this service has not")
-        # In a thread: grammars, dictionaries and tables may have to be loaded.
-        return await asyncio.to_thread(self._built, call, lookahead)
-
-    def _built(self, call: Call, lookahead: Lookahead) -> Asked:
         assert self._wished is not None, "start() comes first"
-        reward = built(lookahead.reward, self._wished.sources(call.wished, self._channel))
-        canonical = self._wished.own_sequences() if _is_canonical(call) else None
+        return await self._wished.thread.run(call.tenant, self._built, self._wished, call, lookahead)
+
+    def _built(self, wished: WishedGrammars, call: Call, lookahead: Lookahead) -> Asked:
+        reward = built(lookahead.reward, wished.sources(call.wished, self._channel, call.tenant))
+        canonical = wished.own_sequences() if _is_canonical(call) else None
         return Asked(lookahead, reward, LookaheadFigures(), Traces() if lookahead.trace else None, canonical)
 
     def _load(self, config: VllmConfig) -> KeyedEngine:

@@ -28,6 +28,9 @@ from model_service.jump_forward.prefill_load import PrefillLoad
 from model_service.messages import CALL_ARGUMENT, KEY_ARGUMENT, MOST_ARGUMENT
 from model_service.timeline import Timeline
 
+MOST_PROMPT_TOKENS = 1 << 19
+"""Of all candidates of a look-ahead's step: each has the whole prompt. The engine core takes 0.1 s to read as many."""
+
 
 @dataclass
 class Followed:
@@ -129,6 +132,8 @@ class KeyedEngine(AsyncLLM):
         assert self.lookaheads is not None
         if request.mm_features or request.prompt_token_ids is None:
             raise VLLMValidationError("look-ahead takes prompts of text alone", parameter="messages")
+        if asked[0].lookahead.parameters.k * len(request.prompt_token_ids) > MOST_PROMPT_TOKENS:
+            raise VLLMValidationError(f"'k' times the prompt's tokens may be {MOST_PROMPT_TOKENS:,}", parameter="lookahead.k")
         self.check_admission(request_id=request.request_id)
         self.output_processor.add_request(request, prompt, parent_req, index, queue)
         self.lookaheads.begin(request, *asked)

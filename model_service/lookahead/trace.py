@@ -11,6 +11,8 @@ from model_service.lookahead.instructions import Emit, Tokens
 
 MOST_CHARACTERS = 1 << 16
 """Of what is tried for one text; steps beyond it are counted only."""
+CONTEXT = 16
+"""Tokens ahead of those that are told: some have another text behind a space or within a character."""
 StepTold: TypeAlias = dict[str, Any]
 
 
@@ -30,9 +32,8 @@ class Trace:
         """These texts, each with what was said before it, earn these rewards."""
         if self._characters >= MOST_CHARACTERS:
             return
-        before = self.text_of(self._said)
         for tokens, reward in zip(texts, rewards, strict=True):
-            text = _after(before, self.text_of(tokens))
+            text = self._after(tokens)
             self._characters += len(text)
             self._tried.append({"text": text, "reward": reward})
 
@@ -40,12 +41,18 @@ class Trace:
         if self._characters >= MOST_CHARACTERS:
             self.left_out += 1
             return
-        before, self._said = self.text_of(self._said), self._said + emit.tokens
-        step = {"text": _after(before, self.text_of(self._said)), "tokens": len(emit.tokens), "reward": emit.reward, "tried": self._tried}
+        text = self._after(self._said + emit.tokens)
+        self._said += emit.tokens
+        step = {"text": text, "tokens": len(emit.tokens), "reward": emit.reward, "tried": self._tried}
         if (verdict := emit.verdict) is not None:
             step |= {"state": verdict.state.value, "proposed": verdict.proposed, "accepted": verdict.accepted}
         self._tried = []
         self._untold.append(step)
+
+    def _after(self, tokens: Tokens) -> str:
+        """What they say, of which the first ones have been said."""
+        start = max(0, len(self._said) - CONTEXT)
+        return _after(self.text_of(self._said[start:]), self.text_of(tokens[start:]))
 
     def new_steps(self) -> list[StepTold]:
         """Those since the last call of this."""

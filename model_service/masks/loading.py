@@ -54,4 +54,6 @@ def _grammar(future: Future[LoadedGrammar]) -> CompiledGrammar | None:
         return future.result()
     except MaskcastError as error:
         _log.warning("a grammar is left to its engine: %s", error)
-        return None
+    except Exception:  # noqa: BLE001  # else nobody would hear of it, and the slot would wait for good
+        _log.exception("a grammar is left to its engine")
+    return None

@@ -30,13 +30,13 @@ from deployments.api.http.leaving import ClientLeft, before, while_connected
 from deployments.api.http.pieces import PiecewiseResponse
 from deployments.api.translation.apis import Api
 from deployments.api.translation.exchange import Exchange, Items
-from deployments.background_thread import LARGE_BODY, BackgroundThread
 from deployments.config import LimitSettings
 from deployments.errors import INGRESS_BUSY, ApiError, bad_request, translated, unavailable
 from deployments.grammars.registry import PAGE, GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
 from grammar_service.errors import MaskcastError
+from grammar_service.sandbox.background_thread import LARGE_BODY, BackgroundThread
 from model_service.replies import Head
 
 EVENT_STREAM = "text/event-stream"

@@ -20,10 +20,10 @@ from deployments.api.translation.messages_answer import MessageAnswer, TokenCoun
 from deployments.api.translation.response_store import ResponseStore
 from deployments.api.translation.responses_answer import ResponseAnswer
 from deployments.api.translation.values import PlacedMessage
-from deployments.background_thread import LARGE_BODY, MOST_WAITING, BackgroundThread
 from deployments.constraints.json_shape import shape_of
 from deployments.errors import ApiError, bad_request, unavailable
 from grammar_service.errors import CacheUnavailable
+from grammar_service.sandbox.background_thread import LARGE_BODY, MOST_WAITING, BackgroundThread
 from grammar_service.sandbox.turns import FairTurns
 from model_service.messages import Endpoint
 

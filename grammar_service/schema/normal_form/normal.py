@@ -135,7 +135,7 @@ def _filter_values(schema: Schema) -> None:
 
 def _is_of(value: Json, types: list[str]) -> bool:
     kind = type_of(value)
-    whole = kind == "number" and isinstance(value, (int, float)) and float(value).is_integer()
+    whole = kind == "number" and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
     return kind in types or (whole and "integer" in types)
 
 

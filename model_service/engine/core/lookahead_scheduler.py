@@ -40,6 +40,7 @@ class LookaheadScheduler(MaskcastScheduler):
         super().add_request(request)
 
     def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
+        self._continuing.step()
         output = super().schedule(throttle_prefills)
         self._verifying.scheduled(output)
         return output
@@ -93,7 +94,11 @@ class LookaheadScheduler(MaskcastScheduler):
         return int(super()._reserve_prefill_lookahead(request, num_computed_tokens, new))
 
     def _unblocked(self, request: Request, status: RequestStatus) -> bool:
-        if not self._continuing.unblocked(request, status):
+        allowed = self._continuing.unblocked(request, status)
+        if allowed is None:
+            request.status = status
+            return False
+        if not allowed:
             self.grammar_compile_error_reqs.add(request.request_id)
             return False
         # What is forced behind the answer so far is among the drafts.
@@ -101,6 +106,7 @@ class LookaheadScheduler(MaskcastScheduler):
 
     def _update_request_with_output(self, request: Request, new_token_ids: list[int], is_stale: bool = False) -> tuple[list[int], bool]:
         if request.request_id in self._verifying:
+            self._verifying.verified(request)
             # It ends here, and its grammar stands where the drafts begin: it must not be offered what follows them.
             request.structured_output_request = None
         return super()._update_request_with_output(request, new_token_ids, is_stale)

@@ -16,6 +16,7 @@ from vllm.v1.outputs import LogprobsLists, ModelRunnerOutput
 from vllm.v1.request import Request
 from vllm.v1.structured_output import StructuredOutputManager
 
+from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.verification import DRAFTS, LIKELIEST, VERIFIED, Asked
 
 
@@ -26,6 +27,7 @@ class Verifying:
         self._manager = manager
         self._requests = requests
         self._drafts: dict[str, int] = {}
+        self._failed = set[str]()
 
     def added(self, request: Request) -> None:
         drafts = (request.sampling_params.extra_args or {}).get(DRAFTS) if request.sampling_params is not None else None
@@ -65,14 +67,20 @@ class Verifying:
         if hasattr(output, VERIFIED):
             output.scheduled_spec_decode_tokens = {}
 
-    @staticmethod
-    def answer(outputs: Mapping[int, EngineCoreOutputs], computed: ModelRunnerOutput) -> None:
-        """Put the rows of verifications into the outputs."""
+    def verified(self, request: Request) -> None:
+        """Its rows are there. If its grammar has failed, nothing has masked them."""
+        asked = request.structured_output_request
+        if asked is not None and isinstance(asked.grammar, KeyedGrammar) and asked.grammar.must_end:
+            self._failed.add(request.request_id)
+
+    def answer(self, outputs: Mapping[int, EngineCoreOutputs], computed: ModelRunnerOutput) -> None:
+        """Put the rows of verifications into the outputs, but for those that the grammar has not masked."""
         rows: Mapping[str, LogprobsLists] = getattr(computed, VERIFIED, {})
         for client in outputs.values() if rows else ():
             for output in client.outputs:
                 if output.request_id in rows:
-                    output.new_logprobs = rows[output.request_id]
+                    output.new_logprobs = None if output.request_id in self._failed else rows[output.request_id]
+        self._failed.clear()
 
     def _asked(self, request: Request, drafts: int) -> Asked:
         tokens = request.prompt_token_ids[request.num_tokens - drafts :]

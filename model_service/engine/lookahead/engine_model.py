@@ -46,8 +46,12 @@ class EngineModel:
     async def roll(self, texts: Sequence[Tokens], lengths: Sequence[int], *, scored: bool = False) -> tuple[Ahead, ...]:
         """The model's next tokens after each text, computed together. `scored`: with their log-probabilities. Raises EngineDeadError,
         LookaheadFailed."""
-        rolls = [asyncio.ensure_future(self._rolled(text, length, scored)) for text, length in zip(texts, lengths, strict=True)]
+        rolls = list[asyncio.Task[Ahead]]()
         try:
+            for text, length in zip(texts, lengths, strict=True):
+                rolls.append(asyncio.create_task(self._rolled(text, length, scored)))
+                # Each copies its whole prompt: others may go on in between.
+                await asyncio.sleep(0)
             return tuple(await asyncio.gather(*rolls))
         finally:
             for roll in rolls:

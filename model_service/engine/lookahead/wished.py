@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 import torch
 
-from grammar_service.backends import Matcher
+from grammar_service.backends import CompiledGrammar, Matcher
 from grammar_service.backends.layer import Layer
 from grammar_service.backends.mask_budget import Effort
 from grammar_service.canonical.automaton import CanonicalAutomaton
 from grammar_service.messages import ReadyGrammar
+from grammar_service.sandbox.background_thread import BackgroundThread
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.errors import RewardFailed
 from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars, MatcherUse
@@ -22,9 +24,11 @@ LOADED_BYTES = 128 << 20
 
 
 class WishedGrammars:
-    """Of the tokens of one `model`, a folder or a name. `named`: the rewards that settings name."""
+    """Of the tokens of one `model`, a folder or a name. `named`: the rewards that settings name. `thread`: where rewards are made and
+    computed, tenants in turns: dictionaries may have to be read for each of them."""
 
     def __init__(self, model: str, named: Mapping[str, Scoring] = MappingProxyType({})) -> None:
+        self.thread = BackgroundThread()
         self._tokenizer = GrammarTokenizer.load(model)
         self._grammars = LoadedGrammars(self._tokenizer, LOADED_BYTES)
         self._byte_tokens = byte_tokens(self._tokenizer.vocabulary)
@@ -34,9 +38,13 @@ class WishedGrammars:
         """Takes seconds for a large vocabulary, once. Raises UnsupportedGrammar: they are not known."""
         return self._tokenizer.canonical
 
-    def sources(self, wished: Sequence[ReadyGrammar], channel: str) -> Sources:
-        """For a request that brings these grammars, which `channel` offers (`artifact_channel.fetch`)."""
-        return Sources(lambda number: _Measured(self._grammars.get(wished[number].key, channel)), self._byte_tokens, self._named)
+    def sources(self, wished: Sequence[ReadyGrammar], channel: str, tenant: str) -> Sources:
+        """For a tenant's request that brings these grammars, which `channel` offers (`artifact_channel.fetch`)."""
+
+        def grammar(number: int) -> CompiledGrammar:
+            return _Measured(self._grammars.get(wished[number].key, channel, tenant))
+
+        return Sources(grammar, self._byte_tokens, self._named, partial(self.thread.run, tenant))
 
 
 class _Measured:

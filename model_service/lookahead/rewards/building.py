@@ -10,18 +10,20 @@ from model_service.errors import InvalidLookahead
 from model_service.lookahead.rewards.concepts import Concepts
 from model_service.lookahead.rewards.grammar import GrammarShare
 from model_service.lookahead.rewards.length import Length
-from model_service.lookahead.rewards.reward import Aside, Scoring
+from model_service.lookahead.rewards.reward import Aside, Run, Scoring
 from model_service.lookahead.rewards.specs import ConceptsSpec, GrammarSpec, LengthSpec, NamedSpec, RewardSpec, SumSpec
 from model_service.lookahead.rewards.weighted import WeightedSum
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What rewards are made with: the request's grammars by their number, the token of each byte, and the rewards that settings name."""
+    """What rewards are made with: the request's grammars by their number, the token of each byte, the rewards that settings name, and who
+    runs what takes long."""
 
     grammar: Callable[[int], CompiledGrammar]
     byte_tokens: Sequence[int | None]
     named: Mapping[str, Scoring]
+    run: Run
 
 
 def built(spec: RewardSpec, sources: Sources, place: str = "reward") -> Scoring:
@@ -35,11 +37,11 @@ def built(spec: RewardSpec, sources: Sources, place: str = "reward") -> Scoring:
 def _built(spec: RewardSpec, sources: Sources, place: str) -> Scoring:
     match spec:
         case ConceptsSpec(words, language):
-            return Aside(Concepts(words, language))
+            return Aside(Concepts(words, language), sources.run)
         case LengthSpec(least, most, unit):
-            return Aside(Length(least, most, unit))
+            return Aside(Length(least, most, unit), sources.run)
         case GrammarSpec(number):
-            return Aside(GrammarShare(sources.grammar(number), sources.byte_tokens))
+            return Aside(GrammarShare(sources.grammar(number), sources.byte_tokens), sources.run)
         case NamedSpec(name):
             return _named(name, sources.named)
         case SumSpec(terms):

@@ -17,6 +17,8 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 LANGUAGES_HELD = 4
 """Dictionaries in memory at a time: 3 to 60 MiB each, and a tenth of a second to a second and a half to load."""
 LEMMAS_HELD = 1 << 16
+LONGEST_WORD = 100
+"""Characters. Longer ones are no dictionary's (simplemma 1.1 tells neither), and would be held."""
 
 
 class Concepts:
@@ -44,8 +46,11 @@ class Concepts:
 
     def _line(self, text: str) -> str:
         """Its lemmas, a space around each; empty where there is no word."""
-        lemmas = [_lemmatizer().lemmatize(word, self._language).casefold() for word in _WORD.findall(text)]
+        lemmas = [self._lemma(word).casefold() for word in _WORD.findall(text)]
         return f" {' '.join(lemmas)} " if lemmas else ""
+
+    def _lemma(self, word: str) -> str:
+        return _lemmatizer().lemmatize(word, self._language) if len(word) <= LONGEST_WORD else word
 
 
 @lru_cache(maxsize=1)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeAlias
 
 from model_service.errors import LookaheadError, RewardFailed, RewardLate
 
 Ask: TypeAlias = Callable[[list[str]], Awaitable[Sequence[float]]]
+MOST_TEXTS = 64
+"""Of a batch that has several questions: those of four look-aheads at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +22,9 @@ class _Question:
 
 
 class Gathered:
-    """`ask` may fail as it likes; it is called for one batch at a time: what is asked for in between waits, and is the next one. `name`
-    is for errors; a batch that takes longer than `deadline_s` is given up."""
+    """`ask` may fail as it likes; it is called for one batch at a time: what is asked for in between waits, and is in one of the next.
+    Where it fails with the texts of several requests, each has another try by itself. `name` is for errors; a batch that takes longer than
+    `deadline_s` is given up."""
 
     def __init__(self, name: str, ask: Ask, deadline_s: float) -> None:
         self._name = name
@@ -41,17 +45,29 @@ class Gathered:
         try:
             while self._waiting:
                 await asyncio.sleep(0)  # so that whoever asks at the same time is in the same batch
-                batch, self._waiting = [question for question in self._waiting if not question.answer.done()], []
-                if batch:
+                if batch := self._batch():
                     await self._answer(batch)
         finally:
             self._asking = None
+
+    def _batch(self) -> list[_Question]:
+        """Taken from those that wait."""
+        waiting = [question for question in self._waiting if not question.answer.done()]
+        counts = accumulate(len(question.texts) for question in waiting)
+        fitting = max(1, sum(count <= MOST_TEXTS for count in counts))
+        self._waiting = waiting[fitting:]
+        return waiting[:fitting]
 
     async def _answer(self, batch: Sequence[_Question]) -> None:
         texts = [text for question in batch for text in question.texts]
         try:
             scores = iter(await self._scores(texts))
         except LookaheadError as error:
+            if isinstance(error, RewardFailed) and len(batch) > 1:
+                for question in batch:
+                    if not question.answer.done():
+                        await self._answer([question])
+                return
             for question in batch:
                 if not question.answer.done():
                     question.answer.set_exception(error)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
 
 
 class Reward(Protocol):
@@ -18,12 +17,17 @@ class Scoring(Protocol):
         """The same, of a reward that others are not to wait for. Raises LookaheadError."""
 
 
-class Aside:
-    """A reward that is computed in a thread of this process."""
+Scores: TypeAlias = list[float]
+Run: TypeAlias = Callable[[Callable[[], Scores]], Awaitable[Scores]]
 
-    def __init__(self, reward: Reward) -> None:
+
+class Aside:
+    """A reward that is computed where `run` calls it."""
+
+    def __init__(self, reward: Reward, run: Run) -> None:
         self._reward = reward
+        self._run = run
 
     async def scored(self, texts: Sequence[str]) -> list[float]:
         """See `Scoring`."""
-        return await asyncio.to_thread(self._reward.score, texts)
+        return await self._run(lambda: self._reward.score(texts))

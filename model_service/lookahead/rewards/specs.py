@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -16,6 +16,10 @@ MOST_TERMS = 8
 MOST_GRAMMARS = 4
 MOST_DEPTH = 3
 """Of sums in sums."""
+MOST_REWARDS = 16
+"""In all sums together."""
+MOST_LANGUAGES = 2
+"""To read a dictionary takes up to two seconds, and a process holds few (`concepts.LANGUAGES_HELD`)."""
 
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_CHARACTERS)]
 Length: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1 << 20)]
@@ -79,7 +83,20 @@ def parsed(tree: Mapping[str, object]) -> RewardSpec:
     except RecursionError:
         raise InvalidLookahead("reward", f"sums stand in sums at most {MOST_DEPTH} deep") from None
     _check(spec, "reward", 0)
+    rewards = list(_leaves(spec))
+    if len(rewards) > MOST_REWARDS:
+        raise InvalidLookahead("reward", f"has {len(rewards)} rewards in its sums, and may have {MOST_REWARDS}")
+    if len({reward.language for reward in rewards if isinstance(reward, ConceptsSpec)}) > MOST_LANGUAGES:
+        raise InvalidLookahead("reward", f"its concepts may be of {MOST_LANGUAGES} languages")
     return spec
+
+
+def _leaves(spec: RewardSpec) -> Iterator[RewardSpec]:
+    if isinstance(spec, SumSpec):
+        for term in spec.terms:
+            yield from _leaves(term.reward)
+    else:
+        yield spec
 
 
 def _check(spec: RewardSpec, place: str, depth: int) -> None:

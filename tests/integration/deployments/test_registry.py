@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from deployments.background_thread import BackgroundThread
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar
 from deployments.errors import ApiError
@@ -26,6 +25,7 @@ from grammar_service.messages import CompileRequest, Prepared
 from grammar_service.registry import GrammarEntry, GrammarNames, RegistryStore, Room
 from grammar_service.registry.store import RegistryCounters
 from grammar_service.resolve import Resolution, resolve
+from grammar_service.sandbox.background_thread import BackgroundThread
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, redis_process

@@ -18,10 +18,10 @@ from deployments.api.constraining import Constraints
 from deployments.api.door import request_reader
 from deployments.api.engine_calls import Engines
 from deployments.api.gateway import Gateway
-from deployments.background_thread import BackgroundThread
 from deployments.config import Settings
 from deployments.errors import ApiError
 from deployments.grammars.pool import CompilePool
+from grammar_service.sandbox.background_thread import BackgroundThread
 from model_service.messages import Endpoint
 from model_service.replies import Head
 

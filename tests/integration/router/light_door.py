@@ -14,11 +14,11 @@ from deployments.api.health import HealthReader
 from deployments.api.http.ingress import HttpIngress
 from deployments.api.http.responses import StoredResponses
 from deployments.api.http.routes import http_application
-from deployments.background_thread import BackgroundThread
 from deployments.config import LimitSettings, Settings
 from deployments.grammars.registry import GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
+from grammar_service.sandbox.background_thread import BackgroundThread
 
 MOST_HELD = 2 << 20
 

@@ -28,13 +28,13 @@ from deployments.api.engine_calls import EngineCalls
 from deployments.api.gateway import Gateway
 from deployments.api.traced import TracedConstraints, TracedEngines
 from deployments.app import SCHEMA, compile_pool
-from deployments.background_thread import BackgroundThread
 from deployments.config import Settings, parse_settings
 from deployments.errors import INGRESS_BUSY
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registry import GrammarRegistry
 from grammar_service.limits import Limits
+from grammar_service.sandbox.background_thread import BackgroundThread
 from model_service.replies import ENGINE_DEAD, Head
 from router.turns.shares import FORCED, PROMPT, SAMPLED
 from tests.e2e.service import wait_for

@@ -27,15 +27,21 @@ def schema(value: Any) -> GrammarSpec:
 def test_a_schema_of_everyday_is_quick() -> None:
     assert resolves_quickly(schema(PERSON))
     assert resolves_quickly(GrammarSpec(GrammarKind.JSON_OBJECT, ""))
+    assert resolves_quickly(schema({"type": "object", "properties": {"color": {"enum": ["red", "blue"]}, "kind": {"const": "a"}}}))
 
 
 SLOW = [{"not": {}}, {"allOf": []}, {"enum": [1, {"a": 1}]}, {"enum": [[1], 2]}, {"const": {}}, {"additionalProperties": {}}]
 
 
+COMPOSED = [
+    {"properties": {"a": {"$ref": "#/$defs/b", "required": ["c"]}}, "$defs": {"b": {}}},
+    {"properties": {"a": {"$ref": "#/hidden/0"}}, "hidden": [{"anyOf": [{}], "properties": {}}]},
+]
+"""Fifteen references to one that combines 180 alternatives took 0.7 s."""
 FORMATS = [{"format": "uri", "const": "x"}, {"format": "email", "$ref": "#"}, {"properties": {"a": {"format": "date", "anyOf": [{}]}}}]
 
 
-@pytest.mark.parametrize("value", [PAIRS, PATTERNS, *SLOW, *FORMATS, {"title": "x" * QUICK_SCHEMA}])
+@pytest.mark.parametrize("value", [PAIRS, PATTERNS, *SLOW, *COMPOSED, *FORMATS, {"title": "x" * QUICK_SCHEMA}])
 def test_one_that_combines_schemas_or_is_long_is_not(value: Any) -> None:
     assert not resolves_quickly(schema(value))
 

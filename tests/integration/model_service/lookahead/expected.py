@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -55,7 +56,7 @@ def reward_of(asked: dict[str, Any]) -> AtOnce:
     def no_grammar(number: int) -> CompiledGrammar:
         raise AssertionError(number)
 
-    return AtOnce(built(parsed(asked["reward"]), Sources(no_grammar, (), {})))
+    return AtOnce(built(parsed(asked["reward"]), Sources(no_grammar, (), {}, asyncio.to_thread)))
 
 
 class Masked:

@@ -22,10 +22,10 @@ from deployments.api.door import request_reader
 from deployments.api.engine_calls import Engines
 from deployments.api.gateway import Gateway
 from deployments.api.protocol import ParsedRequest
-from deployments.background_thread import BackgroundThread
 from deployments.config import Settings
 from deployments.grammars.registry import GrammarRegistry
 from grammar_service.messages import AnswerCheck, ReadyGrammar
+from grammar_service.sandbox.background_thread import BackgroundThread
 from model_service.messages import Call, Endpoint
 from model_service.replies import Failure, Head
 from router.turns.progress import Progress

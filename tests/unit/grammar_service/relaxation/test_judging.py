@@ -17,6 +17,9 @@ from tests.driving import schema_spec
     ("schema", "right", "wrong", "place"),
     [
         ({"uniqueItems": True}, "[1, 2]", "[1, 1]", "has non-unique elements"),
+        ({"uniqueItems": True}, '[1, true, "1", {"a": 1, "b": []}]', '[{"a": 1, "b": []}, {"b": [], "a": 1.0}]', "has non-unique elements"),
+        ({"items": {"multipleOf": 0.01}}, "[19.99, 0.29, 4.35, 1e22, 7]", "[19.99, 0.295]", "/1: 0.295 is not a multiple"),
+        ({"multipleOf": 0.1}, "true", "0.25", "is not a multiple of 0.1"),
         ({"properties": {"a": {"pattern": "^(.)\\1$"}}}, '{"a": "xx"}', '{"a": "xy"}', "/a: "),
         ({"format": "uuid"}, '"12345678-1234-1234-1234-123456789012"', '"x"', "is not a 'uuid'"),
         ({"$schema": "http://json-schema.org/draft-04/schema#", "maximum": 3, "exclusiveMaximum": True}, "2", "3", "3"),
@@ -73,3 +76,8 @@ def test_a_pattern_that_nobody_knows_is_refused(name: str) -> None:
 def test_a_format_that_annotates_is_not_judged() -> None:
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "format": "uuid"}
     assert judged(replace(schema_spec(schema), formats=False), ['"x"']) == [None]
+
+
+def test_many_items_are_compared_in_time() -> None:
+    items = json.dumps([{"a": number, "b": [number]} for number in range(20_000)])
+    assert judged(schema_spec({"uniqueItems": True}), [items]) == [None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from threading import Event
 
@@ -23,14 +24,14 @@ class Blocked:
 
 
 async def test_tokens_are_scored_as_their_text() -> None:
-    judge = TextJudge(Aside(Length(2, 2, "words")), lambda tokens: " ".join(map(str, tokens)), 60)
+    judge = TextJudge(Aside(Length(2, 2, "words"), asyncio.to_thread), lambda tokens: " ".join(map(str, tokens)), 60)
     assert await judge.score([(1,), (1, 2)]) == (0.5, 1.0)
     assert judge.seconds > 0
 
 
 async def test_a_reward_that_hangs_is_not_waited_for() -> None:
     reward = Blocked()
-    judge = TextJudge(Aside(reward), str, 0.01)
+    judge = TextJudge(Aside(reward, asyncio.to_thread), str, 0.01)
     try:
         with pytest.raises(RewardLate, match=r"0\.01 s"):
             await judge.score([(1,)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model_service.lookahead.instructions import Emit, State, Tokens, Verdict
-from model_service.lookahead.trace import MOST_CHARACTERS, Trace, Traces
+from model_service.lookahead.trace import CONTEXT, MOST_CHARACTERS, Trace, Traces
 
 
 def spelled(tokens: Tokens) -> str:
@@ -31,6 +31,25 @@ def test_a_character_in_two_tokens_is_told_by_the_last_of_them() -> None:
     trace.said(Emit((first,), 0.0))
     trace.said(Emit((second, ord("!")), 0.0))
     assert [step["text"] for step in trace.new_steps()] == ["\ufffd", "é!"]
+
+
+def test_a_long_answer_is_not_decoded_anew_at_each_step() -> None:
+    decoded = list[int]()
+
+    def spelled_and_counted(tokens: Tokens) -> str:
+        decoded.append(len(tokens))
+        return spelled(tokens)
+
+    trace = Trace(spelled_and_counted)
+    said: Tokens = ()
+    for token in range(1000):
+        trace.tried([(*said, token, 7)], [0.0])
+        trace.said(Emit((token,), 0.0))
+        said = (*said, token)
+    assert max(decoded) == CONTEXT + 2
+    steps = trace.new_steps()
+    assert [step["text"] for step in steps] == [f" {token}" for token in said]
+    assert [step["tried"][0]["text"] for step in steps] == [f" {token} 7" for token in said]
 
 
 def test_what_is_too_much_is_counted_only() -> None:

@@ -11,9 +11,9 @@ import pytest
 from deployments.access.caller import ANYBODY
 from deployments.api.translation.apis import ResponsesApi
 from deployments.api.translation.response_store import MemoryResponses
-from deployments.background_thread import BackgroundThread
 from deployments.errors import ApiError
 from grammar_service.errors import CacheUnavailable
+from grammar_service.sandbox.background_thread import BackgroundThread
 from model_service.replies import Head
 from tests.unit.deployments.api.translation.chunks import events, whole
 

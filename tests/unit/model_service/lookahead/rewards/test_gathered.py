@@ -9,6 +9,7 @@ import pytest
 
 from model_service.errors import RewardFailed, RewardLate
 from model_service.lookahead.rewards import Gathered
+from model_service.lookahead.rewards.gathered import MOST_TEXTS
 
 
 class Asked:
@@ -49,6 +50,27 @@ async def test_what_comes_in_between_is_the_next_batch() -> None:
     assert await first == [1]
     assert [await later[0], await later[2]] == [[2], [4]]
     assert asked.batches == [["a"], ["bb", "dddd"]]
+
+
+async def test_a_text_that_fails_fails_alone() -> None:
+    async def ask(texts: list[str]) -> Sequence[float]:
+        if "poison" in texts:
+            raise ValueError
+        return [len(text) for text in texts]
+
+    reward = Gathered("picky", ask, 60)
+    first, bad, second = await asyncio.gather(*(reward.scored([text]) for text in ("fine", "poison", "good")), return_exceptions=True)
+    assert (first, second) == ([4], [4])
+    assert isinstance(bad, RewardFailed)
+
+
+async def test_a_flood_of_texts_is_no_one_batch() -> None:
+    asked = Asked()
+    reward = Gathered("sized", asked, 60)
+    sizes = [MOST_TEXTS + 1, MOST_TEXTS - 1, 1, 1]
+    answers = await asyncio.gather(*(reward.scored(["x"] * size) for size in sizes))
+    assert [len(answer) for answer in answers] == sizes
+    assert [len(batch) for batch in asked.batches] == [MOST_TEXTS + 1, MOST_TEXTS, 1]
 
 
 async def test_a_batch_that_hangs_is_given_up_and_the_next_one_is_asked_for() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Sequence
 
@@ -14,7 +15,9 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.errors import InvalidLookahead
 from model_service.lookahead.rewards import Aside, Sources, built, parsed
+from model_service.lookahead.rewards.concepts import LONGEST_WORD, _lemmatizer
 from model_service.lookahead.rewards.grammar import GrammarShare, byte_tokens
+from model_service.lookahead.rewards.specs import MOST_CHARACTERS
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 from tests.unit.model_service.lookahead.rewards.at_once import AtOnce
 
@@ -36,7 +39,9 @@ def compiled(pattern: str, backend: str = "xgrammar") -> CompiledGrammar:
 
 
 def reward(**spec: object) -> AtOnce:
-    return AtOnce(built(parsed(spec), Sources(lambda _: compiled(DATE), BYTES, {"loud": Aside(Loud())})))
+    return AtOnce(
+        built(parsed(spec), Sources(lambda _: compiled(DATE), BYTES, {"loud": Aside(Loud(), asyncio.to_thread)}, asyncio.to_thread))
+    )
 
 
 def test_concepts_are_covered_in_any_form() -> None:
@@ -98,6 +103,29 @@ def nested(depth: int) -> dict[str, object]:
     for _ in range(depth):
         spec = {"type": "sum", "terms": [{"reward": spec}]}
     return spec
+
+
+def test_the_rewards_of_a_sum_and_their_languages_are_bounded() -> None:
+    def of(*terms: dict[str, object]) -> dict[str, object]:
+        return {"type": "sum", "terms": [{"reward": term} for term in terms]}
+
+    def about(language: str) -> dict[str, object]:
+        return {"type": "concepts", "words": ["x"], "language": language}
+
+    full = of(*[{"type": "length"}] * 8)
+    assert parsed(of(full, full))
+    with pytest.raises(InvalidLookahead, match="has 17 rewards"):
+        parsed(of(full, full, {"type": "length"}))
+    assert parsed(of(about("en"), about("de"), about("en")))
+    with pytest.raises(InvalidLookahead, match="2 languages"):
+        parsed(of(about("en"), of(about("de"), about("fr"))))
+
+
+def test_words_that_no_dictionary_has_are_not_held() -> None:
+    concepts = reward(type="concepts", words=["dog", "x" * (MOST_CHARACTERS)])
+    held = _lemmatizer()._cached_lemmatize.cache_info().currsize
+    assert concepts.score([f"{'y' * length} dogs" for length in range(LONGEST_WORD + 1, LONGEST_WORD + 50)]) == [0.5] * 49
+    assert _lemmatizer()._cached_lemmatize.cache_info().currsize <= held + 1
 
 
 def test_sums_in_sums_are_bounded() -> None:

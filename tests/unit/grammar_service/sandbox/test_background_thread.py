@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from deployments.background_thread import BackgroundThread
+from grammar_service.sandbox.background_thread import BackgroundThread
 
 
 async def test_a_flood_of_large_bodies_lets_a_neighbours_pass() -> None:
