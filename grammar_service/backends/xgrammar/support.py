@@ -53,9 +53,13 @@ def xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault
 
 
 def lone_xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:
-    """The same for what no other backend writes, structural tags and indented JSON: there a declared name that comes again, spelt with
-    escapes among additional ones, is let through."""
-    respelt = {join(pointer, "properties") for pointer, schema in walk(document) if isinstance(schema, dict) and _respelt(schema)}
+    """The same for what no other backend writes, structural tags and indented JSON: there additional names have no escapes that could
+    spell a declared one (`recipe`), but of those beyond ASCII the library takes the bytes for characters, and a backslash is an escape."""
+    respelt = {
+        join(pointer, "properties")
+        for pointer, schema in walk(document)
+        if isinstance(schema, dict) and _respelt(schema) and all(name.isascii() and "\\" not in name for name in schema["properties"])
+    }
     # No other backend would step in, so that a rewrite is tried whatever its chances.
     faults = xgrammar_faults(document, rewritten)
     yield from (Fault(fault.pointer, fault.message) for fault in faults if fault.pointer not in respelt)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from grammar_service.guards.bodies import MAX_NESTED_ITEMS
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from tests.driving import grammar_of, schema_spec
+from tests.driving import accepts, grammar_of, schema_spec
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
 
 
@@ -17,3 +19,21 @@ def test_an_item_is_nested_only_so_deep(depth: int, ends: bool) -> None:
     token = {letter: tokenizer.vocabulary.index(letter) for letter in (b"[", b"]")}
     brackets = [b"["] * (1 + depth) + [b"]"] * (1 + depth)
     assert all(matcher.accept(token[bracket]) for bracket in brackets) is ends
+
+
+def test_long_chains_of_members_are_compared(tokenizer: GrammarTokenizer) -> None:
+    """States that stood in one another were beyond Python's recursion limit, and took seconds to compare."""
+    names = [f"c{number}" for number in range(250)]
+    constants = {name: {"$ref": "#/$defs/c"} for name in names}
+
+    def closed(**properties: object) -> dict[str, object]:
+        return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+    item = closed(**constants, inner=closed(**constants, b={"type": "boolean"}))
+    grammar = grammar_of(
+        schema_spec({"$defs": {"c": {"const": True}}, "type": "array", "uniqueItems": True, "items": item}), tokenizer, "xgrammar"
+    )
+    said = dict.fromkeys(names, True)
+    first, second = ({**said, "inner": {**said, "b": is_so}} for is_so in (True, False))
+    assert accepts(grammar, json.dumps([first, second]))
+    assert not accepts(grammar, json.dumps([first, second, first]))
