@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from deployments.api.bounds.request_limits import is_asked_for
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, bad_request
@@ -94,8 +95,7 @@ def _wished(options: dict[str, Any], place: str, defaults: ConstraintDefaults) -
 
 def _check_compatible(body: Mapping[str, Any]) -> None:
     for name in _NOT_WITH:
-        # No alternatives to a token, but its own log probability, is something as well.
-        if body.get(name) or (name in ("logprobs", "prompt_logprobs") and body.get(name) not in (None, False)):
+        if body.get(name) or (name in ("logprobs", "prompt_logprobs") and is_asked_for(body.get(name))):
             raise _conflict(name)
     repetition = body.get("repetition_penalty")
     for name, holds in {

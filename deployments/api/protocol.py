@@ -14,7 +14,7 @@ import msgspec
 from deployments.access.caller import ANYBODY, Caller, Scope
 from deployments.access.charges import COMPLETION_TOKENS
 from deployments.api import confidence
-from deployments.api.bounds.request_limits import check_echoed_prompts, longest_answer, sequences_of
+from deployments.api.bounds.request_limits import check_echoed_prompts, is_asked_for, longest_answer, sequences_of
 from deployments.api.lookahead import take_lookahead
 from deployments.api.request_fields.kinds import LONGEST_NAME, FieldRules
 from deployments.api.request_fields.table import NO_EFFECT, allowed_fields, ignored_fields
@@ -179,7 +179,7 @@ def _bound_answer(endpoint: Endpoint, body: dict[str, Any], most: int) -> None:
 def _take_check(body: dict[str, Any], default: bool) -> bool:
     """Not for answers with their prompt or log probabilities, which are many times as long: to check one, all of it is parsed."""
     value = body.pop(UNENFORCEABLE, None)
-    beside = next((name for name in ("echo", "logprobs") if body.get(name) not in (None, False)), None)
+    beside = next((name for name in ("echo", "logprobs") if is_asked_for(body.get(name))), None)
     if value == CHECK and beside is not None:
         raise bad_request(f"'{beside}' cannot be combined with '{UNENFORCEABLE}': '{CHECK}'.", beside, "conflicting_constraints")
     return (default if value is None else value == CHECK) and beside is None

@@ -59,6 +59,11 @@ def longest_answer(endpoint: Endpoint, body: Mapping[str, Any], sequences: int, 
     return most
 
 
+def is_asked_for(logprobs: Any) -> bool:
+    """So many log probabilities of a token, or a flag: 0 asks for the token's own."""
+    return logprobs is not None and logprobs is not False
+
+
 def check_counts(raw: bytes, limits: LimitSettings) -> None:
     """Judges the entries of fields before any of them is built: JSON is skipped ten times as fast as it is read.
 

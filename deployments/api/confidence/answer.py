@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from deployments.api.bounds.request_limits import is_asked_for
 from deployments.api.confidence.leaves import leaves
 from deployments.errors import bad_request
 from model_service.messages import Endpoint
@@ -38,8 +39,7 @@ def ask_for_tokens(endpoint: Endpoint, body: dict[str, Any]) -> bool | None:
     for name in _NOT_WITH:
         if body.get(name):
             raise bad_request(f"'{name}' cannot be combined with '{FIELD}'.", name, "unsupported_parameter")
-    asked = body.get(LOGPROBS)
-    wants = asked is not None and asked is not False
+    wants = is_asked_for(body.get(LOGPROBS))
     if not wants:
         body[LOGPROBS] = True if endpoint is Endpoint.CHAT else 0
     return wants

@@ -105,6 +105,8 @@ def test_a_fault_is_told_with_its_place(asked: Any, param: str) -> None:
         ("min_p", 0.1),
         ("bad_words", ["no"]),
         ("logprobs", True),
+        ("field_confidence", True),
+        ("prompt_logprobs", 0),
         ("ignore_eos", True),
         ("min_tokens", 3),
     ],
@@ -113,6 +115,13 @@ def test_what_cannot_go_with_it_is_refused(field: str, value: Any) -> None:
     with pytest.raises(ApiError) as caught:
         READER.read(Endpoint.CHAT, body(**{field: value}))
     assert (caught.value.status, caught.value.param) == (400, field)
+
+
+def test_a_completions_log_probability_of_its_tokens_alone_is_one_as_well() -> None:
+    asked = {name: value for name, value in body(logprobs=0).items() if name != "messages"}
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.COMPLETION, {**asked, "prompt": "x"})
+    assert caught.value.param == "logprobs"
 
 
 @pytest.mark.parametrize(

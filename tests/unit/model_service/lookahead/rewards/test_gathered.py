@@ -100,7 +100,7 @@ async def says_words(texts: list[str]) -> Sequence[float]:
 )
 async def test_a_reward_that_fails_is_told_to_all_who_asked(ask: object, message: str) -> None:
     reward = Gathered("odd", ask, 60)  # type: ignore[arg-type]  # one of those above
-    found = await asyncio.gather(reward.scored(["a"]), reward.scored(["b"]), return_exceptions=True)
+    found = await asyncio.gather(reward.scored(["a", "b"]), reward.scored(["c", "d"]), return_exceptions=True)
     assert [type(error) for error in found] == [RewardFailed, RewardFailed]
     with pytest.raises(RewardFailed, match=message):
         raise found[0]  # type: ignore[misc]  # see above
