@@ -58,7 +58,7 @@ def lone_xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[
     respelt = {
         join(pointer, "properties")
         for pointer, schema in walk(document)
-        if isinstance(schema, dict) and _respelt(schema) and all(name.isascii() and "\\" not in name for name in schema["properties"])
+        if isinstance(schema, dict) and _respelt(schema) and _has_plain_names(schema)
     }
     # No other backend would step in, so that a rewrite is tried whatever its chances.
     faults = xgrammar_faults(document, rewritten)
@@ -132,6 +132,11 @@ def _respelt(schema: Schema) -> str | None:
     if others is False or not isinstance(properties, dict) or all(_same(member, others) for member in properties.values()):
         return None
     return "a declared property is not enforced where additional ones are allowed, since escapes may spell its name"
+
+
+def _has_plain_names(schema: Schema) -> bool:
+    properties = schema.get("properties")
+    return isinstance(properties, dict) and all(name.isascii() and "\\" not in name for name in properties)
 
 
 def _same(member: Json, others: Json) -> bool:

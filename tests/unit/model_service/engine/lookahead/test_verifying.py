@@ -22,7 +22,7 @@ ROWS = LogprobsLists(np.zeros((1, 2), np.int32), np.zeros((1, 2), np.float32), n
 
 
 def test_rows_of_a_grammar_that_has_failed_are_left_out() -> None:
-    verifying, grammars = Verifying(SimpleNamespace(), {}), [KeyedGrammar(COMPILED.matcher(None, 0)) for _ in range(2)]  # type: ignore[arg-type]
+    verifying, grammars = Verifying(SimpleNamespace(), {}), [KeyedGrammar(COMPILED.matcher(None, 0)) for _ in range(2)]
     assert not grammars[1].advance_ahead(ids_of("b"))
     for name, grammar in zip(("sound", "failed"), grammars, strict=True):
         asked: Any = SimpleNamespace(request_id=name, structured_output_request=SimpleNamespace(grammar=grammar))

@@ -112,10 +112,11 @@ def test_the_rewards_of_a_sum_and_their_languages_are_bounded() -> None:
     def about(language: str) -> dict[str, object]:
         return {"type": "concepts", "words": ["x"], "language": language}
 
-    full = of(*[{"type": "length"}] * 8)
+    length: dict[str, object] = {"type": "length"}
+    full = of(*[length] * 8)
     assert parsed(of(full, full))
     with pytest.raises(InvalidLookahead, match="has 17 rewards"):
-        parsed(of(full, full, {"type": "length"}))
+        parsed(of(full, full, length))
     assert parsed(of(about("en"), about("de"), about("en")))
     with pytest.raises(InvalidLookahead, match="2 languages"):
         parsed(of(about("en"), of(about("de"), about("fr"))))
