@@ -33,7 +33,7 @@ HEADINGS = ("task", "confidence", "fields", "mean confidence", "right")
 
 
 def main(
-    exercises: Annotated[int, typer.Option(min=2, help="of each task")] = 200,
+    exercises: Annotated[int, typer.Option(min=2, help="of each task")] = 100,
     turns: Annotated[int, typer.Option(min=1, help="with and without")] = 3,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here, and a diagram beside it")] = None,
 ) -> None:
