@@ -133,7 +133,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         axes.plot([mean for *_, mean, _ in found], [right for *_, right in found], marker="o", color="#0077bb", label="SmolLM2-135M")
         for _, _, count, mean, right in found:
             axes.annotate(str(count), (mean, right), textcoords="offset points", xytext=(6, -10), fontsize=8)
-        axes.set(title=task, xlabel="confidence", xlim=(0, 1.02), ylim=(0, 1.02))
+        axes.set(title=task, xlabel="confidence", xlim=(0, 1.06), ylim=(0, 1.04))
     axes.legend(loc="upper left")
     figure.supylabel("share of fields that are right")
     path.parent.mkdir(parents=True, exist_ok=True)
