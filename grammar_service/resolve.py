@@ -19,7 +19,7 @@ from grammar_service.relaxation.relaxed import Compile
 from grammar_service.schema.dialects.dialect import UNNAMED
 from grammar_service.schema.dialects.remarks import UNKNOWN_KEYWORD
 from grammar_service.schema.json_schema import parse_schema
-from grammar_service.schema.json_text import shared_json
+from grammar_service.schema.json_text import Json, shared_json
 from grammar_service.schema.normal_form.normal import composes
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.tags.structural_tag import embedded_schemas
@@ -36,9 +36,8 @@ QUICK_KEYWORDS = frozenset(
 )
 """Those whose work is in proportion to their text, unless several schemas are about one value (`composes`). The others combine schemas, or
 compare patterns."""
-_SLOW_VALUES = re.compile(r'"(?:enum|const)"\s*:\s*(?:\[[^]]*[\[{]|\{)|"additionalProperties"\s*:\s*\{|"idn-')
-"""Objects and arrays among values are compared with the schemas around them, and so are other properties with those that have names. The
-automaton of `idn-email` takes 0.2 s to make."""
+_SLOW_VALUES = re.compile(r'"additionalProperties"\s*:\s*\{|"idn-')
+"""Other properties are compared with those that have names. The automaton of `idn-email` takes 0.2 s to make."""
 _WITHOUT_ASSERTIONS = re.compile(r"(?:\\[^bB]|\[\^|[^\\^$(]|\((?!\?<?[=!])|(?<!.)\^|\$(?!.))*+", re.DOTALL)
 """A regex without look-around, `\\b`, and anchors inside of it: each of those multiplies the states of the automaton."""
 _COMBINED = frozenset({"anyOf", "$ref", "const", "enum"})
@@ -138,17 +137,23 @@ def _is_slow(text: str) -> bool:
 
 
 def _composes(text: str) -> bool:
-    """Whether any object of it does: a reference may lead anywhere."""
+    """Whether any object of it does: a reference may lead anywhere. Objects and arrays among its values are compared with the schemas
+    around them."""
     try:
         waiting = [shared_json(text)]
     except GrammarError:  # it is refused as quickly
         return False
     while waiting:
         value = waiting.pop()
-        if composes(value):
+        if composes(value) or (isinstance(value, dict) and _has_large_values(value)):
             return True
         waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return False
+
+
+def _has_large_values(schema: dict[str, Json]) -> bool:
+    listed = schema.get("enum")
+    return any(isinstance(value, dict | list) for value in (schema.get("const"), *(listed if isinstance(listed, list) else ())))
 
 
 def resolve_relaxed(spec: GrammarSpec, limits: Limits, fingerprint: str, compiles: Compile | None = None) -> Resolution:

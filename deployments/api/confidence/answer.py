@@ -67,12 +67,16 @@ class _Choice:
     """The text of the answer so far, and the tokens of all that the model has written."""
 
     text: str = ""
+    reasons: bool = False
+    ends_itself: bool = True
     tokens: list[str] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
 
     def follow(self, told: dict[str, Any], keeps_logprobs: bool) -> None:
         part = told.get("message", told.get("delta", told))
         self.text += part.get("content", part.get("text")) or ""
+        self.reasons = self.reasons or bool(part.get("reasoning") or part.get("reasoning_content"))
+        self.ends_itself = told.get("finish_reason") != "length"
         for token, value in _tokens(told.get(LOGPROBS) or {}):
             self.tokens.append(token)
             self.logprobs.append(value)
@@ -99,11 +103,11 @@ class _Choice:
         written = "".join(self.tokens)
         if not self.text:
             return None
-        if written.startswith(self.text):
-            return 0
-        found = written.rfind(self.text, 0, len(written) - len(self.tokens[-1])) if self.tokens else -1
-        found = found if found >= 0 else written.rfind(self.text)
-        return found if found >= 0 else None
+        if not self.reasons:
+            return 0 if written.startswith(self.text) else None
+        last = len(self.tokens[-1]) if self.tokens else 0
+        ends = (len(written) - last, len(written)) if self.ends_itself else (len(written),)
+        return next((end - len(self.text) for end in ends if end >= len(self.text) and written[:end].endswith(self.text)), None)
 
 
 def _tokens(told: Mapping[str, Any]) -> list[tuple[str, float]]:

@@ -34,6 +34,7 @@ MANY_VALUES = 1000
 """Compile time and payload grow faster than the number of enumerated values: 0.1 s at 1,000, 13 s at 10,000."""
 LONGEST_STRING = 32
 """Compile time grows with a string's bounds, by 0.07 s a character on 131,072 tokens; beyond 128 the library fails (0.2.8)."""
+_PLAIN_NAME = re.compile(r"[ !#-\[\]-~]*")
 _PLAIN_REFERENCE = re.compile(r"#(?:/[A-Za-z_$][\w.$\-]*)+", re.ASCII)
 _MAX_STEP = 1024
 _MAX_EXACT = 10**9
@@ -46,7 +47,7 @@ def xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault
     for pointer, schema in walk(document):
         if isinstance(schema, dict):
             yield from _faults(schema, pointer)
-            if message := _respelt(schema):
+            if message := _respelt(schema) or _mistaken(schema):
                 yield Fault(join(pointer, "properties"), message)
         elif schema is False and pointer.rpartition("/")[2] not in ("additionalProperties", "items"):
             yield Fault(pointer, "the schema `false` is not supported here")
@@ -54,11 +55,11 @@ def xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault
 
 def lone_xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:
     """The same for what no other backend writes, structural tags and indented JSON: there additional names have no escapes that could
-    spell a declared one (`recipe`), but of those beyond ASCII the library takes the bytes for characters, and a backslash is an escape."""
+    spell a declared one (`recipe`)."""
     respelt = {
         join(pointer, "properties")
         for pointer, schema in walk(document)
-        if isinstance(schema, dict) and _respelt(schema) and _has_plain_names(schema)
+        if isinstance(schema, dict) and _respelt(schema) and not _mistaken(schema)
     }
     # No other backend would step in, so that a rewrite is tried whatever its chances.
     faults = xgrammar_faults(document, rewritten)
@@ -134,9 +135,15 @@ def _respelt(schema: Schema) -> str | None:
     return "a declared property is not enforced where additional ones are allowed, since escapes may spell its name"
 
 
-def _has_plain_names(schema: Schema) -> bool:
+def _mistaken(schema: Schema) -> str | None:
+    """The library writes additional names around the bytes of declared ones, as if none had an escape or a character beyond ASCII: what
+    begins as one of those and goes on otherwise need not even be JSON."""
     properties = schema.get("properties")
-    return isinstance(properties, dict) and all(name.isascii() and "\\" not in name for name in properties)
+    if schema.get("additionalProperties", True) is False or not isinstance(properties, dict):
+        return None
+    if all(map(_PLAIN_NAME.fullmatch, properties)):
+        return None
+    return "a declared property whose name has more than plain ASCII is not enforced where additional ones are allowed"
 
 
 def _same(member: Json, others: Json) -> bool:

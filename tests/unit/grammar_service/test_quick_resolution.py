@@ -30,7 +30,15 @@ def test_a_schema_of_everyday_is_quick() -> None:
     assert resolves_quickly(schema({"type": "object", "properties": {"color": {"enum": ["red", "blue"]}, "kind": {"const": "a"}}}))
 
 
-SLOW = [{"not": {}}, {"allOf": []}, {"enum": [1, {"a": 1}]}, {"enum": [[1], 2]}, {"const": {}}, {"additionalProperties": {}}]
+SLOW = [
+    {"not": {}},
+    {"allOf": []},
+    {"enum": [1, {"a": 1}]},
+    {"enum": [[1], 2]},
+    {"enum": ["]", {"a": 0}]},
+    {"const": {}},
+    {"additionalProperties": {}},
+]
 
 
 COMPOSED = [

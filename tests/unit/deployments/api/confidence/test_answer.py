@@ -49,8 +49,9 @@ def chat_logprobs(tokens: list[tuple[str, float]]) -> dict[str, Any]:
     return {"content": [{"token": token, "logprob": value, "bytes": list(token.encode())} for token, value in tokens]}
 
 
-def chat(text: str | None, tokens: list[tuple[str, float]]) -> str:
-    choice = {"index": 0, "message": {"content": text}, "logprobs": chat_logprobs(tokens), "finish_reason": "stop"}
+def chat(text: str | None, tokens: list[tuple[str, float]], reasoning: str = "", finish: str = "stop") -> str:
+    message = {"content": text, "reasoning": reasoning or None}
+    choice = {"index": 0, "message": message, "logprobs": chat_logprobs(tokens), "finish_reason": finish}
     return json.dumps({"choices": [choice]})
 
 
@@ -88,8 +89,11 @@ async def test_a_stream_tells_it_in_the_last_event_of_a_choice(together: int) ->
 
 
 async def test_reasoning_ahead_does_not_count() -> None:
-    _, content = await told(Head(200, False), chat(TEXT, [("hm, ", HALF), (TEXT[:3], QUARTER), ("</think>", HALF), *TOKENS, *END]))
+    _, content = await told(Head(200, False), chat(TEXT, [(TEXT, QUARTER), ("</think>", HALF), *TOKENS, *END], TEXT))
     assert json.loads(content)["choices"][0][FIELD] == CONFIDENCE
+    cut = chat("A", [("A is nicer", 0.0), ("</think>", HALF), ("A", QUARTER)], "A is nicer", "length")
+    _, content = await told(Head(200, False), cut)
+    assert json.loads(content)["choices"][0][FIELD] == {"": 0.25}
 
 
 async def test_a_text_is_one_leaf_with_its_end() -> None:
