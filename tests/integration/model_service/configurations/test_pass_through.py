@@ -33,6 +33,8 @@ FIELDS = {"first_name": {"type": "string", "pattern": "^[A-Z][a-z]{1,8}$"}, "age
 SCHEMA = {"type": "object", "properties": FIELDS, "required": list(FIELDS)}
 SPEC = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps({**SCHEMA, "additionalProperties": False}))
 QUESTION = "Extract first_name, age as JSON.\n\nMeet Ada Young. Age: 36."
+STEPPED: dict[str, Any] = {"logprobs": True, "top_logprobs": 1}
+"""Who wants to know of other tokens as well is asked for each."""
 ENDS, END = 2047, 1
 """The tokens that end the reasoning of the model below, and its answers."""
 
@@ -107,7 +109,7 @@ def test_a_quantized_model_keeps_to_the_grammar_and_jumps_to_what_it_would_step_
     with running_engine(model=str(quantized_model(tmp_path / "quantized")), dtype="bfloat16") as engine:
         assert engine.engine._engine is not None
         assert engine.engine._engine.vllm_config.model_config.quantization == "compressed-tensors"
-        jumped, stepped = (engine.ask(QUESTION, SPEC, max_tokens=200, **fields) for fields in ({}, {"logprobs": True}))
+        jumped, stepped = (engine.ask(QUESTION, SPEC, max_tokens=200, **fields) for fields in ({}, STEPPED))
     assert is_of_the_schema(jumped.text)
     assert jumped.tokens == stepped.tokens
     assert [answer.forced > 0 for answer in (jumped, stepped)] == [True, False]
@@ -129,7 +131,7 @@ def shown(image: Image.Image) -> list[dict[str, Any]]:
 
 def test_an_answer_about_an_image_keeps_to_the_grammar_and_is_jumped_to(seeing: RunningEngine) -> None:
     messages = shown(Image.new("RGB", (60, 40), "red"))
-    jumped, stepped = (seeing.ask("", SPEC, messages=messages, max_tokens=200, **fields) for fields in ({}, {"logprobs": True}))
+    jumped, stepped = (seeing.ask("", SPEC, messages=messages, max_tokens=200, **fields) for fields in ({}, STEPPED))
     assert is_of_the_schema(jumped.text)
     assert jumped.tokens == stepped.tokens
     assert [answer.forced > 0 for answer in (jumped, stepped)] == [True, False]
