@@ -20,7 +20,7 @@ from deployments.access.prefixes import SALT, TenantPrefixes
 from deployments.api.bounds.fatal_calls import FatalCalls
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
-from deployments.api.confidence import confident
+from deployments.api.confidence import add_field_confidence
 from deployments.api.constraining import Constraints
 from deployments.api.engine_calls import Engines, is_refused
 from deployments.api.engine_errors import with_codes
@@ -86,7 +86,7 @@ class Gateway:
             chain(warnings, request.warnings, told, *(each.warnings for each in wished)), unchecked=bool(left_out) and request.stream
         )
         made = partial(self._call, grammar=grammar, wished=wished, tenant=tenant, weight=caller.weight)
-        answered = partial(self._confident, made=made, meter=meter or TokenMeter(0), tenant=tenant)
+        answered = partial(self._answered, made=made, meter=meter or TokenMeter(0), tenant=tenant)
         items = answered(request)
         if left_out and isinstance(request.requested, Requested):
             check = Check(request.requested.spec, tenant)
@@ -106,19 +106,19 @@ class Gateway:
         assert grammar is not None, "it has been asked for"
         return grammar
 
-    def _confident(
+    def _answered(
         self, request: ParsedRequest, made: Callable[[ParsedRequest], Call], meter: TokenMeter, tenant: str
     ) -> AsyncGenerator[Head | str, None]:
-        items = self._answered(request, made, meter)
-        if request.confident is None:
+        items = self._retried(request, made, meter)
+        if request.confidence is None:
             return items
 
-        async def aside(work: Callable[[str], str], content: str) -> str:
-            return work(content) if len(content) <= LARGE_BODY else await self._background.run(tenant, work, content)
+        async def run(work: Callable[[str], str], text: str) -> str:
+            return work(text) if len(text) <= LARGE_BODY else await self._background.run(tenant, work, text)
 
-        return confident(items, request.stream, request.confident, aside)
+        return add_field_confidence(items, request.confidence, request.stream, run)
 
-    async def _answered(
+    async def _retried(
         self, request: ParsedRequest, made: Callable[[ParsedRequest], Call], meter: TokenMeter
     ) -> AsyncGenerator[Head | str, None]:
         call = made(request)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from deployments.api.bounds.request_limits import is_asked_for
+from deployments.api.bounds.request_limits import requests_logprobs
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError, bad_request
@@ -18,7 +18,6 @@ LOOKAHEAD, REWARD, CONSTRAINT = "lookahead", "reward", "structured_outputs"
 Wished: TypeAlias = tuple[Requested | NamedGrammar, ...]
 # They change what a model says from token to token, which a look-ahead does not, or tell of it what would be said of another choice.
 _NOT_WITH = (
-    "field_confidence",
     "presence_penalty",
     "frequency_penalty",
     "logit_bias",
@@ -95,7 +94,7 @@ def _wished(options: dict[str, Any], place: str, defaults: ConstraintDefaults) -
 
 def _check_compatible(body: Mapping[str, Any]) -> None:
     for name in _NOT_WITH:
-        if body.get(name) or (name in ("logprobs", "prompt_logprobs") and is_asked_for(body.get(name))):
+        if body.get(name) or (name in ("logprobs", "prompt_logprobs") and requests_logprobs(body.get(name))):
             raise _conflict(name)
     repetition = body.get("repetition_penalty")
     for name, holds in {

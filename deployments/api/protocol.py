@@ -13,9 +13,9 @@ import msgspec
 
 from deployments.access.caller import ANYBODY, Caller, Scope
 from deployments.access.charges import COMPLETION_TOKENS
-from deployments.api import confidence
-from deployments.api.bounds.request_limits import check_echoed_prompts, is_asked_for, longest_answer, sequences_of
-from deployments.api.lookahead import take_lookahead
+from deployments.api.bounds.request_limits import check_echoed_prompts, longest_answer, requests_logprobs, sequences_of
+from deployments.api.confidence import FIELD, FieldConfidence, take_field_confidence
+from deployments.api.lookahead import LOOKAHEAD, take_lookahead
 from deployments.api.request_fields.kinds import LONGEST_NAME, FieldRules
 from deployments.api.request_fields.table import NO_EFFECT, allowed_fields, ignored_fields
 from deployments.constraints.defaults import CHECK, ConstraintDefaults
@@ -46,7 +46,7 @@ EMBEDDINGS = "prompt_embeds"
 class ParsedRequest:
     """`body` is what the engine gets, and computes in so many `sequences`: the client's, less its constraint. `check`: what no backend
     enforces of the constraint is to be checked in the end, where that can be done. `wished`: the grammars of the look-ahead's reward, by
-    their numbers. `confident`: the answer tells its confidence, and log probabilities too where true."""
+    their numbers. `confidence`: the answer gets a `field_confidence`."""
 
     endpoint: Endpoint
     request_id: str
@@ -58,7 +58,7 @@ class ParsedRequest:
     warnings: tuple[ConstraintWarning, ...] = ()
     lookahead: Lookahead | None = None
     wished: tuple[Requested | NamedGrammar, ...] = ()
-    confident: bool | None = None
+    confidence: FieldConfidence | None = None
 
     @property
     def seats(self) -> int:
@@ -101,7 +101,7 @@ class RequestReader:
             raise bad_request("'messages' must be an array of at least one message.", "messages")
         sequences = sequences_of(endpoint, copied, limits)
         check = _take_check(copied, self.defaults.check)
-        confident = confidence.ask_for_tokens(endpoint, copied)
+        confidence = take_field_confidence(endpoint, copied)
         check_echoed_prompts(copied)
         fitting = longest_answer(endpoint, copied, sequences, limits)
         has_format = isinstance(copied.get(FORMAT), dict) and copied[FORMAT].get("type") != "text"
@@ -117,14 +117,15 @@ class RequestReader:
         if (most := min(filter(None, (caller.bounds.max_tokens, fitting)), default=None)) is not None:
             _bound_answer(endpoint, copied, most)
         mark_forced = copied.pop(MARK_FORCED, False)
+        if confidence is not None and copied.get(LOOKAHEAD) is not None:
+            raise bad_request(f"'{FIELD}' cannot be combined with '{LOOKAHEAD}'.", FIELD, "unsupported_parameter")
         lookahead, wished = take_lookahead(copied, self.defaults, self.thresholds)
         if lookahead is not None and sequences * lookahead.parameters.k > limits.max_sequences:
             message = f"A request may have {limits.max_sequences} sequences; {sequences} with 'k' of {lookahead.parameters.k} have more."
             raise over_limit("lookahead.k", message)
-        copied.pop(confidence.FIELD, None)
         warnings = first(chain(dropped, ignored_fields(endpoint, body)))
         return ParsedRequest(
-            endpoint, uuid4().hex, copied, requested, sequences, mark_forced, check, warnings, lookahead, wished, confident
+            endpoint, uuid4().hex, copied, requested, sequences, mark_forced, check, warnings, lookahead, wished, confidence
         )
 
     def _model(self, name: Any) -> str:
@@ -179,7 +180,7 @@ def _bound_answer(endpoint: Endpoint, body: dict[str, Any], most: int) -> None:
 def _take_check(body: dict[str, Any], default: bool) -> bool:
     """Not for answers with their prompt or log probabilities, which are many times as long: to check one, all of it is parsed."""
     value = body.pop(UNENFORCEABLE, None)
-    beside = next((name for name in ("echo", "logprobs") if is_asked_for(body.get(name))), None)
+    beside = next((name for name in ("echo", "logprobs") if requests_logprobs(body.get(name))), None)
     if value == CHECK and beside is not None:
         raise bad_request(f"'{beside}' cannot be combined with '{UNENFORCEABLE}': '{CHECK}'.", beside, "conflicting_constraints")
     return (default if value is None else value == CHECK) and beside is None

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("deployments", "grammar_service", "load_tests", "model_service", "router")
 EXPORTED = {
     "deployments.api.checking": {"AnswerChecker", "Check"},
-    "deployments.api.confidence": {"FIELD", "ask_for_tokens", "confident"},
+    "deployments.api.confidence": {"FIELD", "FieldConfidence", "add_field_confidence", "take_field_confidence"},
     "deployments.fitting": {"Fit", "ModelCard", "fit", "read_card"},
     "deployments.client": {"AsyncStructuredClient", "Generation", "StructuredClient"},
     "grammar_service.artifacts.cache": {"Found", "MemoryCache", "RedisCache", "TieredCache"},

@@ -59,9 +59,9 @@ def longest_answer(endpoint: Endpoint, body: Mapping[str, Any], sequences: int, 
     return most
 
 
-def is_asked_for(logprobs: Any) -> bool:
-    """So many log probabilities of a token, or a flag: 0 asks for the token's own."""
-    return logprobs is not None and logprobs is not False
+def requests_logprobs(value: Any) -> bool:
+    """Whether a value of `logprobs` or `prompt_logprobs` asks for any. 0 does: for those of the tokens themselves."""
+    return value is not None and value is not False
 
 
 def check_counts(raw: bytes, limits: LimitSettings) -> None:

@@ -1,4 +1,4 @@
-"""Where the leaves of a JSON text stand, also of one that is cut off."""
+"""Finds the leaves of a JSON text, and where each is written. The text may be cut off."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from grammar_service.schema.pointer import join
 
 MOST_LEAVES = 1000
 LONGEST_POINTER = 1000
-"""Characters. Leaves further down are left out."""
+"""Characters. Leaves with longer pointers are left out."""
 MOST_PARTS = 8000
-"""Brackets, commas, names and values that are looked at: 10 ms."""
+"""Brackets, commas, names and values that are scanned, in 10 ms at most."""
 _PARTS = re.compile(r'("(?:[^"\\]|\\.)*+\\?"?)|([{}\[\],:])|([^\s{}\[\],:"]+)', re.DOTALL)
 
 
 class Leaf(NamedTuple):
-    """The characters from `start` to `end`. Of a number the one behind it as well, by which it is known to end there."""
+    """Characters `start` to `end` (exclusive). A number includes the character that ends it, which the model chose as well."""
 
     pointer: str
     start: int
@@ -29,7 +29,7 @@ class Leaf(NamedTuple):
 
 @dataclass(slots=True)
 class _Container:
-    """`pointer` is its own; None where that is too long. `key` is that of the member under way, `index` that of the entry."""
+    """An open object or array. `pointer` is None if it is too long. `key`: name of the current member; `index`: of the current item."""
 
     pointer: str | None
     is_object: bool
@@ -38,23 +38,23 @@ class _Container:
     index: int = 0
     is_empty: bool = True
 
-    def place(self) -> str | None:
-        """The pointer of the value that comes now."""
+    def child_pointer(self) -> str | None:
+        """The pointer of the current value."""
         if self.pointer is None:
             return None
         pointer = join(self.pointer, (self.key or "") if self.is_object else self.index)
         return pointer if len(pointer) <= LONGEST_POINTER else None
 
 
-def leaves(text: str) -> list[Leaf]:
+def find_leaves(text: str) -> list[Leaf]:
     """Texts, numbers, booleans, nulls and empty containers, at most MOST_LEAVES. A text that begins as neither an object nor an array is
     one leaf."""
     if not text.lstrip().startswith(("{", "[")):
         return [Leaf("", 0, len(text) + 1)]
-    return list(islice(_leaves(text), MOST_LEAVES))
+    return list(islice(_scan(text), MOST_LEAVES))
 
 
-def _leaves(text: str) -> Iterator[Leaf]:
+def _scan(text: str) -> Iterator[Leaf]:
     open_ = list[_Container]()
     for part in islice(_PARTS.finditer(text), MOST_PARTS):
         string, mark, literal = part.groups()
@@ -66,7 +66,7 @@ def _leaves(text: str) -> Iterator[Leaf]:
         elif mark == "," and inner is not None:
             inner.index, inner.key = inner.index + 1, None
         elif mark != ":":
-            pointer = inner.place() if inner else ""
+            pointer = inner.child_pointer() if inner else ""
             if inner is not None:
                 inner.is_empty = False
             if mark:
@@ -82,5 +82,5 @@ def _leaves(text: str) -> Iterator[Leaf]:
 def _key(string: str) -> str:
     try:
         return str(json.loads(string))
-    except ValueError:  # it is cut off
+    except ValueError:  # the text is cut off here
         return string[1:]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deployments.api.confidence import FIELD, ask_for_tokens, confident
+from deployments.api.confidence import FIELD, FieldConfidence, add_field_confidence, take_field_confidence
 from deployments.errors import ApiError
 from model_service.messages import Endpoint
 from model_service.replies import Head
@@ -42,7 +42,7 @@ async def at_once(work: Callable[[str], str], content: str) -> str:
 
 
 async def told(*items: Head | str, stream: bool = False, keeps: bool = False) -> list[Any]:
-    return [item async for item in confident(items_of(*items), stream, keeps, at_once)]
+    return [item async for item in add_field_confidence(items_of(*items), FieldConfidence(keeps), stream, at_once)]
 
 
 def chat_logprobs(tokens: list[tuple[str, float]]) -> dict[str, Any]:
@@ -115,20 +115,20 @@ async def test_an_error_is_passed_on() -> None:
 @pytest.mark.parametrize(("endpoint", "asked"), [(Endpoint.CHAT, True), (Endpoint.COMPLETION, 0)])
 def test_log_probabilities_are_asked_for(endpoint: Endpoint, asked: Any) -> None:
     body: dict[str, Any] = {FIELD: True}
-    assert ask_for_tokens(endpoint, body) is False
-    assert body["logprobs"] == asked
+    assert take_field_confidence(endpoint, body) == FieldConfidence(keeps_logprobs=False)
+    assert body == {"logprobs": asked}
     assert type(body["logprobs"]) is type(asked)
-    assert ask_for_tokens(endpoint, body) is True
+    assert take_field_confidence(endpoint, {**body, FIELD: True}) == FieldConfidence(keeps_logprobs=True)
 
 
 def test_who_does_not_ask_has_none() -> None:
     body: dict[str, Any] = {FIELD: False}
-    assert ask_for_tokens(Endpoint.CHAT, body) is None
-    assert "logprobs" not in body
+    assert take_field_confidence(Endpoint.CHAT, body) is None
+    assert body == {}
 
 
 @pytest.mark.parametrize("name", ["echo", "return_tokens_as_token_ids"])
 def test_what_changes_the_tokens_is_refused(name: str) -> None:
     with pytest.raises(ApiError) as caught:
-        ask_for_tokens(Endpoint.CHAT, {FIELD: True, name: True})
+        take_field_confidence(Endpoint.CHAT, {FIELD: True, name: True})
     assert caught.value.param == name
