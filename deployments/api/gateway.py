@@ -18,6 +18,7 @@ from deployments.access.caller import ANYBODY, Caller
 from deployments.access.charges import TokenMeter
 from deployments.access.prefixes import SALT, TenantPrefixes
 from deployments.api.bounds.fatal_calls import FatalCalls
+from deployments.api.bounds.request_limits import LARGE_BODY
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker, Check
 from deployments.api.confidence import add_field_confidence
@@ -30,7 +31,7 @@ from deployments.constraints.forms import NamedGrammar, Requested, refusal, warn
 from deployments.errors import AnswerLost, ApiError, unavailable
 from grammar_service.errors import MaskcastError
 from grammar_service.messages import ReadyGrammar, Refusal
-from grammar_service.sandbox.background_thread import LARGE_BODY, BackgroundThread
+from grammar_service.sandbox.background_thread import BackgroundThread
 from grammar_service.warning import ConstraintWarning
 from model_service.messages import Call, Endpoint
 from model_service.replies import ENGINE_DEAD, Failure, Head

@@ -11,20 +11,18 @@ from typing import ParamSpec, TypeVar
 from grammar_service.sandbox.turns import FairTurns
 
 MOST_WAITING = 1 << 16
-"""Never reached: an ingress holds fewer requests open."""
-LARGE_BODY = 16 << 10
-"""Bytes: larger ones are worked on here. Some take tenths of a second, and the worst of this size 10 ms."""
+"""Jobs. Never reached: an ingress holds fewer requests open."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class BackgroundThread:
-    """One thread, in which tenants take turns: who sends many large bodies lets others wait for one of them. An ingress has one: each more
-    would take the interpreter's lock from its event loop."""
+    """One thread, in which tenants take turns: a tenant with many jobs delays others by one job at most. A process has one: each more would
+    take the interpreter's lock from its event loop."""
 
     def __init__(self) -> None:
-        self._turns = FairTurns([ThreadPoolExecutor(1, "large bodies")], MOST_WAITING, time.monotonic)
+        self._turns = FairTurns([ThreadPoolExecutor(1, "background")], MOST_WAITING, time.monotonic)
 
     async def run(self, tenant: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What the function returns or raises."""

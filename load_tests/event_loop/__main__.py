@@ -20,6 +20,7 @@ from rich.console import Console
 
 from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.reading import built_bytes
+from deployments.api.bounds.request_limits import LARGE_BODY
 from deployments.api.call_facts import CallFacts
 from deployments.api.protocol import RequestReader
 from deployments.api.translation import messages_request, responses_request
@@ -30,7 +31,6 @@ from deployments.reporting.report import BenchReport, Row, Target
 from grammar_service.errors import GrammarError
 from grammar_service.limits import Limits
 from grammar_service.resolve import resolve, resolves_quickly
-from grammar_service.sandbox.background_thread import LARGE_BODY
 from grammar_service.spec import GrammarKind, GrammarSpec
 from load_tests.event_loop.worst import BLOCKS, BODIES, CONSTRAINTS, ITEMS
 from model_service.messages import Endpoint

@@ -113,7 +113,8 @@ def bins(rows: Sequence[Row], task: str) -> Iterator[tuple[float, float, int, fl
     for low, high in pairwise(EDGES):
         inside = [row for row in told if low < row["confidence"] <= high or (low == row["confidence"] == 0)]
         if inside:
-            yield low, high, len(inside), *(float(np.mean([row[name] for row in inside])) for name in ("confidence", "right"))  # type: ignore[misc]  # two
+            confidence, right = (float(np.mean([row[name] for row in inside])) for name in ("confidence", "right"))
+            yield low, high, len(inside), confidence, right
 
 
 def lines(rows: Sequence[Row]) -> list[Sequence[str]]:

@@ -59,6 +59,10 @@ def longest_answer(endpoint: Endpoint, body: Mapping[str, Any], sequences: int, 
     return most
 
 
+LARGE_BODY = 16 << 10
+"""Bytes. Larger bodies are processed in a thread, since some take tenths of a second. The worst of this size takes 10 ms."""
+
+
 def requests_logprobs(value: Any) -> bool:
     """Whether a value of `logprobs` or `prompt_logprobs` asks for any. 0 does: for those of the tokens themselves."""
     return value is not None and value is not False

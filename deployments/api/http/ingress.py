@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -23,6 +23,7 @@ from deployments.api.bounds.admission import AdmissionQueue, RefusalDelay
 from deployments.api.bounds.body import parse_body
 from deployments.api.bounds.places import Places
 from deployments.api.bounds.reading import BodyReader, HeldBody
+from deployments.api.bounds.request_limits import LARGE_BODY
 from deployments.api.engine_errors import engine_error
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
@@ -36,7 +37,7 @@ from deployments.grammars.registry import PAGE, GrammarRegistry
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
 from grammar_service.errors import MaskcastError
-from grammar_service.sandbox.background_thread import LARGE_BODY, BackgroundThread
+from grammar_service.sandbox.background_thread import BackgroundThread
 from model_service.replies import Head
 
 EVENT_STREAM = "text/event-stream"
@@ -144,7 +145,11 @@ class HttpIngress:
         async def ended() -> None:
             self._finish(call, head.status)
 
-        return PiecewiseResponse(call.visit.piece(content), head.status, call.visit.headers, JSON, ended)
+        return self.whole(call.visit.piece(content), head.status, call.visit.headers, ended)
+
+    def whole(self, content: bytes | str, status: int, headers: Mapping[str, str], ended: Callable[[], Awaitable[None]]) -> Response:
+        """A JSON body that may be large. `ended`: see PiecewiseResponse."""
+        return PiecewiseResponse(content, status, headers, JSON, ended, self._limits.write_timeout_s)
 
     def _finish(self, call: _Call, status: int) -> None:
         self._leave_place(call)

@@ -11,13 +11,11 @@ from starlette.types import Receive, Scope, Send
 
 PIECE = 64 << 10
 """Bytes: what a connection holds before its writer has to wait (asyncio's high-water mark)."""
-PATIENCE_S = 60.0
-"""A client that takes no piece for so long is given up."""
 
 
 class PiecewiseResponse(Response):
-    """Sends each piece when the client has taken most of the one before. `ended` is called once, when the last one is sent, the client
-    has left, or it has taken nothing for `patience_s`: until then the request keeps its place and its memory."""
+    """Sends each piece when the client has taken most of the one before. `ended` is called once: when the last piece is sent, when the
+    client has left, or when it takes no piece within `timeout_s`. Until then the request keeps its place and its memory."""
 
     def __init__(
         self,
@@ -26,15 +24,15 @@ class PiecewiseResponse(Response):
         headers: Mapping[str, str],
         media_type: str,
         ended: Callable[[], Awaitable[None]],
-        patience_s: float = PATIENCE_S,
+        timeout_s: float,
     ) -> None:
         super().__init__(content, status, dict(headers), media_type)
         self._ended = ended
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            # The server closes the connection of an answer that was not sent to its end.
+            # The server closes the connection of an answer that is not complete.
             with suppress(TimeoutError):
                 await self._send_all(send)
         finally:
@@ -44,5 +42,5 @@ class PiecewiseResponse(Response):
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         for start in range(0, max(1, len(self.body)), PIECE):
             more = start + PIECE < len(self.body)
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(self._timeout_s):
                 await send({"type": "http.response.body", "body": bytes(self.body[start : start + PIECE]), "more_body": more})

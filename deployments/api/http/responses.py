@@ -12,8 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from deployments.access.caller import Scope
-from deployments.api.http.ingress import JSON, HttpIngress
-from deployments.api.http.pieces import PiecewiseResponse
+from deployments.api.http.ingress import HttpIngress
 from deployments.api.translation.apis import ResponsesApi, StoredResponse
 from deployments.errors import ApiError, bad_request
 
@@ -64,7 +63,7 @@ class StoredResponses:
             if stored is None:
                 raise _not_found()
             content = msgspec.json.encode(told(stored))
-            return PiecewiseResponse(content, HTTPStatus.OK, headers, JSON, until_sent.pop_all().aclose)
+            return self._http.whole(content, HTTPStatus.OK, headers, until_sent.pop_all().aclose)
         raise AssertionError("no context here swallows an error")
 
 

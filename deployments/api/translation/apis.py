@@ -14,6 +14,7 @@ from uuid import uuid4
 import msgspec
 
 from deployments.access.caller import Caller
+from deployments.api.bounds.request_limits import LARGE_BODY
 from deployments.api.translation import messages_request, responses_request
 from deployments.api.translation.exchange import Exchange, TranslatedExchange
 from deployments.api.translation.messages_answer import MessageAnswer, TokenCount, error_body
@@ -23,7 +24,7 @@ from deployments.api.translation.values import PlacedMessage
 from deployments.constraints.json_shape import shape_of
 from deployments.errors import ApiError, bad_request, unavailable
 from grammar_service.errors import CacheUnavailable
-from grammar_service.sandbox.background_thread import LARGE_BODY, MOST_WAITING, BackgroundThread
+from grammar_service.sandbox.background_thread import MOST_WAITING, BackgroundThread
 from grammar_service.sandbox.turns import FairTurns
 from model_service.messages import Endpoint
 

@@ -22,9 +22,9 @@ from grammar_service.schema.json_text import text_of
 from grammar_service.spec import FLEXIBLE, JSON_KINDS, MAX_WHITESPACE, STANDARD, GrammarKind, GrammarSpec, indent_of
 from grammar_service.tags.structural_tag import Embedded, to_library_format
 
-_NAME_RULE = re.compile(r"\w+_addl_key(?:_\d+)? ::=")
+_ADDITIONAL_NAME_RULE = re.compile(r"\w+_addl_key(?:_\d+)? ::=")
 _ESCAPED_NAME = re.compile(r' \| \("\\\\" basic_escape basic_string_sub\)|\("\\\\" basic_escape basic_string_sub\) \| ')
-"""Of the rules of an object's additional names (xgrammar 0.2.8), as they are printed."""
+"""Matches rules for additional names of objects, and their alternatives that begin with an escape, as xgrammar 0.2.8 prints them."""
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|.)")
 
 
@@ -57,7 +57,7 @@ def compiled(recipe: Recipe, compiler: xgrammar.GrammarCompiler) -> xgrammar.Com
     """Native code without the interpreter's lock. Raises RuntimeError, ValueError, TypeError, MemoryError: as the library does."""
     match recipe.kind:
         case GrammarKind.JSON_SCHEMA if indent_of(recipe.whitespace) is not None:
-            return compiler.compile_grammar(_lone_ebnf(recipe.text, _layout(recipe.whitespace, None)))
+            return compiler.compile_grammar(_schema_ebnf(recipe.text, _layout(recipe.whitespace, None)))
         case GrammarKind.JSON_SCHEMA | GrammarKind.JSON_OBJECT:
             return compiler.compile_json_schema(recipe.text, **_layout(recipe.whitespace, None))
         case GrammarKind.REGEX:
@@ -75,7 +75,7 @@ def parsed(recipe: Recipe) -> xgrammar.Grammar:
     (`_ebnf`). Raises as `compiled` does."""
     match recipe.kind:
         case GrammarKind.JSON_SCHEMA if indent_of(recipe.whitespace) is not None:
-            return xgrammar.Grammar.from_ebnf(_lone_ebnf(recipe.text, _layout(recipe.whitespace, None)))
+            return xgrammar.Grammar.from_ebnf(_schema_ebnf(recipe.text, _layout(recipe.whitespace, None)))
         case GrammarKind.JSON_SCHEMA | GrammarKind.JSON_OBJECT:
             return xgrammar.Grammar.from_json_schema(recipe.text, **_layout(recipe.whitespace, None))
         case GrammarKind.REGEX:
@@ -144,16 +144,16 @@ def _ebnf_of(whitespace: str) -> Callable[[Embedded], str]:
     def to_ebnf(embedded: Embedded) -> str:
         bound = embedded.max_whitespace
         layout = _layout(whitespace, MAX_WHITESPACE) if bound is None else _layout(FLEXIBLE, bound)
-        return _lone_ebnf(_schema_text(embedded.schema, lone_xgrammar_faults), layout)
+        return _schema_ebnf(_schema_text(embedded.schema, lone_xgrammar_faults), layout)
 
     return to_ebnf
 
 
-def _lone_ebnf(schema: str, layout: _Layout) -> str:
-    """Of a schema that no other backend writes: additional names that go on with an escape where they could still become a declared one are
-    taken out, since the library does not see that `\\u0061` is an `a`."""
+def _schema_ebnf(schema: str, layout: _Layout) -> str:
+    """EBNF of a schema that no other backend compiles. An additional name has no escape where it could still become a declared name: the
+    library does not know that `\\u0061` is an `a`."""
     rules = _ebnf(xgrammar.Grammar.from_json_schema(schema, **layout)).splitlines(keepends=True)
-    return "".join(_ESCAPED_NAME.sub("", rule) if _NAME_RULE.match(rule) else rule for rule in rules)
+    return "".join(_ESCAPED_NAME.sub("", rule) if _ADDITIONAL_NAME_RULE.match(rule) else rule for rule in rules)
 
 
 def _ebnf(grammar: xgrammar.Grammar) -> str:

@@ -20,8 +20,8 @@ from grammar_service.backends.xgrammar.rule_circles import in_circles, inverted
 
 LONG = 64 * 1024
 """Bytes; to find as many takes 10 ms."""
-_DEEP = 256 * 1024
-"""Bytes that the levels of a recursion may leave in all before nobody looks for them."""
+_MAX_RECURSION_BYTES = 256 * 1024
+"""Forced bytes at the end of a recursion, in 40 ms. Beyond this bound matchers do not search."""
 _VISITS = 50
 """How often an expression may be looked at, on average, before what is known has to do."""
 _MOST_ESCAPED = 6
@@ -69,7 +69,7 @@ class ForcedSearch:
 
     def is_allowed(self, text_bytes: int) -> bool:
         """After a text of so many bytes, each of which may have opened a level."""
-        return self.tail is not None and self.tail * text_bytes <= _DEEP
+        return self.tail is not None and self.tail * text_bytes <= _MAX_RECURSION_BYTES
 
     def found(self, length: int) -> None:
         if length > LONG:

@@ -47,7 +47,7 @@ def xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault
     for pointer, schema in walk(document):
         if isinstance(schema, dict):
             yield from _faults(schema, pointer)
-            if message := _respelt(schema) or _mistaken(schema):
+            if message := _respelt(schema) or _unsupported_names(schema):
                 yield Fault(join(pointer, "properties"), message)
         elif schema is False and pointer.rpartition("/")[2] not in ("additionalProperties", "items"):
             yield Fault(pointer, "the schema `false` is not supported here")
@@ -59,7 +59,7 @@ def lone_xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[
     respelt = {
         join(pointer, "properties")
         for pointer, schema in walk(document)
-        if isinstance(schema, dict) and _respelt(schema) and not _mistaken(schema)
+        if isinstance(schema, dict) and _respelt(schema) and not _unsupported_names(schema)
     }
     # No other backend would step in, so that a rewrite is tried whatever its chances.
     faults = xgrammar_faults(document, rewritten)
@@ -135,9 +135,9 @@ def _respelt(schema: Schema) -> str | None:
     return "a declared property is not enforced where additional ones are allowed, since escapes may spell its name"
 
 
-def _mistaken(schema: Schema) -> str | None:
-    """The library writes additional names around the bytes of declared ones, as if none had an escape or a character beyond ASCII: what
-    begins as one of those and goes on otherwise need not even be JSON."""
+def _unsupported_names(schema: Schema) -> str | None:
+    """The library excludes declared names from additional ones byte by byte, without JSON's escapes. For a declared `a"b` it therefore
+    accepts `"a"c"`, and for `é` half a character."""
     properties = schema.get("properties")
     if schema.get("additionalProperties", True) is False or not isinstance(properties, dict):
         return None

@@ -12,24 +12,24 @@ from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.verification import DRAFTS, SAID
 
 REPLAY_S = 0.005
-"""Of each step, for all answers that grammars take: others wait meanwhile. Of 2,000 tokens one takes 2 to 40 ms."""
-_PART = 32
-"""Tokens between two looks at the clock."""
+"""Seconds of each step in which matchers replay answers. Other requests wait meanwhile. One answer of 2,000 tokens takes 2 to 40 ms."""
+_CHUNK = 32
+"""Tokens replayed between two readings of the clock."""
 
 
 @dataclass(slots=True)
-class _Answer:
-    """So far; its grammar has taken so many tokens of it."""
+class _Replay:
+    """The answer so far, and how many of its tokens the matcher has accepted."""
 
     tokens: list[int]
-    taken: int = 0
+    accepted: int = 0
 
 
 class Continuing:
     """Of one scheduler: its requests with a grammar that go on with an answer, or begin one."""
 
     def __init__(self) -> None:
-        self._said: dict[str, _Answer] = {}
+        self._said: dict[str, _Replay] = {}
         self._left_s = REPLAY_S
 
     def added(self, request: Request) -> None:
@@ -37,7 +37,7 @@ class Continuing:
         said = extra.get(SAID)
         if said is not None and request.use_structured_output:
             end = request.num_prompt_tokens - extra.get(DRAFTS, 0)
-            self._said[request.request_id] = _Answer(request.prompt_token_ids[end - said : end])
+            self._said[request.request_id] = _Replay(request.prompt_token_ids[end - said : end])
 
     def __len__(self) -> int:
         return len(self._said)
@@ -48,8 +48,8 @@ class Continuing:
     def ended(self, request_id: str) -> None:
         self._said.pop(request_id, None)
 
-    def step(self) -> None:
-        """Another one begins."""
+    def begin_step(self) -> None:
+        """Every step has the whole of REPLAY_S."""
         self._left_s = REPLAY_S
 
     def unblocked(self, request: Request, status: RequestStatus) -> bool | None:
@@ -60,13 +60,13 @@ class Continuing:
             return True
         grammar = request.structured_output_request.grammar
         assert isinstance(grammar, KeyedGrammar)
-        while said.taken < len(said.tokens):
+        while said.accepted < len(said.tokens):
             if self._left_s <= 0:
                 return None
-            began, part = time.perf_counter(), said.tokens[said.taken : said.taken + _PART]
+            began, part = time.perf_counter(), said.tokens[said.accepted : said.accepted + _CHUNK]
             if not grammar.advance(part):
                 return False
-            said.taken += len(part)
+            said.accepted += len(part)
             self._left_s -= time.perf_counter() - began
         return True
 

@@ -40,7 +40,7 @@ class LookaheadScheduler(MaskcastScheduler):
         super().add_request(request)
 
     def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
-        self._continuing.step()
+        self._continuing.begin_step()
         output = super().schedule(throttle_prefills)
         self._verifying.scheduled(output)
         return output
@@ -106,7 +106,7 @@ class LookaheadScheduler(MaskcastScheduler):
 
     def _update_request_with_output(self, request: Request, new_token_ids: list[int], is_stale: bool = False) -> tuple[list[int], bool]:
         if request.request_id in self._verifying:
-            self._verifying.verified(request)
+            self._verifying.check_masks(request)
             # It ends here, and its grammar stands where the drafts begin: it must not be offered what follows them.
             request.structured_output_request = None
         return super()._update_request_with_output(request, new_token_ids, is_stale)

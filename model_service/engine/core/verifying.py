@@ -67,8 +67,8 @@ class Verifying:
         if hasattr(output, VERIFIED):
             output.scheduled_spec_decode_tokens = {}
 
-    def verified(self, request: Request) -> None:
-        """Its rows are there. If its grammar has failed, nothing has masked them."""
+    def check_masks(self, request: Request) -> None:
+        """Discard the request's rows if its grammar has failed: they were computed without masks."""
         asked = request.structured_output_request
         if asked is not None and isinstance(asked.grammar, KeyedGrammar) and asked.grammar.must_end:
             self._failed.add(request.request_id)

@@ -50,3 +50,8 @@ def test_a_stopgap_travels_with_what_was_written_for_it() -> None:
 
 def test_only_schemas_are_written_beforehand() -> None:
     assert LlguidanceBackend().library_source(GrammarSpec(GrammarKind.CHOICE, '["a", "b"]')) is None
+
+
+@pytest.mark.parametrize("schema", [{"type": "integer", "const": 10**310}, {"type": ["integer", "null"], "enum": [10**310, 1]}])
+def test_an_integer_beyond_all_floats_is_an_integer(schema: dict[str, Any]) -> None:
+    assert resolve(schema_spec(schema), Limits(), "f").key

@@ -14,7 +14,7 @@ def response(content: bytes, ended: list[bool]) -> PiecewiseResponse:
     async def end() -> None:
         ended.append(True)
 
-    return PiecewiseResponse(content, 200, {"x-kept": "1"}, "application/json", end)
+    return PiecewiseResponse(content, 200, {"x-kept": "1"}, "application/json", end, timeout_s=60)
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE, PIECE + 1, 3 * PIECE])
@@ -54,8 +54,12 @@ async def test_a_client_that_takes_nothing_is_given_up() -> None:
         if message["type"] == "http.response.body":
             await asyncio.Event().wait()
 
+    async def receive() -> Any:
+        raise AssertionError("nothing is received")
+
     async def end() -> None:
         ended.append(True)
 
-    await PiecewiseResponse(b"x" * PIECE * 3, 200, {}, "application/json", end, patience_s=0.01)({}, None, send)  # type: ignore[arg-type]
+    response = PiecewiseResponse(b"x" * PIECE * 3, 200, {}, "application/json", end, timeout_s=0.01)
+    await response({}, receive, send)
     assert ended == [True]

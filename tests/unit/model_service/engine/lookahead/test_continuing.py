@@ -35,7 +35,7 @@ def request(name: str, text: str, drafts: str = "") -> Any:
 
 def steps_until_told(continuing: Continuing, asked: Any) -> tuple[int, bool]:
     for steps in range(1, 10_000):
-        continuing.step()
+        continuing.begin_step()
         told = continuing.unblocked(asked, WAITING)
         if told is not None:
             return steps, told
@@ -59,9 +59,9 @@ def test_all_answers_of_a_step_share_its_time(monkeypatch: pytest.MonkeyPatch) -
     continuing, asked = Continuing(), [request(str(number), "ab") for number in range(3)]
     for one in asked:
         continuing.added(one)
-    continuing.step()
+    continuing.begin_step()
     assert [continuing.unblocked(one, WAITING) for one in asked] == [True, None, None]
-    continuing.step()
+    continuing.begin_step()
     assert [continuing.unblocked(one, WAITING) for one in asked[1:]] == [True, None]
 
 

@@ -26,7 +26,7 @@ def test_rows_of_a_grammar_that_has_failed_are_left_out() -> None:
     assert not grammars[1].advance_ahead(ids_of("b"))
     for name, grammar in zip(("sound", "failed"), grammars, strict=True):
         asked: Any = SimpleNamespace(request_id=name, structured_output_request=SimpleNamespace(grammar=grammar))
-        verifying.verified(asked)
+        verifying.check_masks(asked)
     outputs = [EngineCoreOutput(request_id=name, new_token_ids=[1]) for name in ("sound", "failed")]
     computed: Any = SimpleNamespace(**{VERIFIED: {"sound": ROWS, "failed": ROWS}})
     verifying.answer({0: EngineCoreOutputs(outputs=outputs)}, computed)
