@@ -112,7 +112,7 @@ class MessageReader:
         return {"type": "function", **_members(value, place, {"id": _text, "function": self._function})}
 
     def _function(self, value: Any, place: str) -> dict[str, Any]:
-        if not isinstance(value, dict) or "name" not in value:
+        if not isinstance(value, dict) or value.get("name") is None:
             raise bad_request(f"'{place}' must be an object with a 'name' and 'arguments'.", place)
         return _members(value, place, {"name": _function_name, "arguments": self._arguments})
 

@@ -31,6 +31,7 @@ from deployments.api.engine_calls import Engines
 from deployments.api.engine_errors import engine_error
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader, running_replicas
+from deployments.api.http.background import BackgroundResponses
 from deployments.api.http.ingress import HttpIngress
 from deployments.api.http.responses import StoredResponses
 from deployments.api.http.routes import http_application
@@ -40,13 +41,15 @@ from deployments.api.logged import LoggedConstraints
 from deployments.api.protocol import RequestReader
 from deployments.api.request_fields.kinds import FieldRules
 from deployments.api.traced import TracedCalls, TracedConstraints, TracedEngines
-from deployments.api.translation.apis import Api, Apis, CountTokensApi, GatewayApi, MessagesApi, ResponsesApi
+from deployments.api.translation.apis import Api, Apis, CountTokensApi, GatewayApi, MessagesApi
 from deployments.api.translation.exchange import Items
 from deployments.api.translation.response_store import MemoryResponses, RedisResponses, ResponseStore
+from deployments.api.translation.responses_api import BackgroundExchange, ResponsesApi
 from deployments.builders import COUNTING_MS, engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.tool_formats import TOOL_FORMATS
+from deployments.errors import bad_request
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registration import settings_grammars
@@ -96,6 +99,7 @@ class Door:
         prefixes = tenant_prefixes(settings)
         self._gateway = Gateway(request_reader(settings), constraints, engines, facts, checker, prefixes, background)
         self._apis = open_apis(settings, background)
+        self._background = BackgroundResponses(self._apis.responses)
         self._calls = TracedCalls(tracing) if tracing is not None else None
         longest, most = settings.model.longest, settings.limits.max_tokens
         self._gate = Gate(open_ledger(settings), lambda body: facts.prompt(body).tokens, longest, most)
@@ -114,6 +118,7 @@ class Door:
             max_ongoing=settings.http.max_ongoing_requests,
             max_held_bytes=int(settings.http.max_bodies_mib * 2**20),
             background=background,
+            responses=self._background,
         )
         settle_heap()
         unmap_large_blocks()
@@ -131,6 +136,7 @@ class Door:
             answering = TracedHttp(answering, tracing)
         listening = settings.http
         self._server = HttpServer(answering, listening.host, listening.port, bounds, listening.drain_s, listening.leave_s)
+        self._closing_s = listening.leave_s + listening.drain_s
         self._server.start()
         self._ahead = asyncio.create_task(self._registry.compile_ahead())
 
@@ -140,7 +146,9 @@ class Door:
 
     async def close(self) -> None:
         """Answers what is under way, for a while."""
+        until = time.monotonic() + self._closing_s
         await self._server.close()
+        await self._background.close(until - time.monotonic())
         await self._gate.close()
         await self._apis.responses.close()
         self._ahead.cancel()
@@ -174,6 +182,9 @@ class Door:
 
     async def _answered(self, api: Api, body: Mapping[str, Any]) -> Items:
         exchange = await api.exchange(body, ANYBODY, 0)
+        if isinstance(exchange, BackgroundExchange):
+            message = "'background' is for clients of HTTP: a job that calls by handle need not wait for what it gets."
+            raise bad_request(message, "background", "unsupported_parameter")
         items = self._gateway.answer(api.endpoint, exchange.body, warnings=exchange.warnings)
         async with aclosing(exchange.answer(items)) as answered:
             async for item in answered:

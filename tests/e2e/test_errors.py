@@ -43,6 +43,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"structured_outputs": {"regex": "foo**("}}, "structured_outputs.regex"),
     ({"structured_outputs": {"regex": "a\x00b"}}, "structured_outputs.regex"),
     ({"structured_outputs": {"regex": r"(a)\1"}}, "structured_outputs.regex"),
+    ({"structured_outputs": {"grammar": ""}}, "structured_outputs.grammar"),
     ({"structured_outputs": {"grammar": "root ::= ("}}, "structured_outputs.grammar"),
     ({"structured_outputs": {"grammar": "start: nothing"}}, "structured_outputs.grammar"),
     ({"structured_outputs": {"grammar": "root ::= root"}}, "structured_outputs.grammar"),
@@ -70,6 +71,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"logprobs": True, "top_logprobs": 20, "n": 128, "max_tokens": 2000}, "max_tokens"),
     ({"n": 10**4299}, "n"),
     ({"top_k": 10**30}, "top_k"),
+    ({"logit_bias": {"1000000": 1}}, "logit_bias"),
+    ({"tools": []}, "tools"),
     ({"repetition_penalty": 1e-300}, "repetition_penalty"),
 ]
 

@@ -171,3 +171,27 @@ def test_the_completions_endpoint_is_constrained_too(service: Service) -> None:
     )
     assert len(answer.choices) == 2
     assert all(choice.text in ("red", "green") for choice in answer.choices)
+
+
+def test_streamed_completions_are_the_whole_ones(service: Service) -> None:
+    """Of several prompts, each with several choices."""
+    asked: dict[str, Any] = {"model": MODEL, "prompt": ["One:", "Two:"], "n": 2, "max_tokens": 16, "seed": 5}
+    constrained: Any = {"structured_outputs": {"regex": "[a-f]{9}"}}
+    texts = dict.fromkeys(range(4), "")
+    for event in service.client().completions.create(**asked, extra_body=constrained, stream=True):
+        for choice in event.choices:
+            texts[choice.index] += choice.text
+    whole = service.client().completions.create(**asked, extra_body=constrained)
+    assert texts == {choice.index: choice.text for choice in whole.choices}
+    assert {len(text) for text in texts.values()} == {9}
+
+
+def test_a_tool_without_parameters_is_called_without_arguments(service: Service) -> None:
+    tool: Any = {"type": "function", "function": {"name": "now", "strict": True}}
+    message = (
+        service.client().chat.completions.create(model=MODEL, messages=MESSAGES, tools=[tool], tool_choice="required").choices[0].message
+    )
+    assert message.tool_calls
+    (call, *_) = message.tool_calls
+    assert call.type == "function"
+    assert (call.function.name, json.loads(call.function.arguments)) == ("now", {})

@@ -9,7 +9,7 @@ import anthropic
 import openai
 import pytest
 
-from tests.e2e.service import MODEL, Service
+from tests.e2e.service import MODEL, Service, wait_for
 from tests.e2e.test_openai_client import MESSAGES, QUESTION, Person
 
 SCHEMA: dict[str, Any] = Person.model_json_schema() | {"additionalProperties": False}
@@ -83,6 +83,36 @@ def test_a_response_that_is_not_to_be_stored_is_not(service: Service) -> None:
         client.responses.retrieve(response.id)
 
 
+def test_a_response_is_made_in_the_background(service: Service) -> None:
+    client = service.client()
+    text: Any = {"format": {"type": "json_schema", "name": "person", "schema": SCHEMA, "strict": True}}
+    asked: dict[str, Any] = {"model": MODEL, "input": QUESTION, "background": True, "temperature": 0}
+    begun = client.responses.create(**asked, text=text, max_output_tokens=64)
+    assert begun.status == "in_progress"
+    response = wait_for(lambda: ended(client, begun.id), 60, "the response")
+    assert (response.status, Person.model_validate_json(response.output_text)) == ("completed", CLARA)
+    refused = client.responses.create(**asked, extra_body={"structured_outputs": {"regex": "("}})
+    failed = wait_for(lambda: ended(client, refused.id), 60, "the error")
+    assert failed.error is not None
+    assert (failed.status, failed.error.code) == ("failed", "invalid_prompt")
+
+
+def test_a_response_in_the_background_is_cancelled(service: Service) -> None:
+    client = service.client()
+    long: Any = {"structured_outputs": {"regex": "[a-f]{1800}"}}
+    begun = client.responses.create(model=MODEL, input=QUESTION, background=True, extra_body=long)
+    wait_for(lambda: service.status().running == 1, 20, "its work to begin")
+    assert client.responses.cancel(begun.id).status == "cancelled"
+    assert client.responses.retrieve(begun.id).status == "cancelled"
+    wait_for(lambda: service.status().running == 0, 20, "its work to end")
+    assert client.responses.retrieve(begun.id).output == []
+
+
+def ended(client: openai.OpenAI, response_id: str) -> Any:
+    response = client.responses.retrieve(response_id)
+    return None if response.status == "in_progress" else response
+
+
 def test_a_response_names_what_is_wrong_where_the_request_has_it(service: Service) -> None:
     items: Any = [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]
     with pytest.raises(openai.BadRequestError) as raised:
@@ -125,6 +155,27 @@ def test_a_message_uses_a_tool_and_hears_its_result(claude: anthropic.Anthropic,
     result: Any = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use.id, "content": "done"}]}
     turns = [*MESSAGES, {"role": "assistant", "content": message.content}, result]
     assert claude.messages.create(**{**asked, "max_tokens": 4}, messages=turns).usage.input_tokens > message.usage.input_tokens
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_call_that_has_too_few_tokens_is_told_as_cut_off(service: Service, claude: anthropic.Anthropic, stream: bool) -> None:
+    named: Any = {"type": "function", "name": "record_person"}
+    asked: dict[str, Any] = {"model": MODEL, "input": QUESTION, "tools": [TOOL], "tool_choice": named, "max_output_tokens": 16}
+    with service.client().responses.stream(**asked) as events:
+        response = events.get_final_response() if stream else service.client().responses.create(**asked)
+    assert (response.status, {getattr(item, "status", None) for item in response.output} - {"incomplete"}) == ("incomplete", set())
+    tools: Any = [{"name": "record_person", "input_schema": SCHEMA}]
+    used: Any = {"type": "tool", "name": "record_person"}
+    told: dict[str, Any] = {"model": MODEL, "messages": MESSAGES, "tools": tools, "tool_choice": used, "max_tokens": 12}
+    with claude.messages.stream(**told) as pieces:
+        message = pieces.get_final_message() if stream else claude.messages.create(**told)
+    assert message.stop_reason == "max_tokens"
+
+
+def test_an_error_of_the_engine_names_the_field_of_the_request(service: Service) -> None:
+    with pytest.raises(openai.BadRequestError, match="context") as raised:
+        service.client().responses.create(model=MODEL, input="word " * 5000)
+    assert raised.value.param == "input"
 
 
 def test_errors_have_the_form_of_the_messages_api(claude: anthropic.Anthropic) -> None:

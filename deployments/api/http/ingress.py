@@ -8,9 +8,11 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Send
@@ -27,10 +29,12 @@ from deployments.api.bounds.request_limits import LARGE_BODY
 from deployments.api.engine_errors import engine_error
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
-from deployments.api.http.leaving import ClientLeft, before, while_connected
+from deployments.api.http.background import BackgroundResponses
+from deployments.api.http.leaving import CLIENT_CLOSED_REQUEST, ClientLeft, before, while_connected
 from deployments.api.http.pieces import PiecewiseResponse
 from deployments.api.translation.apis import Api
 from deployments.api.translation.exchange import Exchange, Items
+from deployments.api.translation.responses_api import BackgroundExchange
 from deployments.config import LimitSettings
 from deployments.errors import INGRESS_BUSY, ApiError, bad_request, translated, unavailable
 from deployments.grammars.registry import PAGE, GrammarRegistry
@@ -47,8 +51,6 @@ TENANT = "tenant"
 """What an admin's query says whose grammar he means by."""
 BODY_UNREAD = frozenset({"body_timeout", "body_too_large", "headers_too_large", INGRESS_BUSY})
 """Errors that are answered before the body has been read. They close the connection; otherwise the rest of the body would be read."""
-CLIENT_CLOSED_REQUEST = 499
-"""Nobody sees it but the metrics."""
 
 
 class HttpIngress:
@@ -71,7 +73,9 @@ class HttpIngress:
         max_ongoing: int,
         max_held_bytes: int,
         background: BackgroundThread,
+        responses: BackgroundResponses,
     ) -> None:
+        self._responses = responses
         self._gateway = gateway
         self._registry = registry
         self._health = health
@@ -108,7 +112,10 @@ class HttpIngress:
                 call.visit = await self._gate.enter(caller, api.endpoint, exchange.body)
                 asked = call.visit.metered(exchange.body)
                 items = self._gateway.answer(api.endpoint, asked, caller, max(size, exchange.size), call.visit.meter, exchange.warnings)
-                response = await self._answered(items, exchange, call, until)
+                if isinstance(exchange, BackgroundExchange):
+                    response = await self._begun(items, exchange, call, until)
+                else:
+                    response = await self._answered(items, exchange, call, until)
         except (ClientLeft, ClientDisconnect):
             response = Response(status_code=CLIENT_CLOSED_REQUEST)
         except MaskcastError as error:
@@ -119,7 +126,7 @@ class HttpIngress:
             self._leave_place(call)
             call.visit.leave()
             raise
-        if not isinstance(response, _EventStream | PiecewiseResponse):
+        if not isinstance(response, _EventStream | PiecewiseResponse | _Begun):
             self._finish(call, response.status_code)
         if is_busy:
             await self._refusal_delay.wait()
@@ -146,6 +153,13 @@ class HttpIngress:
             self._finish(call, head.status)
 
         return self.whole(call.visit.piece(content), head.status, call.visit.headers, ended)
+
+    async def _begun(self, items: Items, exchange: BackgroundExchange, call: _Call, until: float) -> Response:
+        """The request keeps its place and its memory until its answer is stored."""
+        await exchange.start()
+        begun = msgspec.json.encode(exchange.response)
+        self._responses.start(exchange, items, until, partial(self._finish, call))
+        return _Begun(begun, HTTPStatus.OK, call.visit.headers, JSON)
 
     def whole(self, content: bytes | str, status: int, headers: Mapping[str, str], ended: Callable[[], Awaitable[None]]) -> Response:
         """A JSON body that may be large. `ended`: see PiecewiseResponse."""
@@ -272,6 +286,10 @@ class _Call:
     body: HeldBody | None = None
     visit: Visit = field(default_factory=Visit)
     started: float = field(default_factory=time.monotonic)
+
+
+class _Begun(Response):
+    """Of an answer that is made in the background."""
 
 
 class _EventStream(StreamingResponse):

@@ -12,6 +12,9 @@ from starlette.requests import Request
 from deployments.errors import ApiError
 from grammar_service.errors import MaskcastError
 
+CLIENT_CLOSED_REQUEST = 499
+"""Nobody sees it but the metrics."""
+
 
 class ClientLeft(MaskcastError):
     """Nobody waits for the answer any more."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from http import HTTPStatus
 from typing import Any
@@ -13,11 +13,15 @@ from starlette.responses import JSONResponse, Response
 
 from deployments.access.caller import Scope
 from deployments.api.http.ingress import HttpIngress
-from deployments.api.translation.apis import ResponsesApi, StoredResponse
+from deployments.api.translation.exchange import Reserve
+from deployments.api.translation.responses_api import ResponsesApi, StoredResponse
 from deployments.errors import ApiError, bad_request
 
 PAGE, MOST = 20, 100
 """Items that a list has where the request does not say, and at most."""
+
+Found = Callable[[str, str, Reserve], Awaitable[StoredResponse | None]]
+"""By its id, for a tenant."""
 
 
 class StoredResponses:
@@ -30,7 +34,11 @@ class StoredResponses:
     async def get(self, request: Request) -> Response:
         if request.query_params.get("stream") == "true":
             raise bad_request("A stored response is not streamed again.", "stream", "unsupported_parameter")
-        return await self._answered(request, lambda stored: stored.response)
+        return await self._answered(request, self._api.stored, lambda stored: stored.response)
+
+    async def cancel(self, request: Request) -> Response:
+        """Ends one that is made in the background; to cancel it again changes nothing."""
+        return await self._answered(request, self._api.cancel, lambda stored: stored.response)
 
     async def delete(self, request: Request) -> Response:
         caller = self._http.authorize(request, Scope.GENERATE)
@@ -50,16 +58,16 @@ class StoredResponses:
             ends = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
             return {"object": "list", "data": page, "has_more": more, **ends}
 
-        return await self._answered(request, listed)
+        return await self._answered(request, self._api.stored, listed)
 
-    async def _answered(self, request: Request, told: Callable[[StoredResponse], Any]) -> Response:
+    async def _answered(self, request: Request, found: Found, told: Callable[[StoredResponse], Any]) -> Response:
         """The place and the memory are given back when the client has the answer."""
         caller = self._http.authorize(request, Scope.GENERATE)
         async with AsyncExitStack() as until_sent:
             headers = await until_sent.enter_async_context(self._http.counted(caller))
             held = self._http.hold(caller.name)
             until_sent.callback(held.release)
-            stored = await self._api.stored(request.path_params["id"], caller.name, held.reserve_beside)
+            stored = await found(request.path_params["id"], caller.name, held.reserve_beside)
             if stored is None:
                 raise _not_found()
             content = msgspec.json.encode(told(stored))

@@ -13,8 +13,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from deployments.api.http.ingress import CLIENT_CLOSED_REQUEST, HttpIngress, error_response
-from deployments.api.http.leaving import ClientLeft
+from deployments.api.http.ingress import HttpIngress, error_response
+from deployments.api.http.leaving import CLIENT_CLOSED_REQUEST, ClientLeft
 from deployments.api.http.responses import StoredResponses
 from deployments.api.translation.apis import Apis
 from deployments.errors import ApiError
@@ -49,6 +49,7 @@ def http_application(
             *(Route(path, partial(http.answer, api), methods=["POST"]) for path, api in apis.paths().items()),
             _resource("/v1/responses/{id}", GET=responses.get, DELETE=responses.delete),
             Route("/v1/responses/{id}/input_items", responses.input_items),
+            Route("/v1/responses/{id}/cancel", responses.cancel, methods=["POST"]),
             Route("/v1/models", http.models),
             Route("/v1/models/{name:path}", http.model),
             _resource("/v1/grammars", GET=http.list_grammars, POST=http.register_grammar),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any, Protocol
 
 import msgspec
 
+from deployments.api.engine_errors import engine_error
 from deployments.api.translation.values import Event, PlacedMessage, in_request
 from deployments.errors import ApiError, translated
 from grammar_service.errors import MaskcastError
@@ -17,7 +18,12 @@ from grammar_service.warning import ConstraintWarning
 from model_service.replies import Head
 
 Items = AsyncGenerator[Head | str, None]
+Reserve = Callable[[bytes], None]
 _DATA, _BETWEEN, _DONE = "data: ", "\n\n", "[DONE]"
+
+
+def unbounded(_: bytes) -> None:
+    """For whoever counts no memory."""
 
 
 class Exchange:
@@ -30,7 +36,7 @@ class Exchange:
         self.size = size
 
     def answer(self, items: Items) -> Items:
-        """The gateway's items as the client gets them; a head with an error, and what follows it, are the engine's still."""
+        """The gateway's items as the client gets them. An error of the engine is an item here, and raised where it is translated."""
         return items
 
     def failed(self, error: ApiError) -> str:
@@ -74,19 +80,17 @@ class TranslatedExchange(Exchange):
         async with aclosing(items):
             try:
                 head = await anext(items)
+                assert isinstance(head, Head)
+                if head.status >= HTTPStatus.BAD_REQUEST:
+                    raise engine_error(head.status, msgspec.json.decode(await _text_of(items)))
             except MaskcastError as error:
                 raise in_request(translated(error), self._messages, self._names) from None
-            assert isinstance(head, Head)
             yield head
-            if head.status >= HTTPStatus.BAD_REQUEST:
-                async for item in items:
-                    yield item
-            elif head.stream:
+            if head.stream:
                 async for piece in self._stream(items):
                     yield piece
             else:
-                content = "".join([str(item) async for item in items])
-                whole = self._format.whole(msgspec.json.decode(content))
+                whole = self._format.whole(msgspec.json.decode(await _text_of(items)))
                 await self.ended()
                 yield msgspec.json.encode(whole).decode()
 
@@ -114,6 +118,10 @@ class TranslatedExchange(Exchange):
         end = list(self._format.end())
         await self.ended()
         yield _written(end)
+
+
+async def _text_of(items: Items) -> str:
+    return "".join([str(item) async for item in items])
 
 
 def _error(told: Mapping[str, Any]) -> ApiError:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from deployments.api.translation.values import Event
+from deployments.api.translation.values import Event, calls_of, is_whole
 from deployments.errors import ApiError
 
 _ERRORS: dict[int, str] = {
@@ -36,7 +36,8 @@ class MessageAnswer:
         self._block: tuple[str, int] | None = None
         """The type of the block that is open, and which call it is."""
         self._index = -1
-        self._has_calls = False
+        self._arguments: list[str] | None = None
+        """Of the last call, in pieces."""
         self._last: Mapping[str, Any] = {}
         self._usage = _usage(None)
         self._told: dict[str, Any] = {}
@@ -55,10 +56,11 @@ class MessageAnswer:
             content.append({"type": "thinking", "thinking": told["reasoning"], "signature": ""})
         if told.get("content"):
             content.append({"type": "text", "text": told["content"]})
+        last: str | None = None
         for call in told.get("tool_calls") or ():
-            function = call["function"]
-            content.append({"type": "tool_use", "id": call["id"], "name": function["name"], "input": _arguments(function["arguments"])})
-        reason, sequence = _stop(choice, has_calls=bool(told.get("tool_calls")))
+            function, last = call["function"], call["function"]["arguments"]
+            content.append({"type": "tool_use", "id": call["id"], "name": function["name"], "input": _arguments(last)})
+        reason, sequence = _stop(choice, last)
         return _message(answer, content, reason, sequence, _usage(answer.get("usage")))
 
     def of(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
@@ -76,7 +78,7 @@ class MessageAnswer:
 
     def end(self) -> Iterator[Event]:
         yield from self._end_of_block()
-        reason, sequence = _stop(self._last, self._has_calls)
+        reason, sequence = _stop(self._last, None if self._arguments is None else "".join(self._arguments))
         delta = {"stop_reason": reason, "stop_sequence": sequence}
         yield {"type": "message_delta", "delta": delta, "usage": self._usage, **self._told}
         yield {"type": "message_stop"}
@@ -85,17 +87,26 @@ class MessageAnswer:
         yield error_body(error)
 
     def _delta(self, delta: Mapping[str, Any]) -> Iterator[Event]:
+        open_call = self._block[1] if self._block and self._block[0] == "tool_use" else None
+        more, others = calls_of(delta, open_call)
+        for call in more:
+            yield from self._call_piece(call)
         if thought := delta.get("reasoning"):
             yield from self._piece(
                 ("thinking", 0), {"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking", thought
             )
         if text := delta.get("content"):
             yield from self._piece(("text", 0), {"type": "text", "text": ""}, "text_delta", "text", text)
-        for call in delta.get("tool_calls") or ():
-            function = call.get("function") or {}
-            block = {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": {}}
-            self._has_calls = True
-            yield from self._piece(("tool_use", call["index"]), block, "input_json_delta", "partial_json", function.get("arguments") or "")
+        for call in others:
+            yield from self._call_piece(call)
+
+    def _call_piece(self, call: Mapping[str, Any]) -> Iterator[Event]:
+        function, block = call.get("function") or {}, ("tool_use", call["index"])
+        if block != self._block or self._arguments is None:
+            self._arguments = []
+        self._arguments.append(piece := function.get("arguments") or "")
+        start: dict[str, Any] = {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": {}}
+        yield from self._piece(block, start, "input_json_delta", "partial_json", piece)
 
     def _piece(self, block: tuple[str, int], start: Mapping[str, Any], kind: str, member: str, piece: str) -> Iterator[Event]:
         """More of a block; a new one starts where another one was open."""
@@ -138,15 +149,16 @@ def _message(
     }
 
 
-def _stop(choice: Mapping[str, Any], has_calls: bool) -> tuple[str, str | None]:
-    """Why an answer ended, and the text that ended it."""
+def _stop(choice: Mapping[str, Any], arguments: str | None) -> tuple[str, str | None]:
+    """Why an answer ended, and the text that ended it. `arguments` are those of its last call: one that a text has cut off is not to be
+    made."""
     why = choice.get("stop_reason")
     match choice.get("finish_reason"):
         case "length":
             return "max_tokens", None
         case "content_filter":
             return "refusal", None
-        case _ if has_calls:
+        case _ if arguments is not None and (is_whole(arguments) or not isinstance(why, str)):
             return "tool_use", None
         case _ if isinstance(why, str):
             return "stop_sequence", why

@@ -19,6 +19,9 @@ from grammar_service.warning import ConstraintWarning
 THINKING_HAS_NO_EFFECT = ConstraintWarning(
     NO_EFFECT, "/thinking", "'thinking' has no effect: this model does not reason, or its format is not known."
 )
+BILLING = "x-anthropic-billing-header"
+"""Claude Code begins its system's texts with one of these, for Anthropic. It is another one in each request, so that no prompt would begin
+as the one before."""
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 NAMES = {
     "response_format.json_schema": "output_config.format",
@@ -112,11 +115,13 @@ def messages_of(body: Mapping[str, Any]) -> list[PlacedMessage]:
 
 
 def _system(value: Any) -> Iterator[PlacedMessage]:
-    if value:
-        yield (
-            "system",
-            {"role": "system", "content": value if isinstance(value, str) else [_text(b, "system") for b in array_in(value, "system")]},
-        )
+    if isinstance(value, str):
+        content: Any = value
+    else:
+        texts = [_text(block, "system") for block in array_in(value or [], "system")]
+        content = [text for text in texts if not text["text"].startswith(BILLING)]
+    if content:
+        yield "system", {"role": "system", "content": content}
 
 
 def _message(message: Mapping[str, Any], place: str) -> Iterator[dict[str, Any]]:
@@ -143,7 +148,8 @@ def _assistant(blocks: list[Any], place: str) -> dict[str, Any]:
             case "tool_use":
                 # The standard library's encoder would hold the interpreter for 80 ms where this one takes 8.
                 arguments = msgspec.json.encode(object_in(block.get("input"), f"{at}.input")).decode()
-                calls.append({"id": block.get("id"), "type": "function", "function": {"name": block.get("name"), "arguments": arguments}})
+                function = {"name": text_in(block.get("name"), f"{at}.name"), "arguments": arguments}
+                calls.append({"id": text_in(block.get("id"), f"{at}.id"), "type": "function", "function": function})
             case "thinking":
                 thoughts.append(text_in(block.get("thinking"), f"{at}.thinking"))
             case "redacted_thinking":
@@ -170,7 +176,7 @@ def _asked(role: str, blocks: list[Any], place: str) -> Iterator[dict[str, Any]]
         if parts:
             yield {"role": role, "content": parts}
         texts, parts = _result(block.get("content"), f"{at}.content")
-        yield {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": texts}
+        yield {"role": "tool", "tool_call_id": text_in(block.get("tool_use_id"), f"{at}.tool_use_id"), "content": texts}
     if parts or not blocks:
         yield {"role": role, "content": parts}
 

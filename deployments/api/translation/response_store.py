@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -23,12 +23,19 @@ FORMAT_VERSION = 1
 NONCE_BYTES = 12
 MAX_REMOVED = 1024
 """Old responses that one put removes at most, since Redis serves nobody else during a script. The next puts remove the rest."""
+LEASE_S = 60
+"""A response in progress whose ingress says nothing for so long is lost. Redis may be gone for nearly as long."""
+_PLAIN, _START, _FINISH = "plain", "start", "finish"
 # The index may have been evicted, or its responses may have expired.
 PUT = """
-local index, total, place, data, id = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2]
+local index, total, place, lease, data, id = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], ARGV[2]
 local now, ttl, room, prefix, most = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+local how, lease_s = ARGV[8], ARGV[9]
+if how == 'finish' and redis.call('DEL', lease) == 0 then return 0 end
 local held = 0
 if redis.call('EXISTS', index) == 1 then held = tonumber(redis.call('GET', total) or '0') or 0 end
+local before = redis.call('STRLEN', place)
+if before > 0 and redis.call('ZREM', index, before .. ':' .. id) == 1 then held = held - before end
 for i = 1, most do
   local oldest = redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')
   if not oldest[1] or (tonumber(oldest[2]) > now - ttl and held + #data <= room) then break end
@@ -43,15 +50,24 @@ redis.call('SET', place, data, 'EX', ttl)
 redis.call('ZADD', index, now, #data .. ':' .. id)
 redis.call('EXPIRE', index, ttl)
 redis.call('SET', total, math.max(0, held) + #data, 'EX', ttl)
+if how == 'start' then redis.call('SET', lease, '', 'EX', lease_s) end
+return 1
 """
 """The newest stay. Of each tenant a sorted set has `<bytes>:<id>` by the time, in seconds, of its response, and a key has the sum."""
 DELETE = """
 local size = redis.call('STRLEN', KEYS[3])
 if size == 0 then return 0 end
-redis.call('DEL', KEYS[3])
+redis.call('DEL', KEYS[3], KEYS[4])
 if redis.call('ZREM', KEYS[1], size .. ':' .. ARGV[1]) == 1 then redis.call('DECRBY', KEYS[2], size) end
 return 1
 """
+RENEW = """
+local running = {}
+for i, lease in ipairs(KEYS) do running[i] = redis.call('EXPIRE', lease, ARGV[1]) end
+return running
+"""
+Place = tuple[str, str]
+"""A tenant and the id of a response."""
 
 
 class ResponseStore(Protocol):
@@ -65,6 +81,18 @@ class ResponseStore(Protocol):
     async def delete(self, tenant: str, response_id: str) -> bool:
         """Whether it was there."""
 
+    async def start(self, tenant: str, response_id: str, data: bytes) -> None:
+        """Puts a response that is in progress. It is so until `finish` or `delete`, or until nobody renews it for `LEASE_S`."""
+
+    async def finish(self, tenant: str, response_id: str, data: bytes) -> bool:
+        """Puts what becomes of a response in progress; False: it is in progress no more, and nothing is put."""
+
+    async def is_running(self, tenant: str, response_id: str) -> bool:
+        """Whether it is in progress."""
+
+    async def renew(self, places: Sequence[Place]) -> Sequence[Place]:
+        """Those of the responses in progress that are so no more."""
+
     async def close(self) -> None: ...
 
 
@@ -75,6 +103,7 @@ class MemoryResponses:
         self._ttl_s = ttl_s
         self._clock = clock
         self._held: MemoryCache[_Kept] = MemoryCache(most_bytes)
+        self._running: set[Place] = set()
 
     async def put(self, tenant: str, response_id: str, data: bytes) -> None:
         self._held.put(f"{tenant}:{response_id}", _Kept(data, self._clock() + self._ttl_s))
@@ -89,7 +118,25 @@ class MemoryResponses:
     async def delete(self, tenant: str, response_id: str) -> bool:
         found = await self.get(tenant, response_id) is not None
         self._held.discard(f"{tenant}:{response_id}")
+        self._running.discard((tenant, response_id))
         return found
+
+    async def start(self, tenant: str, response_id: str, data: bytes) -> None:
+        await self.put(tenant, response_id, data)
+        self._running.add((tenant, response_id))
+
+    async def finish(self, tenant: str, response_id: str, data: bytes) -> bool:
+        if not await self.is_running(tenant, response_id):
+            return False
+        self._running.discard((tenant, response_id))
+        await self.put(tenant, response_id, data)
+        return True
+
+    async def is_running(self, tenant: str, response_id: str) -> bool:
+        return (tenant, response_id) in self._running
+
+    async def renew(self, places: Sequence[Place]) -> Sequence[Place]:
+        return [place for place in places if place not in self._running]
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -108,7 +155,14 @@ class RedisResponses:
     """At `<namespace>:responses:1:<tenant>:<id>`; every call ends as the link's do."""
 
     def __init__(
-        self, link: RedisLink, namespace: str, secret: Secret, ttl_s: int, most_bytes: int, clock: Callable[[], float] = time.time
+        self,
+        link: RedisLink,
+        namespace: str,
+        secret: Secret,
+        ttl_s: int,
+        most_bytes: int,
+        clock: Callable[[], float] = time.time,
+        lease_s: int = LEASE_S,
     ) -> None:
         self._link = link
         self._root = f"{namespace}:responses:{FORMAT_VERSION}"
@@ -116,16 +170,28 @@ class RedisResponses:
         self._ttl_s = ttl_s
         self._most_bytes = most_bytes
         self._clock = clock
+        self._lease_s = lease_s
 
     async def put(self, tenant: str, response_id: str, data: bytes) -> None:
-        keys, nonce = self._keys(tenant, response_id), os.urandom(NONCE_BYTES)
-        sealed = nonce + self._ciphers[0].encrypt(nonce, data, keys[-1].encode())
-        prefix = keys[-1].removesuffix(response_id)
-        given = (sealed, response_id, int(self._clock()), self._ttl_s, self._most_bytes, prefix, MAX_REMOVED)
-        await self._link.ask(lambda redis: redis.eval(PUT, len(keys), *keys, *given))
+        await self._put(tenant, response_id, data, _PLAIN)
+
+    async def start(self, tenant: str, response_id: str, data: bytes) -> None:
+        await self._put(tenant, response_id, data, _START)
+
+    async def finish(self, tenant: str, response_id: str, data: bytes) -> bool:
+        return await self._put(tenant, response_id, data, _FINISH)
+
+    async def is_running(self, tenant: str, response_id: str) -> bool:
+        *_, lease = self._keys(tenant, response_id)
+        return bool(await self._link.ask(lambda redis: redis.exists(lease)))
+
+    async def renew(self, places: Sequence[Place]) -> Sequence[Place]:
+        leases = [self._keys(*place)[-1] for place in places]
+        running = await self._link.ask(lambda redis: redis.eval(RENEW, len(leases), *leases, self._lease_s))
+        return [place for place, runs in zip(places, running, strict=True) if not runs]
 
     async def get(self, tenant: str, response_id: str) -> bytes | None:
-        *_, place = self._keys(tenant, response_id)
+        *_, place, _ = self._keys(tenant, response_id)
         data = await self._link.ask(lambda redis: cast(Awaitable[bytes | None], redis.get(place)))
         return None if data is None else self._opened(data, place.encode())
 
@@ -136,9 +202,18 @@ class RedisResponses:
     async def close(self) -> None:
         await self._link.close()
 
-    def _keys(self, tenant: str, response_id: str) -> tuple[str, str, str]:
-        """Of the index, the sum, and the response; neither tenants nor ids have colons."""
-        return f"{self._root}:{tenant}", f"{self._root}:{tenant}:", f"{self._root}:{tenant}:{response_id}"
+    async def _put(self, tenant: str, response_id: str, data: bytes, how: str) -> bool:
+        keys, nonce = self._keys(tenant, response_id), os.urandom(NONCE_BYTES)
+        *_, place, _ = keys
+        sealed = nonce + self._ciphers[0].encrypt(nonce, data, place.encode())
+        prefix = place.removesuffix(response_id)
+        given = (sealed, response_id, int(self._clock()), self._ttl_s, self._most_bytes, prefix, MAX_REMOVED, how, self._lease_s)
+        return bool(await self._link.ask(lambda redis: redis.eval(PUT, len(keys), *keys, *given)))
+
+    def _keys(self, tenant: str, response_id: str) -> tuple[str, str, str, str]:
+        """Of the index, the sum, the response, and its lease while it is in progress; neither tenants nor ids have colons."""
+        place = f"{self._root}:{tenant}:{response_id}"
+        return f"{self._root}:{tenant}", f"{self._root}:{tenant}:", place, f"{place}:running"
 
     def _opened(self, data: bytes, place: bytes) -> bytes | None:
         """None: it is not ours."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import Any
 
 from deployments.api.confidence import FIELD
-from deployments.api.translation.values import Event
+from deployments.api.translation.values import Event, calls_of, is_whole
 from deployments.errors import ApiError
 
 _ECHOED: dict[str, Any] = {
@@ -25,6 +26,9 @@ _ECHOED: dict[str, Any] = {
     "truncation": "disabled",
 }
 """Fields of a request that its response repeats, each with what it is where the request does not have it."""
+IN_PROGRESS, COMPLETED, INCOMPLETE, FAILED, CANCELLED = "in_progress", "completed", "incomplete", "failed", "cancelled"
+ENDED = (COMPLETED, INCOMPLETE)
+"""The status of a response with an answer."""
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
@@ -39,7 +43,7 @@ class ResponseAnswer:
             "object": "response",
             "created_at": int(time.time()),
             "completed_at": None,
-            "status": "in_progress",
+            "status": IN_PROGRESS,
             "error": None,
             "incomplete_details": None,
             "model": model,
@@ -85,29 +89,32 @@ class ResponseAnswer:
 
     def end(self) -> Iterator[Event]:
         reason = _INCOMPLETE.get(self._finish)
-        yield from self._end_of_item("completed" if reason is None else "incomplete")
-        self.response["status"] = "completed" if reason is None else "incomplete"
+        yield from self._end_of_item(COMPLETED if reason is None else INCOMPLETE)
+        self.response["status"] = COMPLETED if reason is None else INCOMPLETE
         self.response["completed_at"] = int(time.time())
         if reason is not None:
             self.response["incomplete_details"] = {"reason": reason}
         yield self._event(f"response.{self.response['status']}", response=self.response)
 
     def fail(self, error: ApiError) -> Iterator[Event]:
-        """Clients know a few codes, of which this is the one for what is none of their fault."""
-        self.response |= {"status": "failed", "error": {"code": "server_error", "message": error.message}}
+        self.response |= failure(error)
         yield self._event("response.failed", response=self.response)
 
     def _delta(self, delta: Mapping[str, Any], logprobs: list[Any]) -> Iterator[Event]:
+        open_call = self._place[1] if self._place and self._place[0] == "function_call" else None
+        more, others = calls_of(delta, open_call)
+        for call in more:
+            yield from self._call_piece(call, call.get("function") or {})
         if thought := delta.get("reasoning"):
             yield from self._text_piece("reasoning", thought, [])
         if text := delta.get("content"):
             yield from self._text_piece("message", text, logprobs)
-        for call in delta.get("tool_calls") or ():
+        for call in others:
             yield from self._call_piece(call, call.get("function") or {})
 
     def _text_piece(self, kind: str, text: str, logprobs: list[Any]) -> Iterator[Event]:
         if self._place != (kind, 0):
-            yield from self._end_of_item("completed")
+            yield from self._end_of_item(COMPLETED)
             yield from self._start(kind)
         self._pieces.append(text)
         if kind == "reasoning":
@@ -119,10 +126,10 @@ class ResponseAnswer:
     def _start(self, kind: str) -> Iterator[Event]:
         part: dict[str, Any]
         if kind == "reasoning":
-            item = {"id": self._name("rs"), "type": kind, "summary": [], "content": [], "status": "in_progress"}
+            item = {"id": self._name("rs"), "type": kind, "summary": [], "content": [], "status": IN_PROGRESS}
             part = {"type": "reasoning_text", "text": ""}
         else:
-            item = {"id": self._name("msg"), "type": kind, "role": "assistant", "content": [], "status": "in_progress"}
+            item = {"id": self._name("msg"), "type": kind, "role": "assistant", "content": [], "status": IN_PROGRESS}
             part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
         yield self._added(item, (kind, 0))
         yield self._event("response.content_part.added", content_index=0, part=dict(part), **self._where)
@@ -130,9 +137,9 @@ class ResponseAnswer:
 
     def _call_piece(self, call: Mapping[str, Any], function: Mapping[str, Any]) -> Iterator[Event]:
         if self._place != ("function_call", call["index"]):
-            yield from self._end_of_item("completed")
+            yield from self._end_of_item(COMPLETED)
             item = {"id": self._name("fc"), "type": "function_call", "call_id": call.get("id"), "name": function.get("name")}
-            yield self._added({**item, "arguments": "", "status": "in_progress"}, ("function_call", call["index"]))
+            yield self._added({**item, "arguments": "", "status": IN_PROGRESS}, ("function_call", call["index"]))
         if arguments := function.get("arguments"):
             self._pieces.append(arguments)
             yield self._event("response.function_call_arguments.delta", delta=arguments, **self._where)
@@ -149,6 +156,8 @@ class ResponseAnswer:
         item["status"] = status
         self._pieces.clear()
         if item["type"] == "function_call":
+            if not is_whole(text):  # a stop sequence has cut it off: it is not to be made
+                item["status"] = INCOMPLETE
             item["arguments"] = text
             yield self._event("response.function_call_arguments.done", arguments=text, name=item["name"], **where)
         else:
@@ -175,6 +184,13 @@ class ResponseAnswer:
     def _event(self, kind: str, **members: Any) -> Event:
         self._sequence += 1
         return {"type": kind, "sequence_number": self._sequence, **members}
+
+
+def failure(error: ApiError) -> dict[str, Any]:
+    """What a response says of it. Clients know a few codes."""
+    code = "rate_limit_exceeded" if error.status == HTTPStatus.TOO_MANY_REQUESTS else "invalid_prompt"
+    told = "server_error" if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR else code
+    return {"status": FAILED, "error": {"code": told, "message": error.message}}
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:

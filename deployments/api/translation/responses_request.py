@@ -48,10 +48,20 @@ def chat_options(body: Mapping[str, Any], strict: bool) -> dict[str, Any]:
             raise bad_request(f"'{name}' is not supported: {advice}.", name, "unsupported_parameter")
     if body.get("n") not in (None, 1):
         raise bad_request("'n' is not supported: a response is one answer.", "n", "unsupported_parameter")
-    if body.get("background"):
-        raise bad_request("'background' is not supported: ask again without it, and stream.", "background", "unsupported_parameter")
+    _check_background(body)
     chat = {name: value for name, value in body.items() if name not in _TRANSLATED and name not in _UNSUPPORTED}
     return chat | dict(_options(body)) | dict(_tools(body, strict))
+
+
+def _check_background(body: Mapping[str, Any]) -> None:
+    if (background := body.get("background")) not in (None, True, False):
+        raise bad_request("'background' must be true or false.", "background")
+    if not background:
+        return
+    if body.get("stream"):
+        raise bad_request("'background' cannot be combined with 'stream': retrieve the response.", "stream", "unsupported_parameter")
+    if body.get("store") is False:
+        raise bad_request("'background' needs 'store': the response is retrieved when it has ended.", "store", "unsupported_parameter")
 
 
 def input_items(body: Mapping[str, Any]) -> list[Any]:
@@ -88,15 +98,30 @@ def _add(messages: list[PlacedMessage], place: str, value: Any) -> None:
             messages.append((place, {"role": item.get("role"), "content": item.get("content")}))
         case "function_call":
             function = {"name": item.get("name"), "arguments": item.get("arguments")}
-            call = {"id": item.get("call_id"), "type": "function", "function": function}
+            call = {"id": text_in(item.get("call_id"), f"{place}.call_id"), "type": "function", "function": function}
             _assistant_message(messages, place, "tool_calls").setdefault("tool_calls", []).append(call)
         case "function_call_output":
-            messages.append((place, {"role": "tool", "tool_call_id": item.get("call_id"), "content": item.get("output")}))
+            messages += ((place, message) for message in _output(item, place))
         case "reasoning":
             if text := _reasoning(item, place):
                 _assistant_message(messages, place, "reasoning")["reasoning"] = text
         case _:
             raise unknown_type(place, "message", "function_call", "function_call_output", "reasoning")
+
+
+def _output(item: Mapping[str, Any], place: str) -> Iterator[dict[str, Any]]:
+    """What a function has returned: its texts, and its images, which only a user's message can have."""
+    output, images = item.get("output"), list[Any]()
+    if isinstance(output, list):
+        images = [part for part in output if _is_image(part)]
+        output = [part for part in output if not _is_image(part)]
+    yield {"role": "tool", "tool_call_id": text_in(item.get("call_id"), f"{place}.call_id"), "content": output}
+    if images:
+        yield {"role": "user", "content": images}
+
+
+def _is_image(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "input_image"
 
 
 def _assistant_message(messages: list[PlacedMessage], place: str, member: str) -> dict[str, Any]:

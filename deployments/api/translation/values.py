@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic_core import from_json
+
 from deployments.errors import ApiError, bad_request
 
 PlacedMessage = tuple[str, dict[str, Any]]
@@ -45,6 +47,22 @@ def object_in(value: Any, place: str) -> Mapping[str, Any]:
 def unknown_type(place: str, *known: str) -> ApiError:
     """For an object whose `type` is none of those that are known."""
     return bad_request(f"'{place}.type' must be one of: {', '.join(map(repr, known))}.", f"{place}.type")
+
+
+def calls_of(delta: Mapping[str, Any], open_call: int | None) -> tuple[list[Any], list[Any]]:
+    """Pieces of calls in a chunk: of the one that has begun, which come before the chunk's text, and of others. A step of many tokens makes
+    one chunk of the end of a call and what follows it."""
+    calls = delta.get("tool_calls") or ()
+    return [call for call in calls if call["index"] == open_call], [call for call in calls if call["index"] != open_call]
+
+
+def is_whole(arguments: str) -> bool:
+    """Whether a call's arguments are JSON to their end."""
+    try:
+        from_json(arguments or "{}")
+    except ValueError:
+        return False
+    return True
 
 
 def in_request(error: ApiError, messages: Sequence[PlacedMessage], names: Mapping[str, str]) -> ApiError:

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from deployments.api.translation.response_store import MemoryResponses, RedisResponses, ResponseStore
+from deployments.access.caller import ANYBODY
+from deployments.api.translation.response_store import LEASE_S, MemoryResponses, RedisResponses, ResponseStore
+from deployments.api.translation.responses_api import BackgroundExchange, ResponsesApi
+from deployments.errors import ApiError
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink
 from grammar_service.errors import CacheUnavailable
+from grammar_service.sandbox.background_thread import BackgroundThread
 from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess
 
 pytestmark = pytest.mark.asyncio
@@ -26,8 +30,8 @@ class Clock:
         return self.now
 
 
-def in_redis(server: RedisProcess, clock: Clock, secret: Any = b"secret" * 6) -> RedisResponses:
-    return RedisResponses(RedisLink(server.url, PASSWORD, 10_000, LinkCounters()), "test", secret, TTL_S, ROOM, clock)
+def in_redis(server: RedisProcess, clock: Clock, secret: Any = b"secret" * 6, lease_s: int = LEASE_S) -> RedisResponses:
+    return RedisResponses(RedisLink(server.url, PASSWORD, 1_000, LinkCounters()), "test", secret, TTL_S, ROOM, clock, lease_s)
 
 
 @pytest.fixture
@@ -73,6 +77,75 @@ async def test_what_is_deleted_leaves_its_room_to_others(store: ResponseStore, c
         if number % 2:
             assert await store.delete("one", str(number))
     assert await kept(store, "one", map(str, range(20))) == ["14", "16", "18"], "the last one was deleted"
+
+
+async def test_what_is_in_progress_is_finished_once(store: ResponseStore) -> None:
+    await store.start("one", "a", DATA)
+    assert await store.is_running("one", "a")
+    assert not await store.is_running("two", "a")
+    assert not await store.finish("two", "a", b"theirs")
+    assert await store.renew([("one", "a"), ("two", "a")]) == [("two", "a")]
+    assert await store.get("one", "a") == DATA
+    assert await store.finish("one", "a", b"the end")
+    assert not await store.finish("one", "a", b"another end")
+    assert await store.get("one", "a") == b"the end"
+    assert not await store.is_running("one", "a")
+
+
+async def test_what_is_deleted_in_progress_is_not_finished(store: ResponseStore) -> None:
+    await store.start("one", "a", DATA)
+    assert await store.delete("one", "a")
+    assert await store.renew([("one", "a")]) == [("one", "a")]
+    assert not await store.finish("one", "a", DATA)
+    assert await store.get("one", "a") is None
+
+
+async def test_what_is_put_in_place_of_another_takes_the_room_of_one(store: ResponseStore, clock: Clock) -> None:
+    for number in range(4):
+        clock.now += 1
+        await store.start("replacing", str(number), b"x" * 4_000)
+        await store.finish("replacing", str(number), b"x" * 9_000)
+    assert await kept(store, "replacing", map(str, range(4))) == ["0", "1", "2", "3"]
+
+
+async def test_in_redis_what_nobody_renews_is_lost(redis_server: RedisProcess, clock: Clock) -> None:
+    """Its ingress has ended without a word."""
+    store = in_redis(redis_server, clock, lease_s=1)
+    api = ResponsesApi(store, "m", BackgroundThread(), strict=True, most_bytes=10_000, most_values=1_000)
+    exchange = await api.exchange({"input": "hi", "background": True}, ANYBODY, 10)
+    assert isinstance(exchange, BackgroundExchange)
+    await exchange.start()
+    _, name = exchange.place
+    assert (await api.stored(name, "")).response["status"] == "in_progress"  # type: ignore[union-attr]
+    lost = await lost_response(api, name)
+    assert (lost["status"], lost["error"]["code"]) == ("failed", "server_error")
+    await store.close()
+
+
+async def lost_response(api: ResponsesApi, name: str) -> dict[str, Any]:
+    for _ in range(200):
+        stored = await api.stored(name, "")
+        assert stored is not None
+        if stored.response["status"] != "in_progress":
+            return stored.response
+        await asyncio.sleep(0.05)  # the poll's interval
+    raise AssertionError("it is in progress for ever")
+
+
+async def test_a_redis_that_is_gone_for_a_while_loses_no_response_in_progress(redis_server: RedisProcess, clock: Clock) -> None:
+    store = in_redis(redis_server, clock)
+    api = ResponsesApi(store, "m", BackgroundThread(), strict=True, most_bytes=10_000, most_values=1_000)
+    exchange = await api.exchange({"input": "hi", "background": True}, ANYBODY, 10)
+    assert isinstance(exchange, BackgroundExchange)
+    await exchange.start()
+    redis_server.pause()
+    finishing = asyncio.ensure_future(exchange.finish())
+    with pytest.raises(ApiError, match="cannot be reached"):
+        await api.stored(exchange.place[1], "")
+    redis_server.resume()
+    await finishing
+    assert not await store.is_running(*exchange.place)
+    await store.close()
 
 
 async def test_in_redis_a_tenants_room_is_its_own(redis_server: RedisProcess, clock: Clock) -> None:

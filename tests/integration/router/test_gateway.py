@@ -197,6 +197,11 @@ async def test_a_key_is_let_in_as_often_as_its_limits_say(keyed_door: httpx.Asyn
     assert not [name for name in free.headers if name.startswith("x-ratelimit")]
 
 
+async def test_a_key_may_come_as_anthropics_clients_send_it(keyed_door: httpx.AsyncClient) -> None:
+    answers = [await keyed_door.post("/v1/completions", json={"prompt": "x"}, headers={"x-api-key": key}) for key in (OTHER, "another")]
+    assert [answer.status_code for answer in answers] == [200, 401]
+
+
 async def test_requests_about_named_grammars_count_as_others_do(keyed_door: httpx.AsyncClient) -> None:
     listed, named = [await keyed_door.get(path, headers=sent_by(SMALL)) for path in ("/v1/grammars", "/v1/grammars/nobodys")]
     assert (listed.status_code, named.status_code) == (200, 404)

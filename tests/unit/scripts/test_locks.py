@@ -19,7 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.published.locks import requirements
+from tests.published.locks import asked_for, requirements
 from tests.published.manifests import ROOT
 
 LOCKS = {"cpu": "requirements.lock", "gpu": "requirements-gpu.lock"}
@@ -47,12 +47,6 @@ def environment(python: str, extra: str = "") -> dict[str, str]:
     return {"python_version": python.rpartition(".")[0], "python_full_version": python, "extra": extra}
 
 
-def project() -> dict[str, list[str]]:
-    """What the project asks for itself, by the name of the extra."""
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return {"": declared["dependencies"], **declared["optional-dependencies"]}
-
-
 def meant(asked: Iterable[str], python: str, extra: str = "") -> Iterator[Requirement]:
     """Those that hold for such a Python; with an extra, those that it adds too."""
     for each in map(Requirement, asked):
@@ -70,9 +64,8 @@ def _is_held(requirement: Requirement, version: str | None) -> bool:
 
 @pytest.mark.parametrize("device", LOCKS)
 def test_a_lock_has_what_the_project_asks_for(device: str) -> None:
-    extras = project()
-    assert not missing(meant(extras[""] + extras[device], HERE), pins(device, "runtime"))
-    assert not missing(meant(extras["dev"], HERE), pins(device))
+    assert not missing(meant(asked_for(device), HERE), pins(device, "runtime"))
+    assert not missing(meant(asked_for("dev"), HERE), pins(device))
 
 
 def test_no_lock_has_both_builds_of_vllm() -> None:

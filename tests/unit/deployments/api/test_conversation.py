@@ -51,6 +51,7 @@ def calling(*calls: Any) -> dict[str, Any]:
         ([calling(5)], "messages[0].tool_calls[0]"),
         ([calling({"id": "a"})], "messages[0].tool_calls[0]"),
         ([calling({"function": {"arguments": "{}"}})], "messages[0].tool_calls[0].function"),
+        ([calling({"function": {"name": None, "arguments": "{}"}})], "messages[0].tool_calls[0].function"),
         ([calling({"function": {"name": "f", "arguments": {}}})], "messages[0].tool_calls[0].function.arguments"),
         ([calling({"function": {"name": "f" * (LONGEST_FUNCTION_NAME + 1)}})], "messages[0].tool_calls[0].function.name"),
         ([user(["a"] * MOST), user(["a"])], "messages[1].content"),

@@ -37,6 +37,14 @@ def streamed(message: dict[str, Any], finish: str = "stop", **choice: Any) -> It
     yield {"id": "chatcmpl-0123", "model": "m", "choices": [], "usage": USAGE}
 
 
+def merged() -> Iterator[dict[str, Any]]:
+    """A step of many tokens: the end of a call, a text and another call come in one chunk."""
+    first = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a":'}}
+    second = {"index": 1, "id": "call_2", "type": "function", "function": {"name": "g", "arguments": "{}"}}
+    yield _chunk({"tool_calls": [first]})
+    yield _chunk({"content": "And", "tool_calls": [{"index": 0, "function": {"arguments": " 1}"}}, second]}, "tool_calls")
+
+
 def events(message: dict[str, Any], finish: str = "stop") -> list[str]:
     """As the gateway streams them, two events in a piece."""
     told = [f"data: {json.dumps(chunk)}\n\n" for chunk in streamed(message, finish)] + ["data: [DONE]\n\n"]

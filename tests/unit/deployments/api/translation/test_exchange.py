@@ -61,8 +61,11 @@ async def test_a_stream() -> None:
     assert types("".join(pieces))[-1] == "message_stop"
 
 
-async def test_an_error_of_the_engine_is_passed_on() -> None:
-    assert await told(Head(400, stream=False), '{"error": {}}') == [Head(400, stream=False), '{"error": {}}']
+async def test_an_error_of_the_engine_names_the_place_in_the_request_too() -> None:
+    error = {"message": "messages[1] has an image", "param": "messages[1]", "code": 400}
+    with pytest.raises(ApiError) as raised:
+        await told(Head(400, stream=False), json.dumps({"error": error}))
+    assert (raised.value.status, raised.value.message, raised.value.param) == (400, "messages[0] has an image", "messages[0]")
 
 
 async def test_an_error_about_a_message_names_its_place_in_the_request() -> None:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from deployments.api.translation.messages_answer import MessageAnswer, error_body
 from deployments.errors import ApiError
-from tests.unit.deployments.api.translation.chunks import CALL, MESSAGE, streamed, whole
+from tests.unit.deployments.api.translation.chunks import CALL, MESSAGE, merged, streamed, whole
 
 CONTENT = [
     {"type": "thinking", "thinking": "hm, so", "signature": ""},
@@ -58,6 +58,35 @@ def test_a_streamed_message_has_the_same_blocks() -> None:
 def test_calls_side_by_side_are_blocks_of_their_own() -> None:
     told = events(streamed({"tool_calls": [CALL, {**CALL, "id": "call_2"}]}))
     assert [event["content_block"]["id"] for event in told if event["type"] == "content_block_start"] == ["call_1", "call_2"]
+
+
+def test_a_call_is_one_block_also_where_its_end_comes_with_what_follows() -> None:
+    told = events(merged())
+    starts = [event["content_block"] for event in told if event["type"] == "content_block_start"]
+    assert [(block["type"], block.get("name")) for block in starts] == [("tool_use", "f"), ("text", None), ("tool_use", "g")]
+    deltas = [(event["index"], *event["delta"].values()) for event in told if event["type"] == "content_block_delta"]
+    assert deltas == [
+        (0, "input_json_delta", '{"a":'),
+        (0, "input_json_delta", " 1}"),
+        (1, "text_delta", "And"),
+        (2, "input_json_delta", "{}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why", "expected"),
+    [
+        ('{"a": "EN', "D", ("stop_sequence", "D")),
+        ('{"a": 1}', "D", ("tool_use", None)),
+        ('{"a": "EN', None, ("tool_use", None)),
+    ],
+)
+def test_a_call_that_a_stop_sequence_cuts_off_is_not_to_be_made(arguments: str, why: str | None, expected: tuple[str, str | None]) -> None:
+    told = {"tool_calls": [{**CALL, "function": {"name": "f", "arguments": arguments}}]}
+    message = MessageAnswer().whole(whole(told, "stop", stop_reason=why))
+    assert (message["stop_reason"], message["stop_sequence"]) == expected
+    (end,) = [event["delta"] for event in events(streamed(told, "stop", stop_reason=why)) if event["type"] == "message_delta"]
+    assert tuple(end.values()) == expected
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,13 @@ def test_thinking_is_for_models_that_reason() -> None:
     assert chat_options({"messages": [], "thinking": thinking}, reasons=False) == ({}, [THINKING_HAS_NO_EFFECT])
 
 
+def test_what_differs_in_each_request_of_claude_code_is_left_out() -> None:
+    """A prompt begins as the one before it, and is found in the prefix cache."""
+    billing, text = ({"type": "text", "text": each} for each in ("x-anthropic-billing-header: cch=a1", "Be brief."))
+    assert messages(system=[billing, text]) == [{"role": "system", "content": [text]}]
+    assert messages(system=[billing]) == []
+
+
 def test_texts_and_images() -> None:
     text = {"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}
     plain = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "long"}}
@@ -146,6 +153,9 @@ def test_a_call_its_result_and_what_is_said_beside_them() -> None:
             "messages[0].content[0].source.type",
         ),
         ({"messages": [{"role": "assistant", "content": [{"type": "tool_use", "input": "x"}]}]}, "messages[0].content[0].input"),
+        ({"messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "1"}]}]}, "messages[0].content[0].name"),
+        ({"messages": [{"role": "assistant", "content": [{"type": "tool_use", "name": "f"}]}]}, "messages[0].content[0].id"),
+        ({"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]}, "messages[0].content[0].tool_use_id"),
         ({"messages": [], "system": [{"type": "text"}]}, "system.text"),
         ({"messages": [], "system": 5}, "system"),
         ({"messages": [], "tools": {}}, "tools"),

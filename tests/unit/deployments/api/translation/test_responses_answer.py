@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from deployments.api.translation.responses_answer import ResponseAnswer
 from deployments.errors import ApiError
-from tests.unit.deployments.api.translation.chunks import CALL, MESSAGE, streamed, whole
+from tests.unit.deployments.api.translation.chunks import CALL, MESSAGE, merged, streamed, whole
 
 LOGPROBS = [{"token": "x", "bytes": [120], "logprob": -0.5, "top_logprobs": []}]
 
@@ -59,6 +59,20 @@ def test_items_begin_empty() -> None:
     added = [event["item"] for event in events(streamed(MESSAGE)) if event["type"] == "response.output_item.added"]
     assert [item.get("content", item.get("arguments")) for item in added] == [[], [], ""]
     assert {item["status"] for item in added} == {"in_progress"}
+
+
+def test_a_call_is_one_item_also_where_its_end_comes_with_what_follows() -> None:
+    output = events(merged())[-1]["response"]["output"]
+    assert [(item["type"], item.get("name"), item.get("arguments")) for item in output] == [
+        ("function_call", "f", '{"a": 1}'),
+        ("message", None, None),
+        ("function_call", "g", "{}"),
+    ]
+
+
+def test_a_call_that_a_stop_sequence_cuts_off_is_incomplete() -> None:
+    (call,) = answer().whole(whole({"tool_calls": [{**CALL, "function": {"name": "f", "arguments": '{"a": "EN'}}]}))["output"]
+    assert call["status"] == "incomplete"
 
 
 def test_calls_side_by_side_are_items_of_their_own() -> None:

@@ -95,6 +95,12 @@ def test_what_the_model_has_said_in_several_items_is_one_message() -> None:
         {"role": "assistant", "reasoning": "hm", "content": text["content"], "tool_calls": [made("f"), made("g")]},
         {"role": "tool", "tool_call_id": "f", "content": "1"},
     ]
+    picture = {"type": "input_image", "image_url": "u"}
+    output = {"type": "function_call_output", "call_id": "f", "output": [{"type": "input_text", "text": "1"}, picture]}
+    assert messages(output) == [
+        {"role": "tool", "tool_call_id": "f", "content": [{"type": "input_text", "text": "1"}]},
+        {"role": "user", "content": [picture]},
+    ]
     # What follows a text or a call begins another message.
     assert [list(message) for message in messages(text, text, call("f"), thought)] == [
         ["role", "content"],
@@ -118,6 +124,8 @@ def test_the_conversation_before_stands_between_the_instructions_and_the_input()
         ({"input": [{"type": "web_search_call"}]}, "input[0].type"),
         ({"input": [{"type": "reasoning", "summary": [{}]}]}, "input[0]"),
         ({"input": "x", "instructions": []}, "instructions"),
+        ({"input": [{"type": "function_call", "name": "f", "arguments": "{}"}]}, "input[0].call_id"),
+        ({"input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id"),
         ({"input": "x", "text": "json"}, "text"),
         ({"input": "x", "text": {"format": "json"}}, "text.format"),
         ({"input": "x", "reasoning": "low"}, "reasoning"),
@@ -127,7 +135,9 @@ def test_the_conversation_before_stands_between_the_instructions_and_the_input()
         ({"input": "x", "tool_choice": {"type": "web_search"}}, "tool_choice.type"),
         ({"input": "x", "tool_choice": {"type": "allowed_tools", "tools": [{"name": []}, 5]}}, "tool_choice.tools"),
         ({"input": "x", "n": 2}, "n"),
-        ({"input": "x", "background": True}, "background"),
+        ({"input": "x", "background": "yes"}, "background"),
+        ({"input": "x", "background": True, "stream": True}, "stream"),
+        ({"input": "x", "background": True, "store": False}, "store"),
         ({"input": "x", "messages": []}, "messages"),
         ({"input": "x", "response_format": {}}, "response_format"),
         ({"input": "x", "conversation": "c"}, "conversation"),

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from deployments.access.caller import ANYBODY
-from deployments.api.translation.apis import ResponsesApi
 from deployments.api.translation.response_store import MemoryResponses
+from deployments.api.translation.responses_api import ResponsesApi
 from deployments.errors import ApiError
 from grammar_service.errors import CacheUnavailable
 from grammar_service.sandbox.background_thread import BackgroundThread
@@ -47,6 +47,16 @@ async def test_a_response_is_gone_on_from(stream: bool) -> None:
     assert first["store"] is True
     exchange = await api.exchange({"input": "two", "previous_response_id": first["id"]}, ANYBODY, 10)
     assert [message["content"][0]["text"] for message in exchange.body["messages"]] == ["one", "hi", "two"]
+
+
+async def test_several_responses_go_on_from_one() -> None:
+    api = api_of()
+    first = await answered(api, {"input": "one"})
+    asked = [{"input": text, "previous_response_id": first["id"]} for text in ("two", "three")]
+    thens = [await answered(api, body) for body in asked]
+    for text, then in zip(("two", "three"), thens, strict=True):
+        exchange = await api.exchange({"input": "end", "previous_response_id": then["id"]}, ANYBODY, 10)
+        assert [message["content"][0]["text"] for message in exchange.body["messages"]] == ["one", "hi", text, "hi", "end"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

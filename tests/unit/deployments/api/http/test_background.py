@@ -1,0 +1,182 @@
+"""Responses that are made in the background, at a door without replicas."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from typing import Any, cast
+
+import httpx
+import pytest
+
+from deployments.access.api_keys import ApiKeys
+from deployments.api.door import open_apis
+from deployments.api.http.background import BackgroundResponses
+from deployments.config import Settings
+from deployments.errors import INGRESS_BUSY
+from deployments.grammars.registry import GrammarRegistry
+from grammar_service.sandbox.background_thread import BackgroundThread
+from model_service.messages import Call
+from model_service.replies import Failure, Head
+from tests.integration.router.light_door import MOST_ONGOING, door_of
+from tests.unit.deployments.api.test_charged_calls import gateway_of
+from tests.unit.deployments.api.translation.chunks import whole
+
+ASKED = {"input": "hi", "background": True}
+
+
+class Engine:
+    """Answers when it may, and hears when nobody waits any more."""
+
+    def __init__(self) -> None:
+        self.may_answer, self.asked, self.given_up = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.status = 200
+
+    async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
+        self.asked.set()
+        try:
+            await self.may_answer.wait()
+        except asyncio.CancelledError:
+            self.given_up.set()
+            raise
+        yield Head(self.status, stream=False)
+        error = {"error": {"message": "no such thing", "type": "invalid_request_error", "code": self.status}}
+        yield json.dumps(whole({"content": "hello"}) if self.status == 200 else error)
+
+
+class Place:
+    """A door, and what is behind it."""
+
+    def __init__(self, answer_s: float = 60.0) -> None:
+        self.engine = Engine()
+        apis = open_apis(Settings(), BackgroundThread())
+        self.running = BackgroundResponses(apis.responses, lambda _: asyncio.sleep(0))
+        registry, keys = cast(GrammarRegistry, None), ApiKeys([])
+        gateway = gateway_of(self.engine)
+        self.door = door_of(gateway, registry, Settings(), keys, answer_s=answer_s, apis=apis, responses=self.running)
+
+    async def begin(self, **fields: Any) -> dict[str, Any]:
+        answer = await self.door.post("/v1/responses", json={**ASKED, **fields})
+        assert answer.status_code == 200, answer.text
+        response: dict[str, Any] = answer.json()
+        assert (response["status"], response["background"], response["output"]) == ("in_progress", True, [])
+        return response
+
+    async def read(self, response_id: str) -> dict[str, Any]:
+        response: dict[str, Any] = (await self.door.get(f"/v1/responses/{response_id}")).json()
+        return response
+
+    async def ended(self, response_id: str) -> dict[str, Any]:
+        for _ in range(10_000):
+            if (response := await self.read(response_id))["status"] != "in_progress":
+                return response
+            await asyncio.sleep(0)
+        raise AssertionError("it is in progress for ever")
+
+    async def cancel(self, response_id: str) -> httpx.Response:
+        return await self.door.post(f"/v1/responses/{response_id}/cancel")
+
+
+async def test_it_is_in_progress_until_it_has_its_answer() -> None:
+    place = Place()
+    begun = await place.begin(metadata={"a": "b"})
+    await place.engine.asked.wait()
+    assert await place.read(begun["id"]) == begun
+    place.engine.may_answer.set()
+    response = await place.ended(begun["id"])
+    assert (response["status"], response["metadata"]) == ("completed", {"a": "b"})
+    assert response["output"][0]["content"][0]["text"] == "hello"
+    assert response["usage"]["total_tokens"] > 0
+    await place.running.close(0)
+
+
+async def test_it_keeps_its_place_until_it_has_ended() -> None:
+    place = Place()
+    begun = [await place.begin() for _ in range(MOST_ONGOING)]
+    assert (await place.door.post("/v1/responses", json=ASKED)).json()["error"]["code"] == INGRESS_BUSY
+    place.engine.may_answer.set()
+    await place.running.close(10)
+    assert {(await place.read(response["id"]))["status"] for response in begun} == {"completed"}
+
+
+@pytest.mark.parametrize("how", ["cancel", "delete"])
+async def test_who_cancels_or_deletes_it_ends_its_work(how: str) -> None:
+    place = Place()
+    begun = await place.begin()
+    await place.engine.asked.wait()
+    if how == "cancel":
+        assert (await place.cancel(begun["id"])).json() == begun | {"status": "cancelled"}
+        assert (await place.cancel(begun["id"])).json()["status"] == "cancelled", "once more changes nothing"
+    else:
+        assert (await place.door.delete(f"/v1/responses/{begun['id']}")).status_code == 200
+    await asyncio.wait_for(place.engine.given_up.wait(), 10)
+    assert (await place.read(begun["id"])).get("status") == ("cancelled" if how == "cancel" else None)
+    await place.running.close(0)
+
+
+async def test_what_has_ended_is_not_cancelled() -> None:
+    place = Place()
+    place.engine.may_answer.set()
+    begun = await place.begin()
+    response = await place.ended(begun["id"])
+    assert (await place.cancel(begun["id"])).json() == response
+    waited_for = (await place.door.post("/v1/responses", json={"input": "hi"})).json()
+    refused = [await place.cancel(name) for name in (waited_for["id"], "resp_" + "0" * 32)]
+    assert [(answer.status_code, answer.json()["error"]["code"]) for answer in refused] == [
+        (400, "response_not_in_background"),
+        (404, "response_not_found"),
+    ]
+
+
+async def test_a_stored_response_is_not_streamed() -> None:
+    place = Place()
+    begun = await place.begin()
+    answer = await place.door.get(f"/v1/responses/{begun['id']}?stream=true")
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "stream")
+    await place.running.close(0)
+
+
+async def test_an_error_is_told_by_the_response() -> None:
+    place = Place()
+    place.engine.status = 400
+    place.engine.may_answer.set()
+    refused_by_engine = await place.ended((await place.begin())["id"])
+    refused_by_reader = await place.ended((await place.begin(temperature=-1))["id"])
+    assert refused_by_engine["error"] == {"code": "invalid_prompt", "message": "no such thing"}
+    assert "temperature" in refused_by_reader["error"]["message"]
+    assert {response["status"] for response in (refused_by_engine, refused_by_reader)} == {"failed"}
+
+
+async def test_it_has_as_long_as_any_answer() -> None:
+    place = Place(answer_s=0.01)
+    response = await place.ended((await place.begin())["id"])
+    assert (response["status"], response["error"]["code"]) == ("failed", "server_error")
+    assert "in time" in response["error"]["message"]
+    await place.engine.given_up.wait()
+
+
+async def test_an_ingress_that_ends_waits_for_it_and_says_so_where_it_cannot() -> None:
+    place = Place()
+    begun = await place.begin()
+    await place.engine.asked.wait()
+    closing = asyncio.create_task(place.running.close(10))
+    place.engine.may_answer.set()
+    await closing
+    assert (await place.read(begun["id"]))["status"] == "completed"
+    place = Place()
+    begun = await place.begin()
+    await place.running.close(0.01)
+    response = await place.read(begun["id"])
+    assert (response["status"], response["error"]["code"]) == ("failed", "server_error")
+
+
+async def test_only_what_has_an_answer_is_gone_on_from() -> None:
+    place = Place()
+    begun = await place.begin()
+    answer = await place.door.post("/v1/responses", json={"input": "and", "previous_response_id": begun["id"]})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "previous_response_not_completed")
+    place.engine.may_answer.set()
+    await place.ended(begun["id"])
+    assert (await place.door.post("/v1/responses", json={"input": "and", "previous_response_id": begun["id"]})).status_code == 200
+    await place.running.close(0)
