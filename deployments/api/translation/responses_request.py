@@ -17,6 +17,7 @@ NAMES = {
     "response_format": "text.format",
     "max_completion_tokens": "max_output_tokens",
     "reasoning_effort": "reasoning.effort",
+    "messages": "input",
 }
 """Of fields that have another name in a chat."""
 LOGPROBS = "message.output_text.logprobs"

@@ -73,9 +73,10 @@ def in_request(error: ApiError, messages: Sequence[PlacedMessage], names: Mappin
         return messages[index][0] if index < len(messages) else found[0]
 
     def told(text: str) -> str:
+        text = _MESSAGE.sub(place, text).replace("].function.", "].")
         for ours, theirs in names.items():
             text = re.sub(rf"(?:^|(?<=')){re.escape(ours)}(?!\w)", theirs, text)
-        return _MESSAGE.sub(place, text).replace("].function.", "].")
+        return text
 
     field, hash_, pointer = (error.param or "").partition("#")
     error.message = told(error.message)
