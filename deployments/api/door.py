@@ -87,8 +87,8 @@ class Door:
     ) -> None:
         """Raises OSError: the address is not this machine's, or taken by another program; SettingsError: the key file is wrong."""
         self._grammars = PreparedGrammars(pool, limits(settings), fingerprint)
-        background = BackgroundThread()
-        self._registry = open_grammar_registry(settings, pool, self._grammars, background)
+        thread = BackgroundThread()
+        self._registry = open_grammar_registry(settings, pool, self._grammars, thread)
         constraints: Constraints = Constraining(self._grammars, self._registry)
         if is_logged := settings.telemetry.logs == "json":
             constraints = LoggedConstraints(constraints, current_trace_id)
@@ -97,8 +97,8 @@ class Door:
         checker = AnswerChecker(pool.judge, CheckMetrics().count, settings.grammar.check_retries, settings.grammar.check_deadline_s)
         facts = CallFacts(settings.model.longest, settings.limits.max_tokens)
         prefixes = tenant_prefixes(settings)
-        self._gateway = Gateway(request_reader(settings), constraints, engines, facts, checker, prefixes, background)
-        self._apis = open_apis(settings, background)
+        self._gateway = Gateway(request_reader(settings), constraints, engines, facts, checker, prefixes, thread)
+        self._apis = open_apis(settings, thread)
         self._background = BackgroundResponses(self._apis.responses)
         self._calls = TracedCalls(tracing) if tracing is not None else None
         longest, most = settings.model.longest, settings.limits.max_tokens
@@ -117,8 +117,8 @@ class Door:
             limits=settings.limits,
             max_ongoing=settings.http.max_ongoing_requests,
             max_held_bytes=int(settings.http.max_bodies_mib * 2**20),
-            background=background,
-            responses=self._background,
+            thread=thread,
+            background=self._background,
         )
         settle_heap()
         unmap_large_blocks()
@@ -219,17 +219,17 @@ def tenant_prefixes(settings: Settings) -> TenantPrefixes:
     return TenantPrefixes(secret(settings), shared=settings.tenants.share_prefixes)
 
 
-def open_apis(settings: Settings, background: BackgroundThread) -> Apis:
+def open_apis(settings: Settings, thread: BackgroundThread) -> Apis:
     model = settings.model
     responses = ResponsesApi(
         open_responses(settings),
         model.served_names[0],
-        background,
+        thread,
         strict=model.tool_call_parser in TOOL_FORMATS,
         most_bytes=int(settings.http.max_body_mib * 2**20),
         most_values=settings.limits.max_body_values,
     )
-    messages, counting = (kind(model.reasoning_parser is not None, background) for kind in (MessagesApi, CountTokensApi))
+    messages, counting = (kind(model.reasoning_parser is not None, thread) for kind in (MessagesApi, CountTokensApi))
     return Apis(GatewayApi(Endpoint.CHAT), GatewayApi(Endpoint.COMPLETION), responses, messages, counting)
 
 

@@ -6,12 +6,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from contextvars import Context
 from functools import partial
 from http import HTTPStatus
 
 from deployments.api.http.leaving import CLIENT_CLOSED_REQUEST, before
 from deployments.api.translation.exchange import Items
 from deployments.api.translation.response_store import Place
+from deployments.api.translation.responses_answer import IN_PROGRESS
 from deployments.api.translation.responses_api import RENEW_S, BackgroundExchange, ResponsesApi
 from deployments.errors import ApiError, translated, unavailable
 from grammar_service.errors import CacheUnavailable, MaskcastError
@@ -27,24 +29,27 @@ class BackgroundResponses:
     def __init__(self, api: ResponsesApi, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._api = api
         self._pause = pause
-        self._running: dict[Place, asyncio.Task[int]] = {}
+        self._tasks: set[asyncio.Task[int]] = set()
+        self._in_progress: dict[Place, asyncio.Task[int]] = {}
         self._renewing: asyncio.Task[None] | None = None
         self._is_closing = False
 
     def start(self, exchange: BackgroundExchange, items: Items, until: float, ended: Callable[[int], None]) -> None:
         """Answers a request that is stored as in progress, `until` a time of the event loop's clock. `ended` hears the HTTP status that the
         answer would have."""
-        task = self._running[exchange.place] = asyncio.create_task(self._run(exchange, items, until))
+        task = asyncio.create_task(self._run(exchange, items, until))
+        self._tasks.add(task)
+        self._in_progress[exchange.place] = task
         task.add_done_callback(partial(self._leave, exchange.place, ended))
         if self._renewing is None:
-            self._renewing = asyncio.create_task(self._renew())
+            self._renewing = asyncio.create_task(self._renew(), context=Context())  # no request's trace
 
     async def close(self, within_s: float) -> None:
         """Returns when all have ended. Those that have not `within_s` fail."""
-        if self._running:
-            await asyncio.wait(self._running.values(), timeout=within_s)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=within_s)
         self._is_closing = True
-        tasks = [*self._running.values(), *([self._renewing] if self._renewing else [])]
+        tasks = [*self._tasks, *([self._renewing] if self._renewing else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -52,22 +57,13 @@ class BackgroundResponses:
     async def _run(self, exchange: BackgroundExchange, items: Items, until: float) -> int:
         try:
             status = await self._answer(exchange, items, until)
+            self._in_progress.pop(exchange.place, None)  # what is being stored is given up by nobody
             await exchange.finish()
             return status
         except asyncio.CancelledError:
             if self._is_closing:  # otherwise who has cancelled it has stored that
-                await self._fail(exchange, unavailable("The process that answers it is ending; ask again.", "response_lost"))
+                await self._end(exchange)
             raise
-
-    def _leave(self, place: Place, ended: Callable[[int], None], task: asyncio.Task[int]) -> None:
-        del self._running[place]
-        if task.cancelled():
-            ended(CLIENT_CLOSED_REQUEST)
-        elif (error := task.exception()) is not None:
-            logger.error("a response in the background is lost", exc_info=error)
-            ended(HTTPStatus.INTERNAL_SERVER_ERROR)
-        else:
-            ended(task.result())
 
     async def _answer(self, exchange: BackgroundExchange, items: Items, until: float) -> int:
         """The response has its end after this. Returns the HTTP status."""
@@ -77,23 +73,48 @@ class BackgroundResponses:
                     pass
             return HTTPStatus.OK
         except MaskcastError as error:
-            exchange.failed(failed := translated(error))
-            return failed.status
+            failed = translated(error)
+        except Exception:
+            logger.exception("a response in the background")
+            failed = ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error.", code="internal_error", kind="server_error")
+        exchange.failed(failed)
+        return failed.status
 
-    async def _fail(self, exchange: BackgroundExchange, error: ApiError) -> None:
-        exchange.failed(error)
+    async def _end(self, exchange: BackgroundExchange) -> None:
+        """The last that this process does for it; it may have its answer already."""
+        if exchange.response["status"] == IN_PROGRESS:
+            exchange.failed(unavailable("The process that answers it is ending; ask again.", "response_lost"))
         try:
             async with asyncio.timeout(LAST_WORD_S):
                 await exchange.finish()
         except TimeoutError:
             logger.warning("a response in the background is lost: its end could not be stored")
 
+    def _leave(self, place: Place, ended: Callable[[int], None], task: asyncio.Task[int]) -> None:
+        self._tasks.discard(task)
+        self._in_progress.pop(place, None)
+        if task.cancelled():
+            ended(CLIENT_CLOSED_REQUEST)
+        elif (error := task.exception()) is not None:
+            logger.error("a response in the background is lost", exc_info=error)
+            ended(HTTPStatus.INTERNAL_SERVER_ERROR)
+        else:
+            ended(task.result())
+
     async def _renew(self) -> None:
         while True:
             await self._pause(RENEW_S)
             try:
-                for place in await self._api.given_up([*self._running]) if self._running else ():
-                    if (task := self._running.get(place)) is not None:
-                        task.cancel()
+                await self._cancel_given_up()
             except CacheUnavailable as error:
                 logger.warning("responses in the background are not renewed: %s", error)
+            except Exception:
+                logger.exception("responses in the background are not renewed")
+
+    async def _cancel_given_up(self) -> None:
+        if not self._in_progress:
+            return
+        for place in await self._api.given_up([*self._in_progress]):
+            if (task := self._in_progress.get(place)) is not None:
+                task.cancel()
+                await asyncio.sleep(0)  # many end in one iteration of the event loop otherwise

@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -72,10 +71,9 @@ class HttpIngress:
         limits: LimitSettings,
         max_ongoing: int,
         max_held_bytes: int,
-        background: BackgroundThread,
-        responses: BackgroundResponses,
+        thread: BackgroundThread,
+        background: BackgroundResponses,
     ) -> None:
-        self._responses = responses
         self._gateway = gateway
         self._registry = registry
         self._health = health
@@ -87,7 +85,9 @@ class HttpIngress:
         self._gate = gate
         self._limits = limits
         self._places = Places(max_ongoing)
+        self._thread = thread
         self._background = background
+        self._background_places = Places(max(1, max_ongoing // 2))
         self._admissions = AdmissionQueue()
         self._bodies = BodyReader(max_body_bytes, limits.read_timeout_s, max_held_bytes, self._admissions)
         self._refusal_delay = RefusalDelay()
@@ -155,10 +155,22 @@ class HttpIngress:
         return self.whole(call.visit.piece(content), head.status, call.visit.headers, ended)
 
     async def _begun(self, items: Items, exchange: BackgroundExchange, call: _Call, until: float) -> Response:
-        """The request keeps its place and its memory until its answer is stored."""
-        await exchange.start()
+        """The request keeps its place and its memory until its answer is stored. All such requests have half of the places."""
+        if not self._background_places.has_one_for(call.tenant):
+            raise unavailable("Too many responses are made in the background; try again in a moment.", INGRESS_BUSY)
+        self._background_places.take(call.tenant)
+        try:
+            await exchange.start()
+        except BaseException:
+            self._background_places.give_back(call.tenant)
+            raise
+
+        def ended(status: int) -> None:
+            self._background_places.give_back(call.tenant)
+            self._finish(call, status)
+
         begun = msgspec.json.encode(exchange.response)
-        self._responses.start(exchange, items, until, partial(self._finish, call))
+        self._background.start(exchange, items, until, ended)
         return _Begun(begun, HTTPStatus.OK, call.visit.headers, JSON)
 
     def whole(self, content: bytes | str, status: int, headers: Mapping[str, str], ended: Callable[[], Awaitable[None]]) -> Response:
@@ -221,11 +233,17 @@ class HttpIngress:
     @asynccontextmanager
     async def counted(self, caller: Caller) -> AsyncIterator[Mapping[str, str]]:
         """A place for a request that asks no engine, and the headers of its answer."""
+        async with self.admitted(caller), self._gate.counted(caller) as headers:
+            yield headers
+
+    @asynccontextmanager
+    async def admitted(self, caller: Caller) -> AsyncIterator[None]:
+        """A place, for as long as any request has: its key's limits do not count it."""
         self._take_place(caller.name)
         try:
             await self._admissions.admit(caller.name)
-            async with before(asyncio.get_running_loop().time() + self._limits.request_timeout_s), self._gate.counted(caller) as headers:
-                yield headers
+            async with before(asyncio.get_running_loop().time() + self._limits.request_timeout_s):
+                yield
         finally:
             self._places.give_back(caller.name)
 
@@ -273,7 +291,7 @@ class HttpIngress:
         raw = bytes(body.raw)
         if len(raw) <= LARGE_BODY:
             return parse_body(raw, limits)
-        return await self._background.run(tenant, parse_body, raw, limits)
+        return await self._thread.run(tenant, parse_body, raw, limits)
 
 
 @dataclass(slots=True)

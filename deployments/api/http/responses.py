@@ -25,7 +25,8 @@ Found = Callable[[str, str, Reserve], Awaitable[StoredResponse | None]]
 
 
 class StoredResponses:
-    """Each tenant sees its own. Methods raise ApiError."""
+    """Each tenant sees its own. A key's limits do not count these requests: who waits for a response in the background asks often, and who
+    has as many of them as it may have must be able to cancel one. Methods raise ApiError."""
 
     def __init__(self, http: HttpIngress, api: ResponsesApi) -> None:
         self._http = http
@@ -43,10 +44,10 @@ class StoredResponses:
     async def delete(self, request: Request) -> Response:
         caller = self._http.authorize(request, Scope.GENERATE)
         name = request.path_params["id"]
-        async with self._http.counted(caller) as headers:
+        async with self._http.admitted(caller):
             if not await self._api.delete(name, caller.name):
                 raise _not_found()
-        return JSONResponse({"id": name, "object": "response", "deleted": True}, headers=headers)
+        return JSONResponse({"id": name, "object": "response", "deleted": True})
 
     async def input_items(self, request: Request) -> Response:
         """A page of them, the last first, unless `order` is `asc`; `after` is the id of one."""
@@ -64,14 +65,14 @@ class StoredResponses:
         """The place and the memory are given back when the client has the answer."""
         caller = self._http.authorize(request, Scope.GENERATE)
         async with AsyncExitStack() as until_sent:
-            headers = await until_sent.enter_async_context(self._http.counted(caller))
+            await until_sent.enter_async_context(self._http.admitted(caller))
             held = self._http.hold(caller.name)
             until_sent.callback(held.release)
             stored = await found(request.path_params["id"], caller.name, held.reserve_beside)
             if stored is None:
                 raise _not_found()
             content = msgspec.json.encode(told(stored))
-            return self._http.whole(content, HTTPStatus.OK, headers, until_sent.pop_all().aclose)
+            return self._http.whole(content, HTTPStatus.OK, {}, until_sent.pop_all().aclose)
         raise AssertionError("no context here swallows an error")
 
 

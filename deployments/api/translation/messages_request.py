@@ -173,9 +173,8 @@ def _asked(role: str, blocks: list[Any], place: str) -> Iterator[dict[str, Any]]
         if block.get("type") != "tool_result":
             parts.append(_part(block, at))
             continue
-        if parts:
-            yield {"role": role, "content": parts}
-        texts, parts = _result(block.get("content"), f"{at}.content")
+        texts, images = _result(block.get("content"), f"{at}.content")
+        parts += images
         yield {"role": "tool", "tool_call_id": text_in(block.get("tool_use_id"), f"{at}.tool_use_id"), "content": texts}
     if parts or not blocks:
         yield {"role": role, "content": parts}

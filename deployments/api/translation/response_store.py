@@ -36,16 +36,19 @@ local held = 0
 if redis.call('EXISTS', index) == 1 then held = tonumber(redis.call('GET', total) or '0') or 0 end
 local before = redis.call('STRLEN', place)
 if before > 0 and redis.call('ZREM', index, before .. ':' .. id) == 1 then held = held - before end
-for i = 1, most do
-  local oldest = redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')
-  if not oldest[1] or (tonumber(oldest[2]) > now - ttl and held + #data <= room) then break end
-  local size, other = oldest[1]:match('^(%d+):(.*)$')
-  redis.call('ZREM', index, oldest[1])
-  if size then
-    redis.call('DEL', prefix .. other)
-    held = held - tonumber(size)
+for i, oldest in ipairs(redis.call('ZRANGE', index, 0, most - 1)) do
+  local written = tonumber(redis.call('ZSCORE', index, oldest))
+  if written > now - ttl and held + #data <= room then break end
+  local size, other = oldest:match('^(%d+):(.*)$')
+  if not other or redis.call('EXISTS', prefix .. other .. ':running') == 0 then
+    redis.call('ZREM', index, oldest)
+    if other then
+      redis.call('DEL', prefix .. other)
+      held = held - tonumber(size)
+    end
   end
 end
+if how == 'start' and held + #data > room then return 0 end
 redis.call('SET', place, data, 'EX', ttl)
 redis.call('ZADD', index, now, #data .. ':' .. id)
 redis.call('EXPIRE', index, ttl)
@@ -53,11 +56,12 @@ redis.call('SET', total, math.max(0, held) + #data, 'EX', ttl)
 if how == 'start' then redis.call('SET', lease, '', 'EX', lease_s) end
 return 1
 """
-"""The newest stay. Of each tenant a sorted set has `<bytes>:<id>` by the time, in seconds, of its response, and a key has the sum."""
+"""The newest stay, and those in progress; where these take all the room, none is begun. Of each tenant a sorted set has `<bytes>:<id>` by
+the time, in seconds, of its response, and a key has the sum."""
 DELETE = """
-local size = redis.call('STRLEN', KEYS[3])
-if size == 0 then return 0 end
-redis.call('DEL', KEYS[3], KEYS[4])
+local size, running = redis.call('STRLEN', KEYS[3]), redis.call('DEL', KEYS[4])
+if size == 0 then return running end
+redis.call('DEL', KEYS[3])
 if redis.call('ZREM', KEYS[1], size .. ':' .. ARGV[1]) == 1 then redis.call('DECRBY', KEYS[2], size) end
 return 1
 """
@@ -81,8 +85,9 @@ class ResponseStore(Protocol):
     async def delete(self, tenant: str, response_id: str) -> bool:
         """Whether it was there."""
 
-    async def start(self, tenant: str, response_id: str, data: bytes) -> None:
-        """Puts a response that is in progress. It is so until `finish` or `delete`, or until nobody renews it for `LEASE_S`."""
+    async def start(self, tenant: str, response_id: str, data: bytes) -> bool:
+        """Puts a response that is in progress: until `finish` or `delete`, or until nobody renews it for `LEASE_S`. False: those in
+        progress take all the room."""
 
     async def finish(self, tenant: str, response_id: str, data: bytes) -> bool:
         """Puts what becomes of a response in progress; False: it is in progress no more, and nothing is put."""
@@ -101,6 +106,7 @@ class MemoryResponses:
 
     def __init__(self, ttl_s: int, most_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._ttl_s = ttl_s
+        self._most_bytes = most_bytes
         self._clock = clock
         self._held: MemoryCache[_Kept] = MemoryCache(most_bytes)
         self._running: set[Place] = set()
@@ -116,19 +122,24 @@ class MemoryResponses:
         return None if kept is None else kept.data
 
     async def delete(self, tenant: str, response_id: str) -> bool:
-        found = await self.get(tenant, response_id) is not None
+        found = await self.get(tenant, response_id) is not None or await self.is_running(tenant, response_id)
         self._held.discard(f"{tenant}:{response_id}")
         self._running.discard((tenant, response_id))
         return found
 
-    async def start(self, tenant: str, response_id: str, data: bytes) -> None:
+    async def start(self, tenant: str, response_id: str, data: bytes) -> bool:
         await self.put(tenant, response_id, data)
+        if self._held.pinned_bytes + len(data) > self._most_bytes // 2 or not self._held.pin(f"{tenant}:{response_id}"):
+            self._held.discard(f"{tenant}:{response_id}")
+            return False
         self._running.add((tenant, response_id))
+        return True
 
     async def finish(self, tenant: str, response_id: str, data: bytes) -> bool:
         if not await self.is_running(tenant, response_id):
             return False
         self._running.discard((tenant, response_id))
+        self._held.discard(f"{tenant}:{response_id}")  # it need not stay any more
         await self.put(tenant, response_id, data)
         return True
 
@@ -175,8 +186,8 @@ class RedisResponses:
     async def put(self, tenant: str, response_id: str, data: bytes) -> None:
         await self._put(tenant, response_id, data, _PLAIN)
 
-    async def start(self, tenant: str, response_id: str, data: bytes) -> None:
-        await self._put(tenant, response_id, data, _START)
+    async def start(self, tenant: str, response_id: str, data: bytes) -> bool:
+        return await self._put(tenant, response_id, data, _START)
 
     async def finish(self, tenant: str, response_id: str, data: bytes) -> bool:
         return await self._put(tenant, response_id, data, _FINISH)

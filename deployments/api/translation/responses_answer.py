@@ -27,6 +27,7 @@ _ECHOED: dict[str, Any] = {
 }
 """Fields of a request that its response repeats, each with what it is where the request does not have it."""
 IN_PROGRESS, COMPLETED, INCOMPLETE, FAILED, CANCELLED = "in_progress", "completed", "incomplete", "failed", "cancelled"
+CALL = "function_call"
 ENDED = (COMPLETED, INCOMPLETE)
 """The status of a response with an answer."""
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -59,6 +60,8 @@ class ResponseAnswer:
         self._pieces: list[str] = []
         """Of the open item's text or arguments."""
         self._finish = ""
+        self._stop: Any = None
+        """The stop sequence that has ended it."""
 
     def begin(self) -> Iterator[Event]:
         yield self._event("response.created", response=dict(self.response))
@@ -84,12 +87,13 @@ class ResponseAnswer:
         for choice in chunk.get("choices") or ():
             yield from self._delta(choice.get("delta") or {}, ((choice.get("logprobs") or {}).get("content")) or [])
             self._finish = choice.get("finish_reason") or self._finish
+            self._stop = choice.get("stop_reason") or self._stop
             if FIELD in choice:
                 self.response[FIELD] = choice[FIELD]
 
     def end(self) -> Iterator[Event]:
         reason = _INCOMPLETE.get(self._finish)
-        yield from self._end_of_item(COMPLETED if reason is None else INCOMPLETE)
+        yield from self._end_of_item(INCOMPLETE if reason is not None or self._is_cut_off() else COMPLETED)
         self.response["status"] = COMPLETED if reason is None else INCOMPLETE
         self.response["completed_at"] = int(time.time())
         if reason is not None:
@@ -100,8 +104,12 @@ class ResponseAnswer:
         self.response |= failure(error)
         yield self._event("response.failed", response=self.response)
 
+    def _is_cut_off(self) -> bool:
+        """Whether a stop sequence has ended a call, which is not to be made."""
+        return isinstance(self._stop, str) and self._place is not None and self._place[0] == CALL and not is_whole("".join(self._pieces))
+
     def _delta(self, delta: Mapping[str, Any], logprobs: list[Any]) -> Iterator[Event]:
-        open_call = self._place[1] if self._place and self._place[0] == "function_call" else None
+        open_call = self._place[1] if self._place and self._place[0] == CALL else None
         more, others = calls_of(delta, open_call)
         for call in more:
             yield from self._call_piece(call, call.get("function") or {})
@@ -136,10 +144,10 @@ class ResponseAnswer:
         self._open["content"] = [part]
 
     def _call_piece(self, call: Mapping[str, Any], function: Mapping[str, Any]) -> Iterator[Event]:
-        if self._place != ("function_call", call["index"]):
+        if self._place != (CALL, call["index"]):
             yield from self._end_of_item(COMPLETED)
-            item = {"id": self._name("fc"), "type": "function_call", "call_id": call.get("id"), "name": function.get("name")}
-            yield self._added({**item, "arguments": "", "status": IN_PROGRESS}, ("function_call", call["index"]))
+            item = {"id": self._name("fc"), "type": CALL, "call_id": call.get("id"), "name": function.get("name")}
+            yield self._added({**item, "arguments": "", "status": IN_PROGRESS}, (CALL, call["index"]))
         if arguments := function.get("arguments"):
             self._pieces.append(arguments)
             yield self._event("response.function_call_arguments.delta", delta=arguments, **self._where)
@@ -155,9 +163,7 @@ class ResponseAnswer:
         item, where, text = self._item, self._where, "".join(self._pieces)
         item["status"] = status
         self._pieces.clear()
-        if item["type"] == "function_call":
-            if not is_whole(text):  # a stop sequence has cut it off: it is not to be made
-                item["status"] = INCOMPLETE
+        if item["type"] == CALL:
             item["arguments"] = text
             yield self._event("response.function_call_arguments.done", arguments=text, name=item["name"], **where)
         else:

@@ -60,7 +60,7 @@ class ResponsesApi:
     endpoint = Endpoint.CHAT
 
     def __init__(
-        self, store: ResponseStore, served_name: str, background: BackgroundThread, *, strict: bool, most_bytes: int, most_values: int
+        self, store: ResponseStore, served_name: str, thread: BackgroundThread, *, strict: bool, most_bytes: int, most_values: int
     ) -> None:
         self._store = store
         self._reads = FairTurns(range(MAX_READS), MOST_WAITING, time.monotonic)
@@ -68,7 +68,7 @@ class ResponsesApi:
         self._most_values = most_values
         self._served_name = served_name
         self._strict = strict
-        self._background = background
+        self._thread = thread
 
     async def exchange(self, body: Mapping[str, Any], caller: Caller, size: int, reserve: Reserve = unbounded) -> Exchange:
         data = await self._before(body, caller.name)
@@ -138,11 +138,12 @@ class ResponsesApi:
         return data is not None
 
     async def start(self, stored: StoredResponse, tenant: str, size: int) -> None:
-        """Keeps a response in progress. Raises ApiError: 400, its conversation is too large; 503."""
+        """Keeps a response in progress. Raises ApiError: 400, its conversation is too large; 503, also where others take all the room."""
         data = await self._run(size, tenant, _encoded, stored, self._most_bytes, self._most_values)
         if data is None:
             raise bad_request("'background' needs a response that is stored, and this one is too large.", "input", "response_too_large")
-        await _answered(self._store.start(tenant, str(stored.response["id"]), data))
+        if not await _answered(self._store.start(tenant, str(stored.response["id"]), data)):
+            raise unavailable("Responses in progress take all the room; try again in a moment.", "response_store_full")
 
     async def finish(self, stored: StoredResponse, tenant: str, size: int) -> None:
         """Keeps what has become of it, unless it has been given up. A store that does not answer is asked for as long as it may be gone."""
@@ -181,7 +182,7 @@ class ResponsesApi:
 
     async def _run(self, size: int, tenant: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What `work` makes of so many bytes: at once where they are few."""
-        return work(*args, **kwargs) if size <= LARGE_BODY else await self._background.run(tenant, work, *args, **kwargs)
+        return work(*args, **kwargs) if size <= LARGE_BODY else await self._thread.run(tenant, work, *args, **kwargs)
 
     def _translated(self, body: Mapping[str, Any], data: bytes, tenant: str, size: int) -> Exchange:
         earlier = _DECODER.decode(data) if data else StoredResponse({"output": [], "status": "completed"})

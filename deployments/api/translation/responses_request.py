@@ -114,6 +114,9 @@ def _output(item: Mapping[str, Any], place: str) -> Iterator[dict[str, Any]]:
     """What a function has returned: its texts, and its images, which only a user's message can have."""
     output, images = item.get("output"), list[Any]()
     if isinstance(output, list):
+        for index, part in enumerate(output):
+            if object_in(part, f"{place}.output[{index}]").get("type") not in ("input_text", "output_text", "text", "input_image"):
+                raise unknown_type(f"{place}.output[{index}]", "input_text", "input_image")
         images = [part for part in output if _is_image(part)]
         output = [part for part in output if not _is_image(part)]
     yield {"role": "tool", "tool_call_id": text_in(item.get("call_id"), f"{place}.call_id"), "content": output}

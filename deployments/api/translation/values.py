@@ -59,7 +59,7 @@ def calls_of(delta: Mapping[str, Any], open_call: int | None) -> tuple[list[Any]
 def is_whole(arguments: str) -> bool:
     """Whether a call's arguments are JSON to their end."""
     try:
-        from_json(arguments or "{}")
+        from_json(arguments)
     except ValueError:
         return False
     return True
@@ -72,13 +72,17 @@ def in_request(error: ApiError, messages: Sequence[PlacedMessage], names: Mappin
         index = int(found[1])
         return messages[index][0] if index < len(messages) else found[0]
 
+    def placed(text: str) -> str:
+        return _MESSAGE.sub(place, text).replace("].function.", "].")
+
     def told(text: str) -> str:
-        text = _MESSAGE.sub(place, text).replace("].function.", "].")
+        text = placed(text)
         for ours, theirs in names.items():
             text = re.sub(rf"(?:^|(?<=')){re.escape(ours)}(?!\w)", theirs, text)
         return text
 
     field, hash_, pointer = (error.param or "").partition("#")
-    error.message = told(error.message)
+    # A name in the message is the field's only where the error is about that: otherwise it may be a text of the client's.
+    error.message = told(error.message) if told(field) != field else placed(error.message)
     error.param = f"{told(field)}{hash_}{pointer}" or None
     return error

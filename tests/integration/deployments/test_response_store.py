@@ -100,6 +100,19 @@ async def test_what_is_deleted_in_progress_is_not_finished(store: ResponseStore)
     assert await store.get("one", "a") is None
 
 
+async def test_what_is_in_progress_stays_where_there_is_no_room_for_all(store: ResponseStore, clock: Clock) -> None:
+    assert await store.start("busy", "a", b"x" * 9_000)
+    for number in range(8):
+        clock.now += 1
+        await store.put("busy", str(number), b"x" * 9_000)
+    assert await kept(store, "busy", ["a", *map(str, range(8))]) == ["a", "5", "6", "7"]
+    begun = [await store.start("busy", f"b{number}", b"x" * 9_000) for number in range(5)]
+    assert begun[0]
+    assert not begun[-1], "others take all the room"
+    assert await store.finish("busy", "a", b"x" * 9_500)
+    assert await store.get("busy", "a")
+
+
 async def test_what_is_put_in_place_of_another_takes_the_room_of_one(store: ResponseStore, clock: Clock) -> None:
     for number in range(4):
         clock.now += 1

@@ -34,11 +34,11 @@ def door_of(
     read_s: float = 30.0,
     answer_s: float = 60.0,
     apis: Apis | None = None,
-    responses: BackgroundResponses | None = None,
+    background: BackgroundResponses | None = None,
 ) -> httpx.AsyncClient:
     """`read_s`: how long a body may take to come, `answer_s`: an answer."""
-    background = BackgroundThread()
-    gate, apis = Gate(Ledger(None, 1), lambda _: 100, 2048), apis or open_apis(settings, background)
+    thread = BackgroundThread()
+    gate, apis = Gate(Ledger(None, 1), lambda _: 100, 2048), apis or open_apis(settings, thread)
     limits = LimitSettings(read_timeout_s=read_s, request_timeout_s=answer_s, max_body_values=1000)
     http = HttpIngress(
         gateway,
@@ -54,8 +54,8 @@ def door_of(
         limits=limits,
         max_ongoing=MOST_ONGOING,
         max_held_bytes=MOST_HELD,
-        background=background,
-        responses=responses or BackgroundResponses(apis.responses),
+        thread=thread,
+        background=background or BackgroundResponses(apis.responses),
     )
     transport = httpx.ASGITransport(Doorway(http_application(http, StoredResponses(http, apis.responses), apis), DoorRules.of(settings)))
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers={"Content-Type": "application/json"}, timeout=30)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any, cast
 
 import httpx
 import pytest
+import yaml
 
 from deployments.access.api_keys import ApiKeys
+from deployments.access.key_file import digest_of, new_key
 from deployments.api.door import open_apis
 from deployments.api.http.background import BackgroundResponses
 from deployments.config import Settings
 from deployments.errors import INGRESS_BUSY
 from deployments.grammars.registry import GrammarRegistry
+from grammar_service.errors import CacheUnavailable
 from grammar_service.sandbox.background_thread import BackgroundThread
 from model_service.messages import Call
 from model_service.replies import Failure, Head
@@ -32,8 +36,11 @@ class Engine:
     def __init__(self) -> None:
         self.may_answer, self.asked, self.given_up = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.status = 200
+        self.fault: Exception | None = None
 
     async def ask(self, call: Call, key: str) -> AsyncGenerator[Head | Failure | str, None]:
+        if self.fault is not None:
+            raise self.fault
         self.asked.set()
         try:
             await self.may_answer.wait()
@@ -48,13 +55,14 @@ class Engine:
 class Place:
     """A door, and what is behind it."""
 
-    def __init__(self, answer_s: float = 60.0) -> None:
+    def __init__(self, answer_s: float = 60.0, keys: ApiKeys | None = None) -> None:
         self.engine = Engine()
-        apis = open_apis(Settings(), BackgroundThread())
-        self.running = BackgroundResponses(apis.responses, lambda _: asyncio.sleep(0))
-        registry, keys = cast(GrammarRegistry, None), ApiKeys([])
-        gateway = gateway_of(self.engine)
-        self.door = door_of(gateway, registry, Settings(), keys, answer_s=answer_s, apis=apis, responses=self.running)
+        self.apis = open_apis(Settings(), BackgroundThread())
+        self.background = BackgroundResponses(self.apis.responses, lambda _: asyncio.sleep(0))
+        registry, gateway = cast(GrammarRegistry, None), gateway_of(self.engine)
+        self.door = door_of(
+            gateway, registry, Settings(), keys or ApiKeys([]), answer_s=answer_s, apis=self.apis, background=self.background
+        )
 
     async def begin(self, **fields: Any) -> dict[str, Any]:
         answer = await self.door.post("/v1/responses", json={**ASKED, **fields})
@@ -88,16 +96,34 @@ async def test_it_is_in_progress_until_it_has_its_answer() -> None:
     assert (response["status"], response["metadata"]) == ("completed", {"a": "b"})
     assert response["output"][0]["content"][0]["text"] == "hello"
     assert response["usage"]["total_tokens"] > 0
-    await place.running.close(0)
+    await place.background.close(0)
 
 
-async def test_it_keeps_its_place_until_it_has_ended() -> None:
+async def test_all_of_them_have_half_of_the_places() -> None:
+    """So that they can be read and cancelled, and others asked."""
     place = Place()
-    begun = [await place.begin() for _ in range(MOST_ONGOING)]
+    begun = [await place.begin() for _ in range(MOST_ONGOING // 2)]
     assert (await place.door.post("/v1/responses", json=ASKED)).json()["error"]["code"] == INGRESS_BUSY
+    assert (await place.cancel(begun.pop()["id"])).json()["status"] == "cancelled"
+    await place.engine.given_up.wait()
     place.engine.may_answer.set()
-    await place.running.close(10)
+    assert (await place.door.post("/v1/responses", json={"input": "hi"})).status_code == 200
+    await place.background.close(10)
     assert {(await place.read(response["id"]))["status"] for response in begun} == {"completed"}
+    begun.append(await place.begin())
+    assert (await place.ended(begun[-1]["id"]))["status"] == "completed"
+
+
+async def test_who_has_as_many_as_his_key_may_have_can_cancel_one(tmp_path: Path) -> None:
+    key, file = new_key(), tmp_path / "keys.yaml"
+    file.write_text(yaml.safe_dump([{"name": "me", "sha256": digest_of(key), "limits": {"concurrent_requests": 1}}]))
+    place = Place(keys=ApiKeys([], file))
+    place.door.headers["Authorization"] = f"Bearer {key}"
+    begun = await place.begin()
+    assert (await place.door.post("/v1/responses", json=ASKED)).status_code == 429
+    assert (await place.read(begun["id"]))["status"] == "in_progress"
+    assert (await place.cancel(begun["id"])).json()["status"] == "cancelled"
+    await place.engine.given_up.wait()
 
 
 @pytest.mark.parametrize("how", ["cancel", "delete"])
@@ -112,7 +138,7 @@ async def test_who_cancels_or_deletes_it_ends_its_work(how: str) -> None:
         assert (await place.door.delete(f"/v1/responses/{begun['id']}")).status_code == 200
     await asyncio.wait_for(place.engine.given_up.wait(), 10)
     assert (await place.read(begun["id"])).get("status") == ("cancelled" if how == "cancel" else None)
-    await place.running.close(0)
+    await place.background.close(0)
 
 
 async def test_what_has_ended_is_not_cancelled() -> None:
@@ -134,7 +160,7 @@ async def test_a_stored_response_is_not_streamed() -> None:
     begun = await place.begin()
     answer = await place.door.get(f"/v1/responses/{begun['id']}?stream=true")
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, "stream")
-    await place.running.close(0)
+    await place.background.close(0)
 
 
 async def test_an_error_is_told_by_the_response() -> None:
@@ -146,6 +172,48 @@ async def test_an_error_is_told_by_the_response() -> None:
     assert refused_by_engine["error"] == {"code": "invalid_prompt", "message": "no such thing"}
     assert "temperature" in refused_by_reader["error"]["message"]
     assert {response["status"] for response in (refused_by_engine, refused_by_reader)} == {"failed"}
+
+
+async def test_a_fault_of_ours_is_told_by_the_response_too() -> None:
+    place = Place()
+    place.engine.fault = ValueError("nobody thought of it")
+    response = await place.ended((await place.begin())["id"])
+    assert (response["status"], response["error"]) == ("failed", {"code": "server_error", "message": "Internal error."})
+
+
+async def test_they_are_renewed_whatever_the_store_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    place, faults = Place(), [RuntimeError("unheard of"), CacheUnavailable("gone")]
+    given_up = place.apis.responses.given_up
+
+    async def faulty(places: Any) -> Any:
+        if faults:
+            raise faults.pop()
+        return await given_up(places)
+
+    monkeypatch.setattr(place.apis.responses, "given_up", faulty)
+    begun = await place.begin()
+    await place.engine.asked.wait()
+    await place.cancel(begun["id"])
+    await asyncio.wait_for(place.engine.given_up.wait(), 10)
+    assert not faults
+
+
+async def test_an_answer_that_is_there_is_stored_also_by_an_ingress_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    place, storing = Place(), asyncio.Event()
+    store = place.apis.responses._store
+    finish = store.finish
+
+    async def gone(*_: Any) -> bool:
+        monkeypatch.setattr(store, "finish", finish)
+        storing.set()
+        raise CacheUnavailable("gone")
+
+    monkeypatch.setattr(store, "finish", gone)
+    place.engine.may_answer.set()
+    begun = await place.begin()
+    await storing.wait()
+    await place.background.close(0)
+    assert (await place.read(begun["id"]))["status"] == "completed"
 
 
 async def test_it_has_as_long_as_any_answer() -> None:
@@ -160,13 +228,13 @@ async def test_an_ingress_that_ends_waits_for_it_and_says_so_where_it_cannot() -
     place = Place()
     begun = await place.begin()
     await place.engine.asked.wait()
-    closing = asyncio.create_task(place.running.close(10))
+    closing = asyncio.create_task(place.background.close(10))
     place.engine.may_answer.set()
     await closing
     assert (await place.read(begun["id"]))["status"] == "completed"
     place = Place()
     begun = await place.begin()
-    await place.running.close(0.01)
+    await place.background.close(0.01)
     response = await place.read(begun["id"])
     assert (response["status"], response["error"]["code"]) == ("failed", "server_error")
 
@@ -179,4 +247,4 @@ async def test_only_what_has_an_answer_is_gone_on_from() -> None:
     place.engine.may_answer.set()
     await place.ended(begun["id"])
     assert (await place.door.post("/v1/responses", json={"input": "and", "previous_response_id": begun["id"]})).status_code == 200
-    await place.running.close(0)
+    await place.background.close(0)

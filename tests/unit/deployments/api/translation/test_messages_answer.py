@@ -77,6 +77,7 @@ def test_a_call_is_one_block_also_where_its_end_comes_with_what_follows() -> Non
     ("arguments", "why", "expected"),
     [
         ('{"a": "EN', "D", ("stop_sequence", "D")),
+        ("", "D", ("stop_sequence", "D")),
         ('{"a": 1}', "D", ("tool_use", None)),
         ('{"a": "EN', None, ("tool_use", None)),
     ],

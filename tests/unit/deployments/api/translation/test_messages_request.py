@@ -133,9 +133,8 @@ def test_a_call_its_result_and_what_is_said_beside_them() -> None:
             "reasoning": "hm",
         },
         {"role": "tool", "tool_call_id": "t1", "content": [{"type": "text", "text": "one"}]},
-        {"role": "user", "content": [PNG_PART]},
         {"role": "tool", "tool_call_id": "t2", "content": ""},
-        {"role": "user", "content": [{"type": "text", "text": "and now?"}]},
+        {"role": "user", "content": [PNG_PART, {"type": "text", "text": "and now?"}]},
     ]
 
 

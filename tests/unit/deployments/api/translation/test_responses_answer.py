@@ -70,9 +70,14 @@ def test_a_call_is_one_item_also_where_its_end_comes_with_what_follows() -> None
     ]
 
 
-def test_a_call_that_a_stop_sequence_cuts_off_is_incomplete() -> None:
-    (call,) = answer().whole(whole({"tool_calls": [{**CALL, "function": {"name": "f", "arguments": '{"a": "EN'}}]}))["output"]
-    assert call["status"] == "incomplete"
+@pytest.mark.parametrize(
+    ("arguments", "why", "status"),
+    [('{"a": "EN', "D", "incomplete"), ("", "D", "incomplete"), ('{"a": 1}', "D", "completed"), ('{"a": "EN', None, "completed")],
+)
+def test_a_call_that_a_stop_sequence_cuts_off_is_incomplete(arguments: str, why: str | None, status: str) -> None:
+    told = {"tool_calls": [{**CALL, "function": {"name": "f", "arguments": arguments}}]}
+    (call,) = answer().whole(whole(told, stop_reason=why))["output"]
+    assert call["status"] == status
 
 
 def test_calls_side_by_side_are_items_of_their_own() -> None:

@@ -126,6 +126,7 @@ def test_the_conversation_before_stands_between_the_instructions_and_the_input()
         ({"input": "x", "instructions": []}, "instructions"),
         ({"input": [{"type": "function_call", "name": "f", "arguments": "{}"}]}, "input[0].call_id"),
         ({"input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id"),
+        ({"input": [{"type": "function_call_output", "output": [{"type": "input_audio"}]}]}, "input[0].output[0].type"),
         ({"input": "x", "text": "json"}, "text"),
         ({"input": "x", "text": {"format": "json"}}, "text.format"),
         ({"input": "x", "reasoning": "low"}, "reasoning"),
