@@ -60,10 +60,8 @@ def batch(
     config: Annotated[Path | None, typer.Option(help="YAML settings of the service that is started")] = None,
 ) -> None:
     """Answer a file of requests. The exit code is 0 only if all are answered; an interrupted run goes on where it was."""
-    from deployments.commands import serve_settings, serving
     from deployments.commands.batch import run_batch
     from deployments.commands.progress import CaseProgress
-    from deployments.local.progress import Progress
 
     def run(at: str, its_key: str | None) -> None:
         with CaseProgress(Console(stderr=True)) as bar:
@@ -73,6 +71,10 @@ def batch(
 
     if url is not None:
         run(url, key)
+    # Only now: it takes as long as a hundred requests, and a service that runs needs none of it.
+    from deployments.commands import serve_settings, serving
+    from deployments.local.progress import Progress
+
     progress = Progress(Console(stderr=True))
     found = serve_settings.read_settings(config, context.args, {"http": {"port": 0}}, progress)
     serving.serve_for(found, progress, run)
