@@ -36,12 +36,15 @@ local held = 0
 if redis.call('EXISTS', index) == 1 then held = tonumber(redis.call('GET', total) or '0') or 0 end
 local before = redis.call('STRLEN', place)
 if before > 0 and redis.call('ZREM', index, before .. ':' .. id) == 1 then held = held - before end
-for i, oldest in ipairs(redis.call('ZRANGE', index, 0, most - 1)) do
-  local written = tonumber(redis.call('ZSCORE', index, oldest))
-  if written > now - ttl and held + #data <= room then break end
-  local size, other = oldest:match('^(%d+):(.*)$')
-  if not other or redis.call('EXISTS', prefix .. other .. ':running') == 0 then
-    redis.call('ZREM', index, oldest)
+local at = 0
+for i = 1, most do
+  local oldest = redis.call('ZRANGE', index, at, at, 'WITHSCORES')
+  if not oldest[1] or (tonumber(oldest[2]) > now - ttl and held + #data <= room) then break end
+  local size, other = oldest[1]:match('^(%d+):(.*)$')
+  if other and redis.call('EXISTS', prefix .. other .. ':running') == 1 then
+    at = at + 1
+  else
+    redis.call('ZREM', index, oldest[1])
     if other then
       redis.call('DEL', prefix .. other)
       held = held - tonumber(size)
