@@ -136,7 +136,7 @@ class Door:
             answering = TracedHttp(answering, tracing)
         listening = settings.http
         self._server = HttpServer(answering, listening.host, listening.port, bounds, listening.drain_s, listening.leave_s)
-        self._closing_s = listening.leave_s + listening.drain_s
+        self._drain_s = listening.leave_s + listening.drain_s
         self._server.start()
         self._ahead = asyncio.create_task(self._registry.compile_ahead())
 
@@ -146,7 +146,7 @@ class Door:
 
     async def close(self) -> None:
         """Answers what is under way, for a while."""
-        until = time.monotonic() + self._closing_s
+        until = time.monotonic() + self._drain_s
         await self._server.close()
         await self._background.close(until - time.monotonic())
         await self._gate.close()

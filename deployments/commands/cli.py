@@ -71,7 +71,7 @@ def batch(
 
     if url is not None:
         run(url, key)
-    # Only now: it takes as long as a hundred requests, and a service that runs needs none of it.
+    # These import Ray, which takes 1.2 s; a service that runs needs none of it.
     from deployments.commands import serve_settings, serving
     from deployments.local.progress import Progress
 

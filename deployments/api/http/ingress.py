@@ -113,7 +113,7 @@ class HttpIngress:
                 asked = call.visit.metered(exchange.body)
                 items = self._gateway.answer(api.endpoint, asked, caller, max(size, exchange.size), call.visit.meter, exchange.warnings)
                 if isinstance(exchange, BackgroundExchange):
-                    response = await self._begun(items, exchange, call, until)
+                    response = await self._start_in_background(items, exchange, call, until)
                 else:
                     response = await self._answered(items, exchange, call, until)
         except (ClientLeft, ClientDisconnect):
@@ -126,7 +126,7 @@ class HttpIngress:
             self._leave_place(call)
             call.visit.leave()
             raise
-        if not isinstance(response, _EventStream | PiecewiseResponse | _Begun):
+        if not isinstance(response, _EventStream | PiecewiseResponse | _BackgroundStarted):
             self._finish(call, response.status_code)
         if is_busy:
             await self._refusal_delay.wait()
@@ -154,7 +154,7 @@ class HttpIngress:
 
         return self.whole(call.visit.piece(content), head.status, call.visit.headers, ended)
 
-    async def _begun(self, items: Items, exchange: BackgroundExchange, call: _Call, until: float) -> Response:
+    async def _start_in_background(self, items: Items, exchange: BackgroundExchange, call: _Call, until: float) -> Response:
         """The request keeps its place and its memory until its answer is stored. All such requests have half of the places."""
         if not self._background_places.has_one_for(call.tenant):
             raise unavailable("Too many responses are made in the background; try again in a moment.", INGRESS_BUSY)
@@ -171,7 +171,7 @@ class HttpIngress:
 
         begun = msgspec.json.encode(exchange.response)
         self._background.start(exchange, items, until, ended)
-        return _Begun(begun, HTTPStatus.OK, call.visit.headers, JSON)
+        return _BackgroundStarted(begun, HTTPStatus.OK, call.visit.headers, JSON)
 
     def whole(self, content: bytes | str, status: int, headers: Mapping[str, str], ended: Callable[[], Awaitable[None]]) -> Response:
         """A JSON body that may be large. `ended`: see PiecewiseResponse."""
@@ -233,12 +233,12 @@ class HttpIngress:
     @asynccontextmanager
     async def counted(self, caller: Caller) -> AsyncIterator[Mapping[str, str]]:
         """A place for a request that asks no engine, and the headers of its answer."""
-        async with self.admitted(caller), self._gate.counted(caller) as headers:
+        async with self.hold_place(caller), self._gate.counted(caller) as headers:
             yield headers
 
     @asynccontextmanager
-    async def admitted(self, caller: Caller) -> AsyncIterator[None]:
-        """A place, for as long as any request has: its key's limits do not count it."""
+    async def hold_place(self, caller: Caller) -> AsyncIterator[None]:
+        """A place for a request that the limits of keys do not count."""
         self._take_place(caller.name)
         try:
             await self._admissions.admit(caller.name)
@@ -306,8 +306,8 @@ class _Call:
     started: float = field(default_factory=time.monotonic)
 
 
-class _Begun(Response):
-    """Of an answer that is made in the background."""
+class _BackgroundStarted(Response):
+    """The request goes on after this response: it keeps its place."""
 
 
 class _EventStream(StreamingResponse):

@@ -20,13 +20,13 @@ from deployments.errors import ApiError, bad_request
 PAGE, MOST = 20, 100
 """Items that a list has where the request does not say, and at most."""
 
-Found = Callable[[str, str, Reserve], Awaitable[StoredResponse | None]]
-"""By its id, for a tenant."""
+ReadResponse = Callable[[str, str, Reserve], Awaitable[StoredResponse | None]]
+"""Reads a stored response, by its id and tenant."""
 
 
 class StoredResponses:
-    """Each tenant sees its own. A key's limits do not count these requests: who waits for a response in the background asks often, and who
-    has as many of them as it may have must be able to cancel one. Methods raise ApiError."""
+    """Each tenant sees its own. The limits of keys do not count these requests: clients poll background responses, and a client whose
+    concurrent requests are all in the background must be able to cancel one. Methods raise ApiError."""
 
     def __init__(self, http: HttpIngress, api: ResponsesApi) -> None:
         self._http = http
@@ -38,13 +38,13 @@ class StoredResponses:
         return await self._answered(request, self._api.stored, lambda stored: stored.response)
 
     async def cancel(self, request: Request) -> Response:
-        """Ends one that is made in the background; to cancel it again changes nothing."""
+        """Cancels a background response; one that has ended stays as it is."""
         return await self._answered(request, self._api.cancel, lambda stored: stored.response)
 
     async def delete(self, request: Request) -> Response:
         caller = self._http.authorize(request, Scope.GENERATE)
         name = request.path_params["id"]
-        async with self._http.admitted(caller):
+        async with self._http.hold_place(caller):
             if not await self._api.delete(name, caller.name):
                 raise _not_found()
         return JSONResponse({"id": name, "object": "response", "deleted": True})
@@ -61,14 +61,14 @@ class StoredResponses:
 
         return await self._answered(request, self._api.stored, listed)
 
-    async def _answered(self, request: Request, found: Found, told: Callable[[StoredResponse], Any]) -> Response:
+    async def _answered(self, request: Request, read: ReadResponse, told: Callable[[StoredResponse], Any]) -> Response:
         """The place and the memory are given back when the client has the answer."""
         caller = self._http.authorize(request, Scope.GENERATE)
         async with AsyncExitStack() as until_sent:
-            await until_sent.enter_async_context(self._http.admitted(caller))
+            await until_sent.enter_async_context(self._http.hold_place(caller))
             held = self._http.hold(caller.name)
             until_sent.callback(held.release)
-            stored = await found(request.path_params["id"], caller.name, held.reserve_beside)
+            stored = await read(request.path_params["id"], caller.name, held.reserve_beside)
             if stored is None:
                 raise _not_found()
             content = msgspec.json.encode(told(stored))

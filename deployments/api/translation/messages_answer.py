@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from deployments.api.translation.values import Event, calls_of, is_whole
+from deployments.api.translation.values import Event, is_complete_json, split_calls
 from deployments.errors import ApiError
 
 _ERRORS: dict[int, str] = {
@@ -88,7 +88,7 @@ class MessageAnswer:
 
     def _delta(self, delta: Mapping[str, Any]) -> Iterator[Event]:
         open_call = self._block[1] if self._block and self._block[0] == "tool_use" else None
-        more, others = calls_of(delta, open_call)
+        more, others = split_calls(delta, open_call)
         for call in more:
             yield from self._call_piece(call)
         if thought := delta.get("reasoning"):
@@ -158,7 +158,7 @@ def _stop(choice: Mapping[str, Any], arguments: str | None) -> tuple[str, str | 
             return "max_tokens", None
         case "content_filter":
             return "refusal", None
-        case _ if arguments is not None and (is_whole(arguments) or not isinstance(why, str)):
+        case _ if arguments is not None and (is_complete_json(arguments) or not isinstance(why, str)):
             return "tool_use", None
         case _ if isinstance(why, str):
             return "stop_sequence", why

@@ -30,8 +30,8 @@ _PLAIN, _START, _FINISH = "plain", "start", "finish"
 PUT = """
 local index, total, place, lease, data, id = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], ARGV[2]
 local now, ttl, room, prefix, most = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
-local how, lease_s = ARGV[8], ARGV[9]
-if how == 'finish' and redis.call('DEL', lease) == 0 then return 0 end
+local mode, lease_s = ARGV[8], ARGV[9]
+if mode == 'finish' and redis.call('DEL', lease) == 0 then return 0 end
 local held = 0
 if redis.call('EXISTS', index) == 1 then held = tonumber(redis.call('GET', total) or '0') or 0 end
 local before = redis.call('STRLEN', place)
@@ -51,12 +51,12 @@ for i = 1, most do
     end
   end
 end
-if how == 'start' and held + #data > room then return 0 end
+if mode == 'start' and held + #data > room then return 0 end
 redis.call('SET', place, data, 'EX', ttl)
 redis.call('ZADD', index, now, #data .. ':' .. id)
 redis.call('EXPIRE', index, ttl)
 redis.call('SET', total, math.max(0, held) + #data, 'EX', ttl)
-if how == 'start' then redis.call('SET', lease, '', 'EX', lease_s) end
+if mode == 'start' then redis.call('SET', lease, '', 'EX', lease_s) end
 return 1
 """
 """The newest stay, and those in progress; where these take all the room, none is begun. Of each tenant a sorted set has `<bytes>:<id>` by
@@ -73,7 +73,7 @@ local running = {}
 for i, lease in ipairs(KEYS) do running[i] = redis.call('EXPIRE', lease, ARGV[1]) end
 return running
 """
-Place = tuple[str, str]
+ResponseKey = tuple[str, str]
 """A tenant and the id of a response."""
 
 
@@ -98,8 +98,8 @@ class ResponseStore(Protocol):
     async def is_running(self, tenant: str, response_id: str) -> bool:
         """Whether it is in progress."""
 
-    async def renew(self, places: Sequence[Place]) -> Sequence[Place]:
-        """Those of the responses in progress that are so no more."""
+    async def renew(self, keys: Sequence[ResponseKey]) -> Sequence[ResponseKey]:
+        """Renews the leases of responses in progress, and returns those that have none."""
 
     async def close(self) -> None: ...
 
@@ -112,7 +112,7 @@ class MemoryResponses:
         self._most_bytes = most_bytes
         self._clock = clock
         self._held: MemoryCache[_Kept] = MemoryCache(most_bytes)
-        self._running: set[Place] = set()
+        self._running: set[ResponseKey] = set()
 
     async def put(self, tenant: str, response_id: str, data: bytes) -> None:
         self._held.put(f"{tenant}:{response_id}", _Kept(data, self._clock() + self._ttl_s))
@@ -149,8 +149,8 @@ class MemoryResponses:
     async def is_running(self, tenant: str, response_id: str) -> bool:
         return (tenant, response_id) in self._running
 
-    async def renew(self, places: Sequence[Place]) -> Sequence[Place]:
-        return [place for place in places if place not in self._running]
+    async def renew(self, keys: Sequence[ResponseKey]) -> Sequence[ResponseKey]:
+        return [key for key in keys if key not in self._running]
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -199,10 +199,10 @@ class RedisResponses:
         *_, lease = self._keys(tenant, response_id)
         return bool(await self._link.ask(lambda redis: redis.exists(lease)))
 
-    async def renew(self, places: Sequence[Place]) -> Sequence[Place]:
-        leases = [self._keys(*place)[-1] for place in places]
+    async def renew(self, keys: Sequence[ResponseKey]) -> Sequence[ResponseKey]:
+        leases = [self._keys(*key)[-1] for key in keys]
         running = await self._link.ask(lambda redis: redis.eval(RENEW, len(leases), *leases, self._lease_s))
-        return [place for place, runs in zip(places, running, strict=True) if not runs]
+        return [key for key, runs in zip(keys, running, strict=True) if not runs]
 
     async def get(self, tenant: str, response_id: str) -> bytes | None:
         *_, place, _ = self._keys(tenant, response_id)
@@ -216,12 +216,12 @@ class RedisResponses:
     async def close(self) -> None:
         await self._link.close()
 
-    async def _put(self, tenant: str, response_id: str, data: bytes, how: str) -> bool:
+    async def _put(self, tenant: str, response_id: str, data: bytes, mode: str) -> bool:
         keys, nonce = self._keys(tenant, response_id), os.urandom(NONCE_BYTES)
         *_, place, _ = keys
         sealed = nonce + self._ciphers[0].encrypt(nonce, data, place.encode())
         prefix = place.removesuffix(response_id)
-        given = (sealed, response_id, int(self._clock()), self._ttl_s, self._most_bytes, prefix, MAX_REMOVED, how, self._lease_s)
+        given = (sealed, response_id, int(self._clock()), self._ttl_s, self._most_bytes, prefix, MAX_REMOVED, mode, self._lease_s)
         return bool(await self._link.ask(lambda redis: redis.eval(PUT, len(keys), *keys, *given)))
 
     def _keys(self, tenant: str, response_id: str) -> tuple[str, str, str, str]:

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from deployments.api.confidence import FIELD
-from deployments.api.translation.values import Event, calls_of, is_whole
+from deployments.api.translation.values import Event, is_complete_json, split_calls
 from deployments.errors import ApiError
 
 _ECHOED: dict[str, Any] = {
@@ -106,11 +106,16 @@ class ResponseAnswer:
 
     def _is_cut_off(self) -> bool:
         """Whether a stop sequence has ended a call, which is not to be made."""
-        return isinstance(self._stop, str) and self._place is not None and self._place[0] == CALL and not is_whole("".join(self._pieces))
+        return (
+            isinstance(self._stop, str)
+            and self._place is not None
+            and self._place[0] == CALL
+            and not is_complete_json("".join(self._pieces))
+        )
 
     def _delta(self, delta: Mapping[str, Any], logprobs: list[Any]) -> Iterator[Event]:
         open_call = self._place[1] if self._place and self._place[0] == CALL else None
-        more, others = calls_of(delta, open_call)
+        more, others = split_calls(delta, open_call)
         for call in more:
             yield from self._call_piece(call, call.get("function") or {})
         if thought := delta.get("reasoning"):

@@ -8,8 +8,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -18,7 +17,7 @@ from deployments.access.caller import Caller
 from deployments.api.bounds.request_limits import LARGE_BODY
 from deployments.api.translation import responses_request
 from deployments.api.translation.exchange import Exchange, Reserve, TranslatedExchange, unbounded
-from deployments.api.translation.response_store import LEASE_S, Place, ResponseStore
+from deployments.api.translation.response_store import LEASE_S, ResponseKey, ResponseStore
 from deployments.api.translation.responses_answer import CANCELLED, ENDED, IN_PROGRESS, ResponseAnswer, failure
 from deployments.api.translation.values import PlacedMessage
 from deployments.constraints.json_shape import shape_of
@@ -35,7 +34,7 @@ MOST_REPEATED = 1024
 """Characters of a text that the response to a large request repeats. It repeats no array or object: each would be written three times
 into a stream."""
 RENEW_S = 2
-"""Between two signs of life of a response in progress. So long may it go on after it was cancelled."""
+"""Seconds between two renewals of the leases of an ingress, which are one Redis call. A cancelled response ends within them."""
 _ID = re.compile(r"resp_[0-9a-f]{32}")
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -82,7 +81,7 @@ class ResponsesApi:
     async def stored(self, response_id: str, tenant: str, reserve: Reserve = unbounded) -> StoredResponse | None:
         """None: the tenant has no response of this id, or no longer. Raises ApiError (503)."""
         stored = await self._read(response_id, tenant, reserve)
-        if not _is_running(stored) or await _answered(self._store.is_running(tenant, response_id)):
+        if not _is_running(stored) or await _ask_store(self._store.is_running(tenant, response_id)):
             return stored
         # It may have ended since it was read.
         stored = await self._read(response_id, tenant, reserve)
@@ -110,17 +109,17 @@ class ResponsesApi:
             return stored
         cancelled = replace(stored, response=stored.response | {"status": CANCELLED})
         data = await self._run(size, tenant, msgspec.json.encode, cancelled)
-        in_time = await _answered(self._store.finish(tenant, response_id, data))
+        in_time = await _ask_store(self._store.finish(tenant, response_id, data))
         return cancelled if in_time else await self.stored(response_id, tenant, reserve)
 
     async def delete(self, response_id: str, tenant: str) -> bool:
         """Whether it was there; one in progress is given up. Raises ApiError (503)."""
-        return await _answered(self._store.delete(tenant, response_id)) if is_response_id(response_id) else False
+        return await _ask_store(self._store.delete(tenant, response_id)) if is_response_id(response_id) else False
 
-    async def given_up(self, places: Sequence[Place]) -> Sequence[Place]:
-        """Those of the responses in progress that somebody has cancelled or deleted. To be asked every `RENEW_S`: otherwise they count as
-        lost. Raises CacheUnavailable."""
-        return await self._store.renew(places)
+    async def renew(self, keys: Sequence[ResponseKey]) -> Sequence[ResponseKey]:
+        """Renews the leases of responses in progress, every `RENEW_S`. Returns those without one: a client has cancelled or deleted them.
+        Raises CacheUnavailable."""
+        return await self._store.renew(keys)
 
     async def close(self) -> None:
         await self._store.close()
@@ -142,7 +141,7 @@ class ResponsesApi:
         data = await self._run(size, tenant, _encoded, stored, self._most_bytes, self._most_values)
         if data is None:
             raise bad_request("'background' needs a response that is stored, and this one is too large.", "input", "response_too_large")
-        if not await _answered(self._store.start(tenant, str(stored.response["id"]), data)):
+        if not await _ask_store(self._store.start(tenant, str(stored.response["id"]), data)):
             raise unavailable("Responses in progress take all the room; try again in a moment.", "response_store_full")
 
     async def finish(self, stored: StoredResponse, tenant: str, size: int) -> None:
@@ -178,7 +177,7 @@ class ResponsesApi:
         if not is_response_id(response_id):
             return None
         async with self._reads.turn(tenant):
-            return await _answered(self._store.get(tenant, response_id))
+            return await _ask_store(self._store.get(tenant, response_id))
 
     async def _run(self, size: int, tenant: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What `work` makes of so many bytes: at once where they are few."""
@@ -196,60 +195,53 @@ class ResponsesApi:
         answer = ResponseAnswer(echoed, uuid4().hex, body.get("model") or self._served_name)
         if body.get("store") is False:
             return TranslatedExchange(options, messages, responses_request.NAMES, answer, size=size)
-        stored = StoredResponse(answer.response, [*before, *items])
-        if body.get("background"):
-            start, finish = (partial(each, stored, tenant, size) for each in (self.start, self.finish))
-            return BackgroundExchange(options, messages, answer, size, (tenant, answer.response["id"]), start, finish)
-        return _StoredExchange(options, messages, answer, size, partial(self.keep, stored, tenant, size))
+        exchange = BackgroundExchange if body.get("background") else _StoredExchange
+        request, stored = _ChatRequest(options, messages, answer, size), StoredResponse(answer.response, [*before, *items])
+        return exchange(self, request, stored, tenant)
+
+
+class _ChatRequest(NamedTuple):
+    """The chat completion for a request; `size`: bytes that it was made of."""
+
+    options: Mapping[str, Any]
+    messages: Sequence[PlacedMessage]
+    answer: ResponseAnswer
+    size: int
 
 
 class _ResponseExchange(TranslatedExchange):
-    def __init__(self, options: Mapping[str, Any], messages: Sequence[PlacedMessage], answer: ResponseAnswer, size: int) -> None:
-        super().__init__(options, messages, responses_request.NAMES, answer, size=size)
-        self.response = answer.response
+    """A request whose response is stored, with its conversation."""
+
+    def __init__(self, api: ResponsesApi, request: _ChatRequest, stored: StoredResponse, tenant: str) -> None:
+        super().__init__(request.options, request.messages, responses_request.NAMES, request.answer, size=request.size)
+        self.key: ResponseKey = tenant, str(stored.response["id"])
+        self.response = stored.response
+        self._api = api
+        self._stored = stored
 
 
 class _StoredExchange(_ResponseExchange):
-    """Keeps the response before the client hears that it is there. Where that fails, the response says that it is not stored."""
-
-    def __init__(
-        self,
-        options: Mapping[str, Any],
-        messages: Sequence[PlacedMessage],
-        answer: ResponseAnswer,
-        size: int,
-        keep: Callable[[], Awaitable[bool]],
-    ) -> None:
-        super().__init__(options, messages, answer, size)
-        self._keep = keep
+    """Stores the response before the client gets its end. Where that fails, the response says that it is not stored."""
 
     async def ended(self) -> None:
-        self.response["store"] = await self._keep()
+        self.response["store"] = await self._api.keep(self._stored, self.key[0], self.size)
 
 
 class BackgroundExchange(_ResponseExchange):
-    """The client gets the response when it has begun, `start`, and reads it again until it is in progress no more, `finish`."""
+    """The client gets the response after `start`, in progress, and reads it again until `finish` has stored its end."""
 
-    def __init__(
-        self,
-        options: Mapping[str, Any],
-        messages: Sequence[PlacedMessage],
-        answer: ResponseAnswer,
-        size: int,
-        place: Place,
-        start: Callable[[], Awaitable[None]],
-        finish: Callable[[], Awaitable[None]],
-    ) -> None:
-        super().__init__(options, messages, answer, size)
-        self.place = place
-        self.start = start
-        self.finish = finish
+    async def start(self) -> None:
+        """Raises ApiError: it cannot be stored."""
+        await self._api.start(self._stored, self.key[0], self.size)
+
+    async def finish(self) -> None:
+        await self._api.finish(self._stored, self.key[0], self.size)
 
 
-async def _answered(asked: Awaitable[T]) -> T:
-    """What the store says. Raises ApiError (503)."""
+async def _ask_store(call: Awaitable[T]) -> T:
+    """What the store answers. Raises ApiError (503)."""
     try:
-        return await asked
+        return await call
     except CacheUnavailable:
         raise unavailable("Stored responses cannot be reached now; try again in a moment.", "response_store_unavailable") from None
 

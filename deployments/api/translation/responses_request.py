@@ -55,7 +55,7 @@ def chat_options(body: Mapping[str, Any], strict: bool) -> dict[str, Any]:
 
 
 def _check_background(body: Mapping[str, Any]) -> None:
-    if (background := body.get("background")) not in (None, True, False):
+    if not isinstance(background := body.get("background"), bool | None):
         raise bad_request("'background' must be true or false.", "background")
     if not background:
         return
@@ -102,7 +102,7 @@ def _add(messages: list[PlacedMessage], place: str, value: Any) -> None:
             call = {"id": text_in(item.get("call_id"), f"{place}.call_id"), "type": "function", "function": function}
             _assistant_message(messages, place, "tool_calls").setdefault("tool_calls", []).append(call)
         case "function_call_output":
-            messages += ((place, message) for message in _output(item, place))
+            messages += ((place, message) for message in _function_output(item, place))
         case "reasoning":
             if text := _reasoning(item, place):
                 _assistant_message(messages, place, "reasoning")["reasoning"] = text
@@ -110,8 +110,8 @@ def _add(messages: list[PlacedMessage], place: str, value: Any) -> None:
             raise unknown_type(place, "message", "function_call", "function_call_output", "reasoning")
 
 
-def _output(item: Mapping[str, Any], place: str) -> Iterator[dict[str, Any]]:
-    """What a function has returned: its texts, and its images, which only a user's message can have."""
+def _function_output(item: Mapping[str, Any], place: str) -> Iterator[dict[str, Any]]:
+    """The texts that a function has returned, and a user's message with its images: a tool's message can have none."""
     output, images = item.get("output"), list[Any]()
     if isinstance(output, list):
         for index, part in enumerate(output):

@@ -49,14 +49,14 @@ def unknown_type(place: str, *known: str) -> ApiError:
     return bad_request(f"'{place}.type' must be one of: {', '.join(map(repr, known))}.", f"{place}.type")
 
 
-def calls_of(delta: Mapping[str, Any], open_call: int | None) -> tuple[list[Any], list[Any]]:
+def split_calls(delta: Mapping[str, Any], open_call: int | None) -> tuple[list[Any], list[Any]]:
     """Pieces of calls in a chunk: of the one that has begun, which come before the chunk's text, and of others. A step of many tokens makes
     one chunk of the end of a call and what follows it."""
     calls = delta.get("tool_calls") or ()
     return [call for call in calls if call["index"] == open_call], [call for call in calls if call["index"] != open_call]
 
 
-def is_whole(arguments: str) -> bool:
+def is_complete_json(arguments: str) -> bool:
     """Whether a call's arguments are JSON to their end."""
     try:
         from_json(arguments)

@@ -128,8 +128,10 @@ async def test_in_redis_what_nobody_renews_is_lost(redis_server: RedisProcess, c
     exchange = await api.exchange({"input": "hi", "background": True}, ANYBODY, 10)
     assert isinstance(exchange, BackgroundExchange)
     await exchange.start()
-    _, name = exchange.place
-    assert (await api.stored(name, "")).response["status"] == "in_progress"  # type: ignore[union-attr]
+    _, name = exchange.key
+    begun = await api.stored(name, "")
+    assert begun is not None
+    assert begun.response["status"] == "in_progress"
     lost = await lost_response(api, name)
     assert (lost["status"], lost["error"]["code"]) == ("failed", "server_error")
     await store.close()
@@ -154,10 +156,10 @@ async def test_a_redis_that_is_gone_for_a_while_loses_no_response_in_progress(re
     redis_server.pause()
     finishing = asyncio.ensure_future(exchange.finish())
     with pytest.raises(ApiError, match="cannot be reached"):
-        await api.stored(exchange.place[1], "")
+        await api.stored(exchange.key[1], "")
     redis_server.resume()
     await finishing
-    assert not await store.is_running(*exchange.place)
+    assert not await store.is_running(*exchange.key)
     await store.close()
 
 

@@ -6,7 +6,7 @@ import threading
 
 from deployments.api.health import KEPT_S, HealthReader
 from deployments.names import COMPILER, MODEL
-from tests.unit.deployments.api.http.test_background import Place
+from tests.unit.deployments.api.http.test_background import Ingress
 from tests.unit.router.clock import Clock
 
 
@@ -76,7 +76,7 @@ async def test_a_head_that_has_never_answered_leaves_a_service_unavailable() -> 
 
 
 async def test_a_service_without_replicas_is_unavailable_to_all_who_watch_it() -> None:
-    door = Place().door  # behind which is none
+    door = Ingress().door  # behind which is none
     answers = [await door.get(path) for path in ("/readyz", "/health", "/ping")]
     assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(503, "unavailable")] * 3
     assert (await door.get("/healthz")).status_code == 200

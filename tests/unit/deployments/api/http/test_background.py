@@ -52,8 +52,8 @@ class Engine:
         yield json.dumps(whole({"content": "hello"}) if self.status == 200 else error)
 
 
-class Place:
-    """A door, and what is behind it."""
+class Ingress:
+    """An ingress without replicas, and the engine behind it."""
 
     def __init__(self, answer_s: float = 60.0, keys: ApiKeys | None = None) -> None:
         self.engine = Engine()
@@ -87,68 +87,68 @@ class Place:
 
 
 async def test_it_is_in_progress_until_it_has_its_answer() -> None:
-    place = Place()
-    begun = await place.begin(metadata={"a": "b"})
-    await place.engine.asked.wait()
-    assert await place.read(begun["id"]) == begun
-    place.engine.may_answer.set()
-    response = await place.ended(begun["id"])
+    ingress = Ingress()
+    begun = await ingress.begin(metadata={"a": "b"})
+    await ingress.engine.asked.wait()
+    assert await ingress.read(begun["id"]) == begun
+    ingress.engine.may_answer.set()
+    response = await ingress.ended(begun["id"])
     assert (response["status"], response["metadata"]) == ("completed", {"a": "b"})
     assert response["output"][0]["content"][0]["text"] == "hello"
     assert response["usage"]["total_tokens"] > 0
-    await place.background.close(0)
+    await ingress.background.close(0)
 
 
 async def test_all_of_them_have_half_of_the_places() -> None:
     """So that they can be read and cancelled, and others asked."""
-    place = Place()
-    begun = [await place.begin() for _ in range(MOST_ONGOING // 2)]
-    assert (await place.door.post("/v1/responses", json=ASKED)).json()["error"]["code"] == INGRESS_BUSY
-    assert (await place.cancel(begun.pop()["id"])).json()["status"] == "cancelled"
-    await place.engine.given_up.wait()
-    place.engine.may_answer.set()
-    assert (await place.door.post("/v1/responses", json={"input": "hi"})).status_code == 200
-    await place.background.close(10)
-    assert {(await place.read(response["id"]))["status"] for response in begun} == {"completed"}
-    begun.append(await place.begin())
-    assert (await place.ended(begun[-1]["id"]))["status"] == "completed"
+    ingress = Ingress()
+    begun = [await ingress.begin() for _ in range(MOST_ONGOING // 2)]
+    assert (await ingress.door.post("/v1/responses", json=ASKED)).json()["error"]["code"] == INGRESS_BUSY
+    assert (await ingress.cancel(begun.pop()["id"])).json()["status"] == "cancelled"
+    await ingress.engine.given_up.wait()
+    ingress.engine.may_answer.set()
+    assert (await ingress.door.post("/v1/responses", json={"input": "hi"})).status_code == 200
+    await ingress.background.close(10)
+    assert {(await ingress.read(response["id"]))["status"] for response in begun} == {"completed"}
+    begun.append(await ingress.begin())
+    assert (await ingress.ended(begun[-1]["id"]))["status"] == "completed"
 
 
 async def test_who_has_as_many_as_his_key_may_have_can_cancel_one(tmp_path: Path) -> None:
     key, file = new_key(), tmp_path / "keys.yaml"
     file.write_text(yaml.safe_dump([{"name": "me", "sha256": digest_of(key), "limits": {"concurrent_requests": 1}}]))
-    place = Place(keys=ApiKeys([], file))
-    place.door.headers["Authorization"] = f"Bearer {key}"
-    begun = await place.begin()
-    assert (await place.door.post("/v1/responses", json=ASKED)).status_code == 429
-    assert (await place.read(begun["id"]))["status"] == "in_progress"
-    assert (await place.cancel(begun["id"])).json()["status"] == "cancelled"
-    await place.engine.given_up.wait()
+    ingress = Ingress(keys=ApiKeys([], file))
+    ingress.door.headers["Authorization"] = f"Bearer {key}"
+    begun = await ingress.begin()
+    assert (await ingress.door.post("/v1/responses", json=ASKED)).status_code == 429
+    assert (await ingress.read(begun["id"]))["status"] == "in_progress"
+    assert (await ingress.cancel(begun["id"])).json()["status"] == "cancelled"
+    await ingress.engine.given_up.wait()
 
 
 @pytest.mark.parametrize("how", ["cancel", "delete"])
 async def test_who_cancels_or_deletes_it_ends_its_work(how: str) -> None:
-    place = Place()
-    begun = await place.begin()
-    await place.engine.asked.wait()
+    ingress = Ingress()
+    begun = await ingress.begin()
+    await ingress.engine.asked.wait()
     if how == "cancel":
-        assert (await place.cancel(begun["id"])).json() == begun | {"status": "cancelled"}
-        assert (await place.cancel(begun["id"])).json()["status"] == "cancelled", "once more changes nothing"
+        assert (await ingress.cancel(begun["id"])).json() == begun | {"status": "cancelled"}
+        assert (await ingress.cancel(begun["id"])).json()["status"] == "cancelled", "once more changes nothing"
     else:
-        assert (await place.door.delete(f"/v1/responses/{begun['id']}")).status_code == 200
-    await asyncio.wait_for(place.engine.given_up.wait(), 10)
-    assert (await place.read(begun["id"])).get("status") == ("cancelled" if how == "cancel" else None)
-    await place.background.close(0)
+        assert (await ingress.door.delete(f"/v1/responses/{begun['id']}")).status_code == 200
+    await asyncio.wait_for(ingress.engine.given_up.wait(), 10)
+    assert (await ingress.read(begun["id"])).get("status") == ("cancelled" if how == "cancel" else None)
+    await ingress.background.close(0)
 
 
 async def test_what_has_ended_is_not_cancelled() -> None:
-    place = Place()
-    place.engine.may_answer.set()
-    begun = await place.begin()
-    response = await place.ended(begun["id"])
-    assert (await place.cancel(begun["id"])).json() == response
-    waited_for = (await place.door.post("/v1/responses", json={"input": "hi"})).json()
-    refused = [await place.cancel(name) for name in (waited_for["id"], "resp_" + "0" * 32)]
+    ingress = Ingress()
+    ingress.engine.may_answer.set()
+    begun = await ingress.begin()
+    response = await ingress.ended(begun["id"])
+    assert (await ingress.cancel(begun["id"])).json() == response
+    waited_for = (await ingress.door.post("/v1/responses", json={"input": "hi"})).json()
+    refused = [await ingress.cancel(name) for name in (waited_for["id"], "resp_" + "0" * 32)]
     assert [(answer.status_code, answer.json()["error"]["code"]) for answer in refused] == [
         (400, "response_not_in_background"),
         (404, "response_not_found"),
@@ -156,51 +156,51 @@ async def test_what_has_ended_is_not_cancelled() -> None:
 
 
 async def test_a_stored_response_is_not_streamed() -> None:
-    place = Place()
-    begun = await place.begin()
-    answer = await place.door.get(f"/v1/responses/{begun['id']}?stream=true")
+    ingress = Ingress()
+    begun = await ingress.begin()
+    answer = await ingress.door.get(f"/v1/responses/{begun['id']}?stream=true")
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, "stream")
-    await place.background.close(0)
+    await ingress.background.close(0)
 
 
 async def test_an_error_is_told_by_the_response() -> None:
-    place = Place()
-    place.engine.status = 400
-    place.engine.may_answer.set()
-    refused_by_engine = await place.ended((await place.begin())["id"])
-    refused_by_reader = await place.ended((await place.begin(temperature=-1))["id"])
+    ingress = Ingress()
+    ingress.engine.status = 400
+    ingress.engine.may_answer.set()
+    refused_by_engine = await ingress.ended((await ingress.begin())["id"])
+    refused_by_reader = await ingress.ended((await ingress.begin(temperature=-1))["id"])
     assert refused_by_engine["error"] == {"code": "invalid_prompt", "message": "no such thing"}
     assert "temperature" in refused_by_reader["error"]["message"]
     assert {response["status"] for response in (refused_by_engine, refused_by_reader)} == {"failed"}
 
 
 async def test_a_fault_of_ours_is_told_by_the_response_too() -> None:
-    place = Place()
-    place.engine.fault = ValueError("nobody thought of it")
-    response = await place.ended((await place.begin())["id"])
+    ingress = Ingress()
+    ingress.engine.fault = ValueError("nobody thought of it")
+    response = await ingress.ended((await ingress.begin())["id"])
     assert (response["status"], response["error"]) == ("failed", {"code": "server_error", "message": "Internal error."})
 
 
 async def test_they_are_renewed_whatever_the_store_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    place, faults = Place(), [RuntimeError("unheard of"), CacheUnavailable("gone")]
-    given_up = place.apis.responses.given_up
+    ingress, faults = Ingress(), [RuntimeError("unheard of"), CacheUnavailable("gone")]
+    renew = ingress.apis.responses.renew
 
-    async def faulty(places: Any) -> Any:
+    async def faulty(keys: Any) -> Any:
         if faults:
             raise faults.pop()
-        return await given_up(places)
+        return await renew(keys)
 
-    monkeypatch.setattr(place.apis.responses, "given_up", faulty)
-    begun = await place.begin()
-    await place.engine.asked.wait()
-    await place.cancel(begun["id"])
-    await asyncio.wait_for(place.engine.given_up.wait(), 10)
+    monkeypatch.setattr(ingress.apis.responses, "renew", faulty)
+    begun = await ingress.begin()
+    await ingress.engine.asked.wait()
+    await ingress.cancel(begun["id"])
+    await asyncio.wait_for(ingress.engine.given_up.wait(), 10)
     assert not faults
 
 
 async def test_an_answer_that_is_there_is_stored_also_by_an_ingress_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    place, storing = Place(), asyncio.Event()
-    store = place.apis.responses._store
+    ingress, storing = Ingress(), asyncio.Event()
+    store = ingress.apis.responses._store
     finish = store.finish
 
     async def gone(*_: Any) -> bool:
@@ -209,42 +209,42 @@ async def test_an_answer_that_is_there_is_stored_also_by_an_ingress_that_ends(mo
         raise CacheUnavailable("gone")
 
     monkeypatch.setattr(store, "finish", gone)
-    place.engine.may_answer.set()
-    begun = await place.begin()
+    ingress.engine.may_answer.set()
+    begun = await ingress.begin()
     await storing.wait()
-    await place.background.close(0)
-    assert (await place.read(begun["id"]))["status"] == "completed"
+    await ingress.background.close(0)
+    assert (await ingress.read(begun["id"]))["status"] == "completed"
 
 
 async def test_it_has_as_long_as_any_answer() -> None:
-    place = Place(answer_s=0.01)
-    response = await place.ended((await place.begin())["id"])
+    ingress = Ingress(answer_s=0.01)
+    response = await ingress.ended((await ingress.begin())["id"])
     assert (response["status"], response["error"]["code"]) == ("failed", "server_error")
     assert "in time" in response["error"]["message"]
-    await place.engine.given_up.wait()
+    await ingress.engine.given_up.wait()
 
 
 async def test_an_ingress_that_ends_waits_for_it_and_says_so_where_it_cannot() -> None:
-    place = Place()
-    begun = await place.begin()
-    await place.engine.asked.wait()
-    closing = asyncio.create_task(place.background.close(10))
-    place.engine.may_answer.set()
+    ingress = Ingress()
+    begun = await ingress.begin()
+    await ingress.engine.asked.wait()
+    closing = asyncio.create_task(ingress.background.close(10))
+    ingress.engine.may_answer.set()
     await closing
-    assert (await place.read(begun["id"]))["status"] == "completed"
-    place = Place()
-    begun = await place.begin()
-    await place.background.close(0.01)
-    response = await place.read(begun["id"])
+    assert (await ingress.read(begun["id"]))["status"] == "completed"
+    ingress = Ingress()
+    begun = await ingress.begin()
+    await ingress.background.close(0.01)
+    response = await ingress.read(begun["id"])
     assert (response["status"], response["error"]["code"]) == ("failed", "server_error")
 
 
 async def test_only_what_has_an_answer_is_gone_on_from() -> None:
-    place = Place()
-    begun = await place.begin()
-    answer = await place.door.post("/v1/responses", json={"input": "and", "previous_response_id": begun["id"]})
+    ingress = Ingress()
+    begun = await ingress.begin()
+    answer = await ingress.door.post("/v1/responses", json={"input": "and", "previous_response_id": begun["id"]})
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "previous_response_not_completed")
-    place.engine.may_answer.set()
-    await place.ended(begun["id"])
-    assert (await place.door.post("/v1/responses", json={"input": "and", "previous_response_id": begun["id"]})).status_code == 200
-    await place.background.close(0)
+    ingress.engine.may_answer.set()
+    await ingress.ended(begun["id"])
+    assert (await ingress.door.post("/v1/responses", json={"input": "and", "previous_response_id": begun["id"]})).status_code == 200
+    await ingress.background.close(0)
