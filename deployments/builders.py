@@ -15,6 +15,7 @@ from grammar_service.registry import RegistryStore, Room
 from grammar_service.registry.entry import OVERHEAD_BYTES
 from grammar_service.registry.store import RegistryCounters
 from grammar_service.sandbox import SandboxSettings
+from grammar_service.vocabulary.source import TokenizerSource
 from model_service.embedded.smollm2 import smollm2_folder
 from model_service.settings import DraftSettings, EngineSettings, by_name
 
@@ -36,6 +37,11 @@ def path_of(model: str) -> str:
     """The same of what `model.path` says."""
     own = {EMBEDDED: EMBEDDED_WEIGHTS, SMOLLM2: smollm2_folder()}.get(model)
     return model if own is None else str(own)
+
+
+def tokenizer_source(settings: Settings) -> TokenizerSource:
+    """As the engines read it."""
+    return TokenizerSource.of(model_path(settings), by_name(settings.model.engine_args))
 
 
 def engine_settings(settings: Settings, mask_socket: str | None = None) -> EngineSettings:

@@ -21,7 +21,8 @@ class CoreFigures:
     `preemptions`: how often a request lost its place in the KV cache, to be computed anew; how often a grammar was loaded, from its
     tables or by compiling its recipe. `grammars_resident` are held now. `late_frames` of a mask broadcaster did not come in time.
     `canonical_answers` were to keep to the tokenizer's own tokens and have ended, of which `canonical_fallbacks` do not; `redraws`:
-    tokens that led nowhere, and were drawn anew."""
+    tokens that led nowhere, and were drawn anew. `vocabulary`: a number for the fingerprint of the tokens that masks are made for
+    (`vocabulary_number`)."""
 
     steps: int = 0
     step_us: int = 0
@@ -36,6 +37,7 @@ class CoreFigures:
     canonical_answers: int = 0
     canonical_fallbacks: int = 0
     redraws: int = 0
+    vocabulary: int = 0
 
     def step_ms(self, earlier: CoreFigures) -> float:
         """Mean time of a step since then; 0: there was none."""
@@ -66,6 +68,11 @@ class FiguresWriter:
 
     def write(self, figures: CoreFigures) -> None:
         self._words[:] = astuple(figures)
+
+
+def vocabulary_number(fingerprint: str) -> int:
+    """So much of a hexadecimal fingerprint as one figure holds."""
+    return int(fingerprint[:15], 16)
 
 
 def _mean_ms(microseconds: int, steps: int) -> float:

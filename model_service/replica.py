@@ -17,11 +17,11 @@ from grammar_service.errors import GrammarError, MaskcastError, PoolBusy, PoolUn
 from grammar_service.messages import ReadyGrammar, Refusal
 from grammar_service.spec import GrammarKind, GrammarSpec
 from model_service.artifact_channel import ArtifactServer, PayloadView
-from model_service.core_figures import CoreFigures
+from model_service.core_figures import CoreFigures, vocabulary_number
 from model_service.engine.environment import prepare_environment
 from model_service.engine.forking import begin_importing
 from model_service.engine_keeper import EngineKeeper, Laps
-from model_service.errors import EngineDead
+from model_service.errors import EngineDead, EngineSettingsError
 from model_service.lookahead.rewards import Scoring
 from model_service.messages import Call, Endpoint, ReplicaStatus
 from model_service.replies import ENGINE_DEAD, Failure, Head
@@ -137,12 +137,21 @@ class ModelReplica:
                 # Only now, so that the engine and the pool start side by side.
                 self._opened = await self._open_source()
                 laps.lap("compile pool")
+            self._check_vocabulary(engine)
             await self._warm_up(engine)
             laps.lap("warm-up")
         except BaseException:
             engine.close()
             raise
         return engine
+
+    def _check_vocabulary(self, engine: Engine) -> None:
+        """Raises EngineSettingsError: masks that the pool has made would be of other tokens than the engine's."""
+        if engine.core.vocabulary != vocabulary_number(self._source.fingerprint):
+            raise EngineSettingsError(
+                "the compile pool has other tokens than the engine: do the nodes have the same files, and are `tokenizer`, `revision` and "
+                "`hf_overrides` in model.engine_args?"
+            )
 
     async def _payload(self, grammar: ReadyGrammar) -> Callable[[], PayloadView]:
         artifact = await self._source.get(grammar)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from grammar_service.vocabulary.source import TokenizerSource
+
 JumpForward = Literal["auto", "async", "sync", False]
 """Whether forced tokens are jumped over, and whether a step is scheduled before the one ahead of it is over: "auto" as the engine would
 without jumps."""
@@ -88,6 +90,10 @@ class EngineSettings:
     is_alone: bool = True
     otlp_endpoint: str | None = None
     engine_args: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def tokenizer(self) -> TokenizerSource:
+        return TokenizerSource.of(self.model, by_name(self.engine_args))
 
     @property
     def on_gpu(self) -> bool:

@@ -52,6 +52,10 @@ class ByHandle:
         """See `Door.register_grammar`."""
         return await self._door.register_grammar(body)
 
+    async def check_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Door.check_grammar`."""
+        return await self._door.check_grammar(body)
+
     async def grammars(self, after: str = "") -> dict[str, Any]:
         """A page of the named grammars, `after` one of them."""
         return await self._door.grammars(after)

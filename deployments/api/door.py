@@ -48,6 +48,7 @@ from deployments.api.translation.responses_api import BackgroundExchange, Respon
 from deployments.builders import COUNTING_MS, engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
+from deployments.constraints.model_parsers import WITHOUT_BUDGET
 from deployments.constraints.tool_formats import TOOL_FORMATS
 from deployments.errors import bad_request
 from deployments.grammars.pool import CompilePool
@@ -195,6 +196,10 @@ class Door:
         grammar, _ = await self._registry.register(body)
         return grammar
 
+    async def check_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """How the constraint of a chat would be kept; the body is that of `POST /v1/grammars/check`. Raises ApiError."""
+        return await self._gateway.check(body)
+
     async def grammars(self, after: str = "") -> dict[str, Any]:
         """A page of the named grammars, `after` one of them. Raises ApiError."""
         return await self._registry.list_page(after)
@@ -229,7 +234,8 @@ def open_apis(settings: Settings, thread: BackgroundThread) -> Apis:
         most_bytes=int(settings.http.max_body_mib * 2**20),
         most_values=settings.limits.max_body_values,
     )
-    messages, counting = (kind(model.reasoning_parser is not None, thread) for kind in (MessagesApi, CountTokensApi))
+    is_bounded = model.reasoning_parser is not None and model.reasoning_parser not in WITHOUT_BUDGET
+    messages, counting = (kind(is_bounded, thread) for kind in (MessagesApi, CountTokensApi))
     return Apis(GatewayApi(Endpoint.CHAT), GatewayApi(Endpoint.COMPLETION), responses, messages, counting)
 
 
@@ -266,7 +272,7 @@ def request_reader(settings: Settings) -> RequestReader:
     rules = FieldRules(
         bounds, frozenset(model.chat_template_kwargs), frozenset(model.vllm_xargs), model.has_priorities, model.takes_embeddings
     )
-    return RequestReader(served, model.tool_call_parser, defaults, rules, tuple(adapters), thresholds)
+    return RequestReader(served, model.tool_call_parser, defaults, rules, tuple(adapters), thresholds, model.reasoning_parser)
 
 
 def open_grammar_registry(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -27,17 +28,18 @@ from deployments.api.engine_calls import Engines, is_refused
 from deployments.api.engine_errors import with_codes
 from deployments.api.protocol import ParsedRequest, RequestReader
 from deployments.api.warned import WarnedAnswer
-from deployments.constraints.forms import NamedGrammar, Requested, refusal, warnings_of
-from deployments.errors import AnswerLost, ApiError, unavailable
+from deployments.constraints.forms import FORMAT, NamedGrammar, Requested, refusal, warnings_of
+from deployments.errors import AnswerLost, ApiError, bad_request, unavailable
 from grammar_service.errors import MaskcastError
 from grammar_service.messages import ReadyGrammar, Refusal
 from grammar_service.sandbox.background_thread import BackgroundThread
-from grammar_service.warning import ConstraintWarning
+from grammar_service.warning import ConstraintWarning, first
 from model_service.messages import Call, Endpoint
 from model_service.replies import ENGINE_DEAD, Failure, Head
 from router.turns.progress import Progress
 
 ATTEMPTS = 2
+NO_CHAT = [{"role": "user", "content": ""}]
 
 
 class Gateway:
@@ -95,6 +97,28 @@ class Gateway:
         async with aclosing(items):
             async for item in items:
                 yield warned.item(item)
+
+    async def check(self, body: Mapping[str, Any], caller: Caller = ANYBODY, size: int = 0) -> dict[str, Any]:
+        """How the constraint of a chat with this `body` would be kept; nothing is asked of a model, and there need be no messages. What is
+        compiled for it is kept, as for a request.
+
+        Raises:
+            ApiError: there is none, or what the request itself would get.
+        """
+        request, began = await self._read(Endpoint.CHAT, {"messages": NO_CHAT, **body}, caller, size), time.monotonic()
+        grammar = await self._constraints.ready(request, caller.name)
+        if grammar is None:
+            raise bad_request("There is no constraint in the request.", FORMAT)
+        told = first(chain(request.warnings, warnings_of(grammar, request.requested)))
+        return {
+            "object": "grammar.check",
+            "kind": str(grammar.spec.kind),
+            "backend": grammar.backend,
+            "stopgap": grammar.key != grammar.routing_key,
+            "waited_ms": round((time.monotonic() - began) * 1000, 3),
+            "checked_afterwards": list(grammar.left_out),
+            **({"maskcast": {"warnings": [warning.body() for warning in told]}} if told else {}),
+        }
 
     async def _read(self, endpoint: Endpoint, body: Mapping[str, Any], caller: Caller, size: int) -> ParsedRequest:
         if size <= LARGE_BODY:

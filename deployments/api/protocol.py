@@ -20,6 +20,7 @@ from deployments.api.request_fields.kinds import LONGEST_NAME, FieldRules
 from deployments.api.request_fields.table import NO_EFFECT, allowed_fields, ignored_fields
 from deployments.constraints.defaults import CHECK, ConstraintDefaults
 from deployments.constraints.forms import FORMAT, NamedGrammar, Requested, take_constraint
+from deployments.constraints.model_parsers import check_reasoning
 from deployments.errors import ApiError, bad_request, over_limit
 from grammar_service.spec import GrammarKind
 from grammar_service.warning import ConstraintWarning, first
@@ -88,6 +89,7 @@ class RequestReader:
     rules: FieldRules = field(default_factory=FieldRules)
     adapters: tuple[str, ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict)
+    reasoning_parser: str | None = None
 
     def read(self, endpoint: Endpoint, body: Mapping[str, Any], caller: Caller = ANYBODY) -> ParsedRequest:
         """Raises ApiError, which says which field to mend."""
@@ -110,6 +112,8 @@ class RequestReader:
         if has_format and requested is not None and requested.field == "tools":
             dropped.append(FORMAT_HAS_NO_EFFECT)
         if requested is not None:
+            if endpoint is Endpoint.CHAT:
+                check_reasoning(self.reasoning_parser, requested.field)
             _check_compatible(copied)
             dropped.extend(_drop_ignore_eos(copied))
         self._check_priority(copied, caller)

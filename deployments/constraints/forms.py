@@ -15,9 +15,10 @@ from typing import Any
 from deployments.constraints.defaults import ANNOTATE, ENFORCE, REFUSE, WARN, ConstraintDefaults
 from deployments.constraints.json_shape import check_json_text
 from deployments.constraints.json_writer import write_json
+from deployments.constraints.model_parsers import forces_json_calls
 from deployments.constraints.specs import SPECS, text_of
 from deployments.constraints.tool_places import place_in_request, pointer_in_request
-from deployments.constraints.tools import Tool, auto_tag, chosen_tool, parse_tools, required_schema
+from deployments.constraints.tools import Tool, auto_tag, chosen_tool, forced_tag, parse_tools, required_schema
 from deployments.errors import ApiError, bad_request, translated
 from grammar_service.errors import GrammarError, MaskcastError
 from grammar_service.messages import ReadyGrammar
@@ -301,6 +302,10 @@ def _with_tools(
             return _auto(tools, requested, tool_parser, single)
     if requested is not None and not requested.field.startswith(FORMAT):  # which is for a text, and there will be none
         raise _conflict([requested.field, "tool_choice"])
+    if not forces_json_calls(tool_parser):
+        named = None if choice == "required" else chosen_tool(tools, choice)
+        tag = forced_tag(tools if named is None else [named], tool_parser or "", single or named is not None)
+        return Requested(tag, "tools", of_tools=True, tool=None if named is None else tools.index(named))
     if choice == "required":
         return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, required_schema(tools, not single), whitespace), "tools", of_tools=True)
     tool = chosen_tool(tools, choice)

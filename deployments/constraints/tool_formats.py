@@ -74,6 +74,7 @@ def _quoted(before: str, arguments: str) -> Callable[[str], str]:
 
 _HERMES = ToolFormat(_quoted("<tool_call>\n", "arguments"), "}\n</tool_call>", trigger="<tool_call>")
 _LONGCAT = ToolFormat(_quoted("<longcat_tool_call>\n", "arguments"), "}\n</longcat_tool_call>", trigger="<longcat_tool_call>")
+_DOTS = ToolFormat(_quoted("<dots_function_call>\n", "arguments"), "}\n</dots_function_call>", trigger="<dots_function_call>")
 # The parser takes any object with a "name" for a call, wherever it stands, however the name is escaped.
 _LLAMA = ToolFormat(_quoted("", "parameters"), "}", separator="; ", kept_out=('"name"', r"\u006"), leads=True)
 _DEEPSEEK_V31 = ToolFormat(
@@ -104,6 +105,9 @@ _KIMI_K2 = ToolFormat(
 TOOL_FORMATS: dict[str, ToolFormat] = {
     "hermes": _HERMES,
     "qwen3_json": _HERMES,
+    "granite4": _HERMES,
+    "ernie45": _HERMES,
+    "dots": _DOTS,
     "longcat": _LONGCAT,
     "llama3_json": _LLAMA,
     "llama4_json": _LLAMA,

@@ -1,4 +1,4 @@
-"""From a place in what was made of tools (`tools.required_schema`, `tools.auto_tag`) back to the place in the request."""
+"""From a place in what was made of tools (`tools.required_schema`, `auto_tag`, `forced_tag`) back to the place in the request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def pointer_in_request(pointer: str, tool: int | None = None) -> str:
 def _taken_apart(pointer: str, tool: int | None) -> tuple[int | None, str]:
     """The tool whose arguments it points into, None: into the schema of the answer; and where in there."""
     if tool is not None:
-        return tool, pointer
+        found = _ARGUMENTS.match(pointer) if pointer.startswith("/format/") else None  # `format` has nothing below it in a schema
+        return tool, pointer[found.end() :] if found else pointer
     if found := _ARGUMENTS.match(pointer):
         return int(found["call"] or found["definition"] or found["tag"] or 0), pointer[found.end() :]
     answer = _ANSWER.match(pointer)

@@ -1,7 +1,8 @@
 """Tool choices as grammars, in the formats that vLLM's parsers read back (vLLM 0.32: `parser/abstract_parser.py`).
 
 `required` is a JSON array of `{"name", "parameters"}` objects, a named tool is its bare arguments, and `auto` is free text
-with tool calls in the model's own format (`tool_formats`).
+with tool calls in the model's own format (`tool_formats`). Where a parser does not read that JSON (`model_parsers`), forced calls have the
+model's own format too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from deployments.constraints.json_writer import has_at_most, write_json
 from deployments.constraints.tool_definitions import with_distinct_definitions
-from deployments.constraints.tool_formats import TOOL_FORMATS
+from deployments.constraints.tool_formats import TOOL_FORMATS, ToolFormat
 from deployments.constraints.tool_references import with_base
 from deployments.errors import bad_request, over_limit
 from grammar_service.schema.json_text import Json
@@ -120,10 +121,7 @@ def auto_tag(tools: list[Tool], answer_schema: Any | None, parser: str | None, s
             "name the tool.",
             "tools",
         )
-    unnamed = next((index for index, tool in enumerate(tools) if not tool_format.writes(tool.name)), None)
-    if unnamed is not None:
-        place = f"tools[{unnamed}].function.name"
-        raise bad_request("In this model's tool call format a name has letters, digits, '_', '-' and '.'.", place)
+    _check_names(tools, tool_format)
     schemas: list[tuple[str, Json]] = [
         (tool.name, tool.schema if tool.strict or answer_schema is not None else {"type": "object"}) for tool in tools
     ]
@@ -131,4 +129,23 @@ def auto_tag(tools: list[Tool], answer_schema: Any | None, parser: str | None, s
         answer = tool_format.text_with_calls(schemas, single)
     else:
         answer = {"type": "or", "elements": [tool_format.calls(schemas, single), {"type": "json_schema", "json_schema": answer_schema}]}
+    return _tag(answer)
+
+
+def forced_tag(tools: list[Tool], parser: str, single: bool) -> GrammarSpec:
+    """Calls of these tools and nothing else, all with valid arguments, in the model's own format. Raises ApiError: a name cannot be
+    written there."""
+    tool_format = TOOL_FORMATS[parser]
+    _check_names(tools, tool_format)
+    return _tag(tool_format.calls([(tool.name, tool.schema) for tool in tools], single))
+
+
+def _check_names(tools: list[Tool], tool_format: ToolFormat) -> None:
+    unnamed = next((index for index, tool in enumerate(tools) if not tool_format.writes(tool.name)), None)
+    if unnamed is not None:
+        place = f"tools[{unnamed}].function.name"
+        raise bad_request("In this model's tool call format a name has letters, digits, '_', '-' and '.'.", place)
+
+
+def _tag(answer: dict[str, Any]) -> GrammarSpec:
     return GrammarSpec(GrammarKind.STRUCTURAL_TAG, write_json({"type": "structural_tag", "format": answer}))

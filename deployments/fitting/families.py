@@ -1,7 +1,7 @@
 """How a model's chat template shows which family's format its tool calls and its reasoning have, by vLLM's names of the parsers (0.32).
 
-Only formats that are known here are looked for (`deployments/constraints/tool_formats.py`): for another one, strict tools are enforced by
-nothing, which is for the operator to choose.
+Of tools only formats that are known here are looked for (`deployments/constraints/tool_formats.py`): for another one, strict tools are
+enforced by nothing, which is for the operator to choose.
 """
 
 from __future__ import annotations
@@ -34,7 +34,16 @@ REASONING_FAMILIES = (
     Family("deepseek_v3", ("</think>", "<｜Assistant｜>", "thinking")),
     Family("deepseek_r1", ("</think>", "<｜Assistant｜>")),
     Family("qwen3", ("</think>", "<|im_start|>", "enable_thinking")),
+    # These begin the reasoning in the prompt. Others of this shape only leave out that of earlier turns.
+    Family("qwen3", ("</think>", "<|im_start|>assistant\\n<think>")),
+    Family("kimi_k2", ("</think>", "<|tool_calls_section_begin|>")),
+    Family("glm45", ("</think>", "[gMASK]", "<arg_key>")),
+    Family("minimax_m2", ("</think>", "<minimax:tool_call>")),
+    Family("seed_oss", ("</seed:think>", "<seed:tool_call>")),
+    Family("gemma4", ("<|channel>", "<channel|>", "enable_thinking")),
 )
+GPT_OSS, GPT_OSS_PARSERS = "GptOssForCausalLM", ("openai", "openai_gptoss")
+"""An architecture, and the only parsers of tools and of reasoning that vLLM takes for it."""
 
 
 def tool_parser(template: str) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from deployments.config import Settings, parse_settings
 from deployments.config_model import UNKNOWN_CONTEXT, ModelSettings
-from deployments.fitting.families import reasoning_parser, tool_parser
+from deployments.fitting.families import GPT_OSS, GPT_OSS_PARSERS, reasoning_parser, tool_parser
 from deployments.fitting.model_card import ModelCard, read_card
 from deployments.secret_file import plain
 from model_service.settings import by_name
@@ -68,6 +68,10 @@ def _by_model(model: ModelSettings, card: ModelCard) -> Iterator[_Choice]:
         yield _Choice("context_length", UNKNOWN_CONTEXT, "the model's configuration does not say")
     else:
         yield _Choice("context_length", card.context_length, "the model's own")
+    if GPT_OSS in card.architectures:
+        for setting, parser in zip(("tool_call_parser", "reasoning_parser"), GPT_OSS_PARSERS, strict=True):
+            yield _Choice(setting, parser, "vLLM has no other one for gpt-oss")
+        return
     if not card.template:
         yield _Choice("tool_call_parser", None, "the model has no chat template of its own; `--chat-template FILE` gives it one")
         yield _Choice("reasoning_parser", None, "likewise")

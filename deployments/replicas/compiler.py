@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from deployments.builders import model_path, open_cache, sandbox_settings, secret
+from deployments.builders import open_cache, sandbox_settings, secret, tokenizer_source
 from deployments.config import Settings
 from deployments.grammars.traced import Compiler, TracedCompiler
 from deployments.names import COMPILER
 from deployments.replica_process import listen_on_node_only
 from deployments.telemetry.logs import about_request, log_json, trace_id_of
-from deployments.telemetry.metrics import GrammarMetrics
+from deployments.telemetry.metrics import CompileMetrics, GrammarMetrics
 from deployments.tracing.opening import close_tracing, open_tracing
 from grammar_service.compiler.service import GrammarCompiler
 from grammar_service.heap import HeapWatch, settle_heap
@@ -27,12 +27,13 @@ class CompilerDeployment:
         listen_on_node_only()
         grammar = settings.grammar
         self._compiler = GrammarCompiler(
-            tokenizer_path=model_path(settings),
+            tokenizer=tokenizer_source(settings),
             deadline_s=grammar.compile_deadline_s,
             sandbox=sandbox_settings(settings),
             cache=open_cache(settings),
             secret=secret(settings),
             head_start_s=settings.redis.head_start_ms / 1000,
+            times=CompileMetrics(),
         )
         await self._compiler.start()
         self._tracing = open_tracing(settings, COMPILER)

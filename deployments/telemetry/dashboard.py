@@ -127,6 +127,19 @@ ROWS = (
                 *("Redis", "1/s", "calls that failed, took too long, or were not made for that"),
                 _events("compiler", "redis_server_errors", "redis_server_timeouts", "redis_server_skipped"),
             ),
+            Panel(
+                *("Answers of the compile pool", "s", "95 of 100 take less, by where the artifact comes from"),
+                (Query(f"histogram_quantile(0.95, {_rate('maskcast_grammar_seconds_bucket', 'le, tier')})", "{{tier}}"),),
+            ),
+            Panel(
+                *("Compiles", "s", "95 of 100 take less, by backend: waiting for a child, compiling, and loading in an engine"),
+                tuple(
+                    Query(
+                        f"histogram_quantile(0.95, {_rate(f'maskcast_{name}_seconds_bucket', 'le, backend')})", f"{name}, {{{{backend}}}}"
+                    )
+                    for name in ("compile_queue", "compile", "load")
+                ),
+            ),
         ),
     ),
     Row(

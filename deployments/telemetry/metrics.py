@@ -14,6 +14,7 @@ from deployments.telemetry.table import METRICS, PREFIX
 from model_service.messages import ReplicaStatus
 
 SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+SHORT_SECONDS = [0.001, 0.0025, 0.005, *SECONDS[:-2]]
 
 
 def _counter(name: str) -> Counter:
@@ -73,6 +74,24 @@ class GrammarMetrics:
     def update(self, counters: Mapping[str, int]) -> None:
         for event, more in self._growth.of(counters).items():
             self._counter.inc(more, {"component": self._component, "event": event})
+
+
+class CompileMetrics:
+    """The times of a compile replica (`grammar_service.compiler.counters.CompileTimes`)."""
+
+    def __init__(self) -> None:
+        rows = {name: METRICS[PREFIX + name] for name in ("grammar_seconds", "compile_queue_seconds", "compile_seconds", "load_seconds")}
+        self._seconds = {name: Histogram(row.name, row.meaning, SHORT_SECONDS, row.labels) for name, row in rows.items()}
+
+    def answered(self, tier: str, backend: str, seconds: float) -> None:
+        self._seconds["grammar_seconds"].observe(seconds, {"tier": tier, "backend": backend})
+
+    def waited(self, backend: str, seconds: float) -> None:
+        self._seconds["compile_queue_seconds"].observe(seconds, {"backend": backend})
+
+    def compiled(self, backend: str, compile_s: float, load_s: float) -> None:
+        self._seconds["compile_seconds"].observe(compile_s, {"backend": backend})
+        self._seconds["load_seconds"].observe(load_s, {"backend": backend})
 
 
 class JumpMetrics:

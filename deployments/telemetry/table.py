@@ -36,6 +36,10 @@ _ALL = (
     Metric("request_seconds", "histogram", "s", ("endpoint",), "from the request to its last byte"),
     Metric("answer_checks", "counter", "answers", ("event",), "that were checked in the end; `event`: `checked`, `retried`, `failed`"),
     Metric("grammar_events", "counter", "events", ("component", "event"), "of caches and compiles; `event`: see below"),
+    Metric("grammar_seconds", "histogram", "s", ("tier", "backend"), "a compile replica's answers; `tier`: see below"),
+    Metric("compile_queue_seconds", "histogram", "s", ("backend",), "until a compile child was free"),
+    Metric("compile_seconds", "histogram", "s", ("backend",), "that compiling took"),
+    Metric("load_seconds", "histogram", "s", ("backend",), "that an engine takes to load what was compiled, as it was tried there"),
     Metric("forced_tokens", "counter", "tokens", ("deployment",), "of answers that a grammar forced"),
     Metric("forced_segments", "counter", "segments", ("deployment",), "runs of forced tokens, each computed in one forward"),
     Metric("steps_saved", "counter", "forwards", ("deployment",), "that requests did not need, by their forced tokens"),
@@ -121,6 +125,8 @@ def tables() -> str:
     return "\n\n".join(
         (
             _markdown(("metric", "type", "unit", "labels", "meaning"), metrics),
+            "The tiers of `maskcast_grammar_seconds` are `memory`, `redis`, `compiled`, and `stopgap` for an answer on a quick backend,\n"
+            "while the grammar's own artifact is made.",
             "The events of `maskcast_grammar_events`:",
             _markdown(("component", "event", "meaning"), events),
         )

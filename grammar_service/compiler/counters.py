@@ -1,10 +1,24 @@
-"""What a compile replica counts; every counter only grows."""
+"""What a compile replica counts, where every counter only grows, and which times it tells."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Protocol
 
 from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, MaskcastError, PoolBusy
+
+
+class CompileTimes(Protocol):
+    """Who is told of times, in seconds, each with the name of a grammar's backend."""
+
+    def answered(self, tier: str, backend: str, seconds: float) -> None:
+        """A request, with the grammar from that tier (`messages.Source`, or `stopgap`)."""
+
+    def waited(self, backend: str, seconds: float) -> None:
+        """A compile, for a child that was free."""
+
+    def compiled(self, backend: str, compile_s: float, load_s: float) -> None:
+        """It took so long, and so will loading what it has made."""
 
 
 @dataclass(slots=True)

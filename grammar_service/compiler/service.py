@@ -13,7 +13,7 @@ from grammar_service.artifacts.refusals import LASTING
 from grammar_service.artifacts.seal import Seal
 from grammar_service.backends import CompiledPayload
 from grammar_service.compiler.background import Resting
-from grammar_service.compiler.counters import CompilerCounters
+from grammar_service.compiler.counters import CompilerCounters, CompileTimes
 from grammar_service.compiler.lookup import HEAD_START_S, Lookup
 from grammar_service.compiler.resolutions import Resolutions
 from grammar_service.errors import CompileFailed, CompileTimeout, GrammarError, MaskcastError
@@ -23,32 +23,35 @@ from grammar_service.relaxation import Relax
 from grammar_service.resolve import Resolution
 from grammar_service.sandbox import QUICK, Sandbox, SandboxSettings
 from grammar_service.spec import GrammarSpec
+from grammar_service.vocabulary.source import TokenizerSource
 
 
 class GrammarCompiler:
     """Answers every request with an artifact or a refusal. `secret` authenticates artifacts; `deadline_s` bounds one compile; Redis has
-    `head_start_s` before compiling begins beside it.
+    `head_start_s` before compiling begins beside it. `times` hears how long things take.
 
     A request with a stopgap is answered with that one while its own artifact is still to be made; it is made all the same.
     """
 
     def __init__(
         self,
-        tokenizer_path: str | Path,
+        tokenizer: str | Path | TokenizerSource,
         deadline_s: float,
         sandbox: SandboxSettings,
         cache: TieredCache,
         secret: Secret,
         head_start_s: float = HEAD_START_S,
+        times: CompileTimes | None = None,
     ) -> None:
         self._deadline_s = deadline_s
         self._cache = cache
         self._seal = Seal(secret)
-        self._sandbox = Sandbox(tokenizer_path, sandbox)
+        self._sandbox = Sandbox(tokenizer, sandbox, None if times is None else times.waited)
         self._lookup = Lookup(cache, self._seal, head_start_s)
         self._resting = Resting(time.monotonic)
         self._resolutions = Resolutions()
         self._counters = CompilerCounters()
+        self._times = times
 
     @property
     def fingerprint(self) -> str:
@@ -73,8 +76,10 @@ class GrammarCompiler:
             return Refusal.of(error)
         if request.pinned:
             self._cache.pin(request.key)
-        header = found.artifact.header
-        return Compiled(header.key, found.artifact.blob, found.source, (time.perf_counter() - started) * 1000, header.backend)
+        header, took_s = found.artifact.header, time.perf_counter() - started
+        if self._times is not None:
+            self._times.answered(found.source if header.key == request.key else "stopgap", header.backend, took_s)
+        return Compiled(header.key, found.artifact.blob, found.source, took_s * 1000, header.backend)
 
     async def judge(self, check: AnswerCheck) -> Verdicts | Refusal:
         """What is wrong with finished answers. Raises nothing but cancellation."""
@@ -181,6 +186,8 @@ class GrammarCompiler:
             raise
         if isinstance(payload, AuthenticArtifact):
             return payload
+        if self._times is not None:
+            self._times.compiled(request.backend, payload.compile_ms / 1000, payload.load_ms / 1000)
         artifact = await self._sealed(request, payload)
         self._counters.compiled += 1
         self._keep(artifact, shared)

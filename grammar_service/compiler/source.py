@@ -37,6 +37,11 @@ class GrammarSource:
         self._pool_calls = 0
         self._corrupt = 0
 
+    @property
+    def fingerprint(self) -> str:
+        """Of the tokens that the pool compiles for."""
+        return self._seal.fingerprint
+
     def resolve(self, spec: GrammarSpec) -> ReadyGrammar:
         """The spec with its backend and key. Raises GrammarError."""
         return resolve(spec, self._limits, self._seal.fingerprint).ready()

@@ -18,7 +18,6 @@ import msgspec
 from grammar_service.errors import PoolUnavailable
 from grammar_service.sandbox.child import ChildDied, CompileChild
 from grammar_service.sandbox.wire import MAX_PACKET_BYTES, Done, Order, Ready, Setup
-from grammar_service.vocabulary.hub import tokenizer_folder
 
 _PACKAGE_ROOT = str(Path(__file__).resolve().parent.parent.parent)
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "HF_HOME", "HF_HUB_CACHE")
@@ -102,8 +101,8 @@ class Nursery:
         return zygote
 
     async def _spawned(self) -> Zygote:
-        path = await asyncio.to_thread(tokenizer_folder, self._setup.tokenizer_path)
-        return await Zygote.spawn(msgspec.structs.replace(self._setup, tokenizer_path=path), self._start_timeout_s)
+        tokenizer = await asyncio.to_thread(self._setup.tokenizer.on_this_machine)
+        return await Zygote.spawn(msgspec.structs.replace(self._setup, tokenizer=tokenizer), self._start_timeout_s)
 
 
 class Zygote:

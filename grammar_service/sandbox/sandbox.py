@@ -22,6 +22,7 @@ from grammar_service.sandbox.turns import FairTurns
 from grammar_service.sandbox.vouched import vouched
 from grammar_service.sandbox.wire import Job, Judged, Judging, Payload, Refused, Resolved, Result, Setup, Task
 from grammar_service.spec import GrammarSpec
+from grammar_service.vocabulary.source import TokenizerSource
 
 T = TypeVar("T")
 
@@ -51,9 +52,15 @@ class SandboxSettings:
 class Sandbox:
     """Compiles specs, each tenant in its turn. One zygote, children for quick backends, and the workers for the others."""
 
-    def __init__(self, tokenizer_path: str | Path, settings: SandboxSettings = SandboxSettings()) -> None:
+    def __init__(
+        self,
+        tokenizer: str | Path | TokenizerSource,
+        settings: SandboxSettings = SandboxSettings(),
+        waited: Callable[[str, float], None] | None = None,
+    ) -> None:
+        """`waited` hears of each compile that a child has taken: its backend, and the seconds until then."""
         memory, output = settings.memory_limit_bytes, settings.output_limit_bytes
-        setup = Setup(str(tokenizer_path), settings.limits, memory, output, settings.threads, os.getpid(), settings.canonical)
+        setup = Setup(TokenizerSource.named(tokenizer), settings.limits, memory, output, settings.threads, os.getpid(), settings.canonical)
         self._limits = settings.limits
         self._nursery = Nursery(setup, settings.start_timeout_s)
         self._quick = [Slot(self._nursery, background=False) for _ in range(QUICK_CHILDREN)]
@@ -61,6 +68,7 @@ class Sandbox:
         self._quick_turns = FairTurns(self._quick, settings.max_waiting, time.monotonic)
         self._turns = FairTurns(self._workers, settings.max_waiting, time.monotonic)
         self.fingerprint = ""
+        self._waited = waited
 
     @property
     def pids(self) -> list[int]:
@@ -120,10 +128,12 @@ class Sandbox:
 
     async def _run(self, job: Task, tenant: str, deadline_s: float, made: Callable[[], T | None] = lambda: None) -> Result | T:
         check_size(job.spec, self._limits)
-        quick = isinstance(job, Job) and job.backend in QUICK
+        quick, came = isinstance(job, Job) and job.backend in QUICK, time.monotonic()
         async with (self._quick_turns if quick else self._turns).turn(tenant) as slot:
             if (found := made()) is not None:
                 return found
+            if self._waited is not None and isinstance(job, Job) and job.backend is not None:
+                self._waited(job.backend, time.monotonic() - came)
             result = await slot.run(job, min(deadline_s, QUICK_DEADLINE_S) if quick else deadline_s, tenant)
         if isinstance(result, Refused):
             raise result.refusal.error()

@@ -17,6 +17,7 @@ from grammar_service.limits import Limits
 from grammar_service.messages import Refusal, Stopgap
 from grammar_service.relaxation import Relax
 from grammar_service.spec import GrammarSpec
+from grammar_service.vocabulary.source import TokenizerSource
 from grammar_service.warning import ConstraintWarning
 
 LENGTH_BYTES = 4
@@ -27,7 +28,7 @@ class Setup(msgspec.Struct, frozen=True):
     """First to the zygote. `parent` is the process whose death ends it; `limits` are those of a spec, the others those of one child.
     `canonical`: make the tables of the tokenizer's own sequences ahead."""
 
-    tokenizer_path: str
+    tokenizer: TokenizerSource
     limits: Limits
     memory_limit_bytes: int
     output_limit_bytes: int

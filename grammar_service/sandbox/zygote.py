@@ -97,7 +97,7 @@ def end_with(parent: int) -> None:
 
 
 def _warm_worker(setup: Setup) -> Worker:
-    tokenizer = GrammarTokenizer.load(setup.tokenizer_path)
+    tokenizer = GrammarTokenizer.load(setup.tokenizer)
     compiler = XgrammarBackend(setup.threads, setup.memory_limit_bytes // _CACHE_SHARE)
     backends: dict[str, Backend] = {backend.name: backend for backend in (compiler, backend_named("llguidance"))}
     for backend in backends.values():

@@ -14,7 +14,7 @@ import msgspec
 import tokenizers
 import xgrammar
 import zstandard
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from grammar_service.automata.token_trie import TokenTrie
 from grammar_service.canonical.automaton import CanonicalAutomaton
@@ -22,6 +22,7 @@ from grammar_service.errors import ArtifactError
 from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.vocabulary.hidden_specials import hide_specials
 from grammar_service.vocabulary.inner_encoder import InnerEncoder
+from grammar_service.vocabulary.source import TokenizerSource
 from grammar_service.vocabulary.token_spaces import TokenSpaces
 
 
@@ -49,11 +50,9 @@ class GrammarTokenizer:
         self.xgrammar: xgrammar.TokenizerInfo = _tokenizer_info(tokenizer, vocab_size, self.stop_token_ids)
 
     @classmethod
-    def load(cls, path: str | Path, vocab_size: int | None = None) -> GrammarTokenizer:
-        """From a model's folder or hub name; `vocab_size` None reads it from the model's configuration."""
-        if vocab_size is None:
-            vocab_size = int(AutoConfig.from_pretrained(path).get_text_config().vocab_size)
-        return cls.from_huggingface(AutoTokenizer.from_pretrained(path), vocab_size)
+    def load(cls, source: str | Path | TokenizerSource) -> GrammarTokenizer:
+        """A model's, by its folder or hub name, or by what is known of it besides. Raises OSError, ValueError."""
+        return cls.from_huggingface(*TokenizerSource.named(source).load())
 
     @classmethod
     def from_huggingface(cls, tokenizer: PreTrainedTokenizerBase, vocab_size: int | None = None) -> GrammarTokenizer:

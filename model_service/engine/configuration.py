@@ -47,7 +47,7 @@ def stock_config(arguments: Namespace) -> VllmConfig:
     """
     try:
         return AsyncEngineArgs.from_cli_args(arguments).create_engine_config(USAGE)
-    except (ValueError, ValidationError) as error:
+    except (ValueError, ValidationError, RuntimeError, KeyError) as error:  # the last two: a reasoning parser whose marks are no tokens
         raise EngineSettingsError(f"engine arguments: {error}") from error
 
 

@@ -33,7 +33,7 @@ async def start_draft(settings: EngineSettings, of: EngineSettings, channel: str
 def _started(settings: EngineSettings, of: EngineSettings, channel: str) -> KeyedEngine:
     name = f"the draft model {settings.model}"
     try:
-        draft, target = GrammarTokenizer.load(settings.model), GrammarTokenizer.load(of.model)
+        draft, target = GrammarTokenizer.load(settings.tokenizer), GrammarTokenizer.load(of.tokenizer)
     except (OSError, ValueError) as error:
         raise EngineSettingsError(f"{name} has no tokenizer that can be read: {error}") from error
     if draft.fingerprint != target.fingerprint:

@@ -28,6 +28,7 @@ from model_service.engine.arguments import load_parsers, parse_arguments
 from model_service.engine.configuration import USAGE, check_logits, engine_facts, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.forking import fork_cores
+from model_service.engine.frontend.reasoning import keep_reasoning_apart
 from model_service.engine.frontend.refused_fields import first_fault, refused_field, refused_images
 from model_service.engine.frontend.rendering import CURRENT_TENANT, quiet_argument_warnings, render_short_prompts_at_once
 from model_service.engine.frontend.required_tool_calls import replace_required_tool_call_streaming
@@ -89,10 +90,11 @@ class Engine:
         quiet_argument_warnings()
         replace_required_tool_call_streaming()
         replace_tool_call_patterns()
+        keep_reasoning_apart()
         tasks = await engine.get_supported_tasks()
         try:
             await init_app_state(engine, self._state, arguments, tasks)
-        except ValueError as error:  # an adapter that does not fit the model, say
+        except (ValueError, TypeError) as error:  # an adapter that does not fit the model, say, or parsers that do not go together
             raise EngineSettingsError(f"engine arguments: {error}") from error
 
     @property
@@ -220,7 +222,7 @@ class Engine:
     async def _looking(self, engine: KeyedEngine) -> Lookaheads:
         assert engine.children is not None
         tokenizer, drafts = engine.get_tokenizer(), None
-        self._wished = await asyncio.to_thread(WishedGrammars, self._settings.model, self._rewards)
+        self._wished = await asyncio.to_thread(WishedGrammars, self._settings.tokenizer, self._rewards)
         if self._settings.draft is not None:
             self._drafts = await start_draft(self._settings.drafting(self._settings.draft), self._settings, self._channel)
             await self._drafts.reset_mm_cache()

@@ -88,6 +88,9 @@ class KeyedEngine(AsyncLLM):
         """As vLLM's, for a request whose only constraint is its key."""
         call = self._calls.get(take_argument(sampling_params, CALL_ARGUMENT) or "")
         key = constrain(sampling_params)
+        if key is not None:
+            # Chats say whether the reasoning of their prompt has ended. Completions do not: vLLM would wait for an end that never comes.
+            options.setdefault("reasoning_ended", True)
         bound_answer(sampling_params)
         first = call.choices if call else 0
         if call:

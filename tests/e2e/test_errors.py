@@ -90,6 +90,27 @@ def test_a_fault_is_a_400_that_names_its_field(service: Service, fields: dict[st
     assert error["message"]
     assert error["code"]
     assert same_field(error["param"], field), error
+    if field.startswith("structured_outputs"):
+        assert service.post("/v1/grammars/check", fields).json()["error"] == error
+
+
+def test_a_constraint_is_asked_about_without_an_answer(service: Service) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "requierd": ["a"]}
+    asked = {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}, "messages": MESSAGES, "n": 2}
+    response = service.post("/v1/grammars/check", asked)
+    assert response.status_code == 200, response.text
+    told = response.json()
+    assert {name: told[name] for name in ("object", "kind", "checked_afterwards")} == {
+        "object": "grammar.check",
+        "kind": "json_schema",
+        "checked_afterwards": [],
+    }
+    assert told["backend"] in ("xgrammar", "llguidance")
+    assert isinstance(told["stopgap"], bool)
+    assert told["waited_ms"] > 0
+    assert [warning["did_you_mean"] for warning in told["maskcast"]["warnings"]] == ["required"]
+    nothing = service.post("/v1/grammars/check", {"messages": MESSAGES})
+    assert (nothing.status_code, nothing.json()["error"]["param"]) == (400, "response_format")
 
 
 def test_a_grammar_over_its_deadline_is_a_400_and_the_pool_goes_on(service: Service) -> None:

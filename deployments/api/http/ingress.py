@@ -206,6 +206,18 @@ class HttpIngress:
                 held.release()
         return JSONResponse(grammar, HTTPStatus.CREATED if is_new else HTTPStatus.OK, headers)
 
+    async def check_grammar(self, request: Request) -> Response:
+        """How the constraint of a chat would be kept."""
+        caller = self.authorize(request, Scope.GENERATE)
+        async with self.counted(caller) as headers:
+            held = await self._bodies.read(request, caller.name)
+            try:
+                body, size = await self._parsed(held, caller.bounds.within(self._limits), caller.name), len(held.raw)
+                async with while_connected(request):
+                    return JSONResponse(await self._gateway.check(body, caller, size), headers=headers)
+            finally:
+                held.release()
+
     async def list_grammars(self, request: Request) -> Response:
         """A page of the caller's named grammars, at most `limit`, `after` a name. An admin's are everybody's, or those of the `tenant` in
         the query."""

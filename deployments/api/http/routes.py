@@ -53,6 +53,7 @@ def http_application(
             Route("/v1/models", http.models),
             Route("/v1/models/{name:path}", http.model),
             _resource("/v1/grammars", GET=http.list_grammars, POST=http.register_grammar),
+            Route("/v1/grammars/check", http.check_grammar, methods=["POST"]),
             _resource("/v1/grammars/{name}", GET=http.grammar, DELETE=http.delete_grammar),
             Route("/healthz", alive),
             Route("/health", able),  # as vLLM's server has it: whoever watched one asks there

@@ -17,7 +17,7 @@ from deployments.errors import bad_request
 from grammar_service.warning import ConstraintWarning
 
 THINKING_HAS_NO_EFFECT = ConstraintWarning(
-    NO_EFFECT, "/thinking", "'thinking' has no effect: this model does not reason, or its format is not known."
+    NO_EFFECT, "/thinking", "'thinking' has no effect: this model does not reason, or vLLM does not bound its reasoning."
 )
 BILLING = "x-anthropic-billing-header"
 """Claude Code begins its system's texts with one of these, for Anthropic. It is another one in each request, so that no prompt would begin
@@ -37,7 +37,8 @@ _TRANSLATED = frozenset(
 
 
 def chat_options(body: Mapping[str, Any], reasons: bool) -> tuple[dict[str, Any], list[ConstraintWarning]]:
-    """The options of the chat completion for a request, and warnings for what has no effect. `reasons`: whether the model reasons.
+    """The options of the chat completion for a request, and warnings for what has no effect. `reasons`: whether the model does, and
+    takes a budget for it.
 
     Raises:
         ApiError: a part that has to be translated is malformed or not supported; `param` names it.

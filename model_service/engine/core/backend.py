@@ -31,6 +31,7 @@ from grammar_service.backends.trial import accepted_prefix
 from grammar_service.segments import NOTHING, Segment, Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.grammar_loading import GrammarLoader, tenant_of
+from model_service.engine.core.reasoning_masks import ReasoningMask, mask_reasoning
 from model_service.engine.key_constraint import key_of
 from model_service.errors import GrammarMemoryFull
 from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars, MatcherUse
@@ -53,6 +54,8 @@ class KeyedGrammar(StructuredOutputGrammar):
         self._search = SearchBudget()
         self._ahead = 0
         self._violated = False
+        self.reasoning: ReasoningMask | None = None
+        """What may stand before the constrained answer."""
 
     @property
     def matcher(self) -> Matcher:
@@ -245,10 +248,14 @@ class ArtifactBackend(StructuredOutputBackend):
 
         def create_grammar(request: Request) -> StructuredOutputGrammar:
             self._wanted.tenant = tenant_of(request)
-            return create(request)
+            grammar = create(request)
+            if manager.reasoner_cls is not None and isinstance(grammar, KeyedGrammar):
+                grammar.reasoning = ReasoningMask(manager, request, self.vocab_size)
+            return grammar
 
         manager.grammar_init = grammar_init
         manager._create_grammar = create_grammar
+        mask_reasoning(manager)
         if isinstance(pool := getattr(manager, "executor", None), ThreadPoolExecutor):
             manager.executor = GrammarLoader(pool._max_workers)
 

@@ -87,16 +87,13 @@ class MaskAsking:
             start = self._constrained_from(request, tokens) if reasons else 0
             if start == 0 and request_id in grammars and not _has_banned(grammars[request_id]):
                 rows.append((request_id, tokens))
-            elif start is not None:
+            else:
                 others.append(request_id)
         return rows, others
 
-    def _constrained_from(self, request: Request, drafts: Sequence[int]) -> int | None:
-        """The draft from which on the grammar holds, 0 without drafts; None while the request still reasons after all of them."""
-        tokens = strip_speculative_padding(drafts)
-        bounds = self._manager._get_constraint_bounds(request, tokens)
-        if bounds.constraint_start > len(tokens):
-            return None
+    def _constrained_from(self, request: Request, drafts: Sequence[int]) -> int:
+        """The draft from which on the grammar holds, 0 without drafts; one behind the last where the request still reasons after all."""
+        bounds = self._manager._get_constraint_bounds(request, strip_speculative_padding(drafts))
         return int(bounds.constraint_start)
 
     def _filled(self, output: SchedulerOutput, request_ids: Sequence[str]) -> MaskPart:

@@ -15,9 +15,11 @@ from model_service.masks.client import MaskClient
 
 class StepCounter:
     """For the scheduler's thread. A step lasts from its scheduling, or from the end of the one before it where two are under way at once,
-    to its last token. `counts_rows`: the different rows of a step too."""
+    to its last token. `counts_rows`: the different rows of a step too; `vocabulary`: as in `CoreFigures`."""
 
-    def __init__(self, writer: FiguresWriter, grammars: LoadedGrammars, canonical: CanonicalAnswers, counts_rows: bool) -> None:
+    def __init__(
+        self, writer: FiguresWriter, grammars: LoadedGrammars, canonical: CanonicalAnswers, counts_rows: bool, vocabulary: int
+    ) -> None:
         self._writer = writer
         self._grammars = grammars
         self._canonical = canonical
@@ -26,6 +28,8 @@ class StepCounter:
         self._began_ns = 0
         self._steps = self._step_ns = self._mask_ns = self._masked = self._rows = self._distinct = self._preemptions = 0
         self._client: MaskClient | None = None
+        self._vocabulary = vocabulary
+        self._writer.write(self._figures())
 
     def begin_step(self, output: SchedulerOutput, began_ns: int) -> None:
         self._preemptions += len(output.preempted_req_ids or ())
@@ -63,4 +67,5 @@ class StepCounter:
         grammars = self._grammars.loaded, len(self._grammars)
         late = self._client.late_frames if self._client is not None else 0
         canonical = self._canonical.answers, self._canonical.fallbacks, self._canonical.redraws
-        return CoreFigures(self._steps, *times, self._masked, self._rows, self._distinct, self._preemptions, *grammars, late, *canonical)
+        rows = self._masked, self._rows, self._distinct
+        return CoreFigures(self._steps, *times, *rows, self._preemptions, *grammars, late, *canonical, self._vocabulary)

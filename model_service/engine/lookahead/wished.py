@@ -14,6 +14,7 @@ from grammar_service.backends.mask_budget import Effort
 from grammar_service.canonical.automaton import CanonicalAutomaton
 from grammar_service.messages import ReadyGrammar
 from grammar_service.sandbox.background_thread import BackgroundThread
+from grammar_service.vocabulary.source import TokenizerSource
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.errors import RewardFailed
 from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars, MatcherUse
@@ -24,12 +25,12 @@ LOADED_BYTES = 128 << 20
 
 
 class WishedGrammars:
-    """Of the tokens of one `model`, a folder or a name. `named`: the rewards that settings name. `thread`: where rewards are made and
+    """Of one model's tokens. `named`: the rewards that settings name. `thread`: where rewards are made and
     computed, tenants in turns: dictionaries may have to be read for each of them."""
 
-    def __init__(self, model: str, named: Mapping[str, Scoring] = MappingProxyType({})) -> None:
+    def __init__(self, tokenizer: TokenizerSource, named: Mapping[str, Scoring] = MappingProxyType({})) -> None:
         self.thread = BackgroundThread()
-        self._tokenizer = GrammarTokenizer.load(model)
+        self._tokenizer = GrammarTokenizer.load(tokenizer)
         self._grammars = LoadedGrammars(self._tokenizer, LOADED_BYTES)
         self._byte_tokens = byte_tokens(self._tokenizer.vocabulary)
         self._named = named

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from deployments.errors import ApiError
 from deployments.telemetry.metrics import (
     CheckMetrics,
+    CompileMetrics,
     EngineMetrics,
     GrammarMetrics,
     JumpMetrics,
@@ -29,13 +30,17 @@ from tests.waiting import until
 pytestmark = pytest.mark.timeout(120)
 MARK = "the table"
 """Where labels are free, so that what other tests have counted is not taken for this one's."""
-FREE = ("tenant", "deployment", "application", "component")
+FREE = ("tenant", "deployment", "application", "component", "backend")
 
 
 def count_everything() -> None:
     RequestMetrics().finished(Endpoint.CHAT, 200, 0.3, MARK)
     CheckMetrics().count("retried", 1)
     GrammarMetrics(MARK).update({"compiled": 2})
+    times = CompileMetrics()
+    times.answered("stopgap", MARK, 0.002)
+    times.waited(MARK, 0.1)
+    times.compiled(MARK, 1.2, 0.3)
     JumpMetrics(MARK).update({"forced_tokens": 3, "forced_segments": 2, "steps_saved": 3})
     LookaheadMetrics(MARK).update({"answers": 1})
     core = replace(CoreFigures(), **{field.name: 1 for field in fields(CoreFigures)})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -13,9 +15,13 @@ from tokenizers import AddedToken
 from transformers import PreTrainedTokenizerFast
 from vllm.entrypoints.generate.base.protocol import DeltaMessage
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-from vllm.parser.engine.adapters import ParserEngineToolAdapter
+from vllm.parser.engine.adapters import ParserEngineReasoningAdapter, ParserEngineToolAdapter
+from vllm.reasoning import ReasoningParserManager
+from vllm.reasoning.basic_parsers import BaseThinkingReasoningParser
+from vllm.reasoning.deepseek_v3_reasoning_parser import DeepSeekV3ReasoningParser
 from vllm.tool_parsers import ToolParser, ToolParserManager
 
+from deployments.constraints.model_parsers import UNKNOWN_ENDS, WITHOUT_JSON_CALLS
 from deployments.constraints.tool_formats import TOOL_FORMATS
 from deployments.constraints.tools import auto_tag, parse_tools
 from grammar_service.backends import CompiledGrammar, Matcher
@@ -26,6 +32,7 @@ from tests.tokenizers.tiny_tokenizer import STOP_ID, tiny_tokenizer
 # What ends all calls stands before what begins another one.
 MARKS = (
     *("<tool_call>", "</tool_call>", "<longcat_tool_call>", "</longcat_tool_call>", "<|python_tag|>"),
+    *("<dots_function_call>", "</dots_function_call>"),
     *("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁sep｜>"),
     *("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
     *("<|tool_call_begin|>", "<|tool_call_end|>", "<|tool_call_argument_begin|>", "<think>", "</think>"),
@@ -110,6 +117,51 @@ def step(matcher: Matcher, vocabulary: GrammarTokenizer, marks: set[int], choose
     plain = sorted(option for option in options - marks - {STOP_ID} if vocabulary.vocabulary[option].isascii())
     closing = [option for option in plain if vocabulary.vocabulary[option] in (b'"', b"}", b"]", b'"}')]
     return choose.choice((closes and closing) or plain or sorted(options))
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "guide" / "model-formats.md"
+MEANT = {"yes": True, "no": False}
+
+
+def rows(heading: str) -> dict[str, tuple[str, str]]:
+    """The last two cells of the page's table below a heading, by each of the names in the first."""
+    table = PAGE.read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    found: dict[str, tuple[str, str]] = {}
+    for line in table.splitlines():
+        if line.startswith("| `"):
+            names, *_, first, second = (cell.strip() for cell in line.strip("|").replace("\\|", "").split("|"))
+            found |= {name.strip("` "): (first, second) for name in names.split(",")}
+    return found
+
+
+def test_the_guide_has_every_parser_of_tools_and_what_is_enforced_there() -> None:
+    told = rows("Tool calls")
+    assert told.keys() == set(ToolParserManager.list_registered())
+    assert {name for name, (strict, _) in told.items() if MEANT[strict]} == TOOL_FORMATS.keys()
+    assert {name for name, (_, forced) in told.items() if forced != "JSON"} == WITHOUT_JSON_CALLS
+    assert {name for name, (_, forced) in told.items() if forced == "own"} == WITHOUT_JSON_CALLS & TOOL_FORMATS.keys()
+
+
+def test_forced_calls_are_json_only_where_the_parser_reads_it() -> None:
+    """Harmony's, Cohere's and the templates' have a `parse` of their own."""
+    own = {"openai", "hf", "cohere_command3", "cohere_command4"}
+    native = {
+        name
+        for name in ToolParserManager.list_registered()
+        if "supports_required_and_named = False" in inspect.getsource(ToolParserManager.get_tool_parser(name))
+    }
+    typed = {name for name in ("hy_v4",) if not ToolParserManager.get_tool_parser(name).supports_required_and_named}
+    assert native | typed | own == WITHOUT_JSON_CALLS
+
+
+def test_the_guide_has_every_parser_of_reasoning_and_what_is_known_of_its_end() -> None:
+    told = rows("Reasoning")
+    assert told.keys() == set(ReasoningParserManager.list_registered())
+    assert {name for name, (constrained, _) in told.items() if not MEANT[constrained]} == UNKNOWN_ENDS.keys()
+    known = (BaseThinkingReasoningParser, DeepSeekV3ReasoningParser, ParserEngineReasoningAdapter)
+    for name, (_, bound) in told.items():
+        if MEANT[bound]:
+            assert issubclass(ReasoningParserManager.get_reasoning_parser(name), known), name
 
 
 def beginning(name: str) -> str:

@@ -33,6 +33,7 @@ from grammar_service.sandbox.slot import Slot
 from grammar_service.sandbox.turns import FairTurns
 from grammar_service.sandbox.wire import Job, Judged, Judging, Payload, Resolved, Result, Setup, Task, frame
 from grammar_service.spec import GrammarKind, GrammarSpec
+from grammar_service.vocabulary.source import TokenizerSource
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 DEADLINE_S = 20.0
@@ -96,7 +97,7 @@ class Hijacked(Slot):
     """Answers each job as its taker-over likes."""
 
     def __init__(self, answer: Result) -> None:
-        super().__init__(Nursery(Setup("", Limits(), 0, 0, 1, os.getpid()), 1.0), background=False)
+        super().__init__(Nursery(Setup(TokenizerSource(""), Limits(), 0, 0, 1, os.getpid()), 1.0), background=False)
         self._answer = answer
 
     async def run(self, job: Task, deadline_s: float, tenant: str = "") -> Result:

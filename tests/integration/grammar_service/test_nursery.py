@@ -18,6 +18,7 @@ from grammar_service.sandbox.child import ChildDied
 from grammar_service.sandbox.nursery import Nursery, Zygote
 from grammar_service.sandbox.wire import Job, Setup
 from grammar_service.spec import GrammarKind, GrammarSpec
+from grammar_service.vocabulary.source import TokenizerSource
 from tests.driving import schema_spec
 from tests.waiting import TICK_S, until
 
@@ -28,7 +29,7 @@ JOB = Job(GrammarSpec(GrammarKind.REGEX, "ab?"), "xgrammar")
 
 @pytest.fixture
 def setup(model_folder: Path) -> Setup:
-    return Setup(str(model_folder), Limits(), PLENTY, PLENTY, 1, os.getpid())
+    return Setup(TokenizerSource(str(model_folder)), Limits(), PLENTY, PLENTY, 1, os.getpid())
 
 
 @pytest_asyncio.fixture

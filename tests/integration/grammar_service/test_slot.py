@@ -20,6 +20,7 @@ from grammar_service.sandbox.nursery import Nursery
 from grammar_service.sandbox.slot import Slot
 from grammar_service.sandbox.wire import Job, Judging, Payload, Setup
 from grammar_service.spec import GrammarKind, GrammarSpec
+from grammar_service.vocabulary.source import TokenizerSource
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 PLENTY = 1 << 30
@@ -31,7 +32,7 @@ JOB = Job(GrammarSpec(GrammarKind.REGEX, "ab?"), "xgrammar")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def slot(model_folder: Path) -> AsyncIterator[Slot]:
-    nursery = Nursery(Setup(str(model_folder), Limits(), PLENTY, PLENTY, 1, os.getpid()), PLENTY_S)
+    nursery = Nursery(Setup(TokenizerSource(str(model_folder)), Limits(), PLENTY, PLENTY, 1, os.getpid()), PLENTY_S)
     slot = Slot(nursery, background=True)
     await slot.start()
     yield slot

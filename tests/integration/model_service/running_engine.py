@@ -133,6 +133,15 @@ class RunningEngine:
         body: dict[str, Any] = json.loads(self._run(self._text(question, spec, fields, mark_forced)))
         return body
 
+    def completion(self, prompt: str, spec: GrammarSpec, **fields: Any) -> str:
+        """The text that goes on behind a prompt that is no chat."""
+        with ExitStack() as held:
+            body = {"model": MODEL, "prompt": prompt, "max_tokens": 96, "temperature": 0, **fields}
+            call = Call(Endpoint.COMPLETION, uuid4().hex, body, self._offered(spec, held))
+            answer = json.loads(self._run(self._whole(call)))
+        text: str = answer["choices"][0]["text"]
+        return text
+
     def mask_counts(self) -> list[Counter[str]]:
         """Of each worker: the frames that were `mapped`, and those that came `inline`."""
         counts = self._run(self.engine._engine.collective_rpc("mask_counts"))  # type: ignore[union-attr]  # it has started
@@ -188,9 +197,11 @@ class RunningEngine:
             grammar = self._offered(spec, held) if spec else None
             wished = tuple(self._offered(one, held) for one in specs)
             asked = read(lookahead) if lookahead else None
-            call = Call(Endpoint.CHAT, uuid4().hex, body, grammar, mark_forced, lookahead=asked, wished=wished)
-            _, pieces = await self.engine.respond(call)
-            return "".join([piece async for piece in pieces])
+            return await self._whole(Call(Endpoint.CHAT, uuid4().hex, body, grammar, mark_forced, lookahead=asked, wished=wished))
+
+    async def _whole(self, call: Call) -> str:
+        _, pieces = await self.engine.respond(call)
+        return "".join([piece async for piece in pieces])
 
     def _offered(self, spec: GrammarSpec, held: ExitStack) -> ReadyGrammar:
         grammar = self._compiled(spec)

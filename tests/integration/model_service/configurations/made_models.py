@@ -26,6 +26,18 @@ def reasoning_model(folder: Path) -> Path:
     return _renamed(folder, "tool_call>", "think>")
 
 
+def thinking_model(folder: Path) -> Path:
+    """As a Qwen3: it reasons between marks, and has one that begins a tool call, which is the embedded model's padding."""
+    _renamed(folder, "tool_call>", "think>")
+    for file in folder.glob("*.json"):
+        file.write_text(file.read_text(encoding="utf-8").replace("<|pad|>", "<tool_call>"), encoding="utf-8")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    for token in tokenizer["added_tokens"]:
+        token["special"] = token["special"] and token["content"] != "<tool_call>"
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+    return folder
+
+
 def adapter(folder: Path, strength: float) -> Path:
     """One of LoRA's, which says nothing that makes sense."""
     config = _config(EMBEDDED_WEIGHTS)

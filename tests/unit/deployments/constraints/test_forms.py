@@ -264,3 +264,24 @@ def test_a_name_is_a_constraint_like_others(body: dict[str, Any], field: str, co
     with pytest.raises(ApiError) as caught:
         take_constraint(dict(body), ConstraintDefaults(), "hermes")
     assert (caught.value.status, caught.value.param, caught.value.code) == (400, field, code)
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "look_up"}}])
+def test_calls_are_forced_in_the_models_own_format_where_its_parser_reads_no_json(choice: Any) -> None:
+    requested = take({"tools": [TOOL], "tool_choice": choice}, "dots")
+    assert requested is not None
+    assert requested.spec.kind is GrammarKind.STRUCTURAL_TAG
+    told = json.loads(requested.spec.text)["format"]
+    assert (told["type"], told["at_least_one"], told["stop_after_first"]) == ("tags_with_separator", True, choice != "required")
+    assert [tag["content"]["json_schema"] for tag in told["tags"]] == [SCHEMA]
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "look_up"}}])
+@pytest.mark.parametrize("parser", ["glm45", "mistral", "openai"])
+def test_calls_are_not_forced_where_the_models_parser_would_take_them_for_text(parser: str, choice: Any) -> None:
+    body: dict[str, Any] = {"tools": [TOOL], "tool_choice": choice}
+    with pytest.raises(ApiError, match=rf"format \({parser}\) has no forced calls") as caught:
+        take(dict(body), parser)
+    assert (caught.value.status, caught.value.param) == (400, "tool_choice")
+    assert take({**body, "tool_choice": "auto"}, parser) is None
+    assert take(dict(body), "granite") is not None

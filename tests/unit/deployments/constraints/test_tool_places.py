@@ -35,10 +35,12 @@ def _param(body: dict[str, Any], parser: str = "hermes") -> str | None:
     return refusal(caught.value, requested).param
 
 
+@pytest.mark.parametrize("parser", ["hermes", "dots"])
 @pytest.mark.parametrize("pointer", AT)
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "f11"}}])
-def test_a_tool_that_must_be_called(choice: Any, pointer: str) -> None:
-    assert _param({"tools": _tools(*[GOOD] * 11, AT[pointer]), "tool_choice": choice}) == f"tools[11].function.parameters#{pointer}"
+def test_a_tool_that_must_be_called(choice: Any, pointer: str, parser: str) -> None:
+    body = {"tools": _tools(*[GOOD] * 11, AT[pointer]), "tool_choice": choice}
+    assert _param(body, parser) == f"tools[11].function.parameters#{pointer}"
 
 
 @pytest.mark.parametrize("pointer", AT)

@@ -68,6 +68,11 @@ def test_a_model_that_says_nothing_gets_no_parsers_and_its_reasons_say_why() -> 
     ]
 
 
+def test_gpt_oss_has_the_only_parsers_that_vllm_takes_for_it() -> None:
+    model = fitted({}, card=ModelCard(131_072, ("GptOssForCausalLM",), "")).settings.model
+    assert (model.tool_call_parser, model.reasoning_parser) == ("openai", "openai_gptoss")
+
+
 def test_look_ahead_goes_without_a_reasoning_parser() -> None:
     assert fitted({"lookahead": True}).settings.model.reasoning_parser is None
 

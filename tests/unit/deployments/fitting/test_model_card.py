@@ -84,6 +84,13 @@ def test_a_name_of_the_hub_is_found_in_its_cache_without_a_network(tmp_path: Pat
         ("set thinking <｜Assistant｜></think><｜tool▁calls▁begin｜><｜tool▁call▁begin｜>", "deepseek_v31", "deepseek_v3"),
         ("<|tool_calls_section_begin|><|tool_call_begin|> <|tool_call_argument_begin|>", "kimi_k2", None),
         ("[TOOL_CALLS] [/INST]", None, None),
+        ("'<|im_start|>assistant\\n<think>\\n' }} </think>", None, "qwen3"),
+        ("<|im_start|> content.split('</think>')[-1] }}", None, None),
+        ("[gMASK]<sop> <arg_key>{key}</arg_key> </think>", None, "glm45"),
+        ("<|tool_calls_section_begin|><|tool_call_begin|> <|tool_call_argument_begin|> <think></think>", "kimi_k2", "kimi_k2"),
+        ("<minimax:tool_call> <think> </think>", None, "minimax_m2"),
+        ("<seed:tool_call> <seed:think> </seed:think>", None, "seed_oss"),
+        ("<|channel>thought <channel|> enable_thinking", None, "gemma4"),
     ],
 )
 def test_templates_show_their_family(template: str, tools: str | None, reasoning: str | None) -> None:

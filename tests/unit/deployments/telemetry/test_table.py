@@ -16,7 +16,7 @@ from tests.published.documents import ROOT, pages
 
 PAGE = "docs/guide/metrics.md"
 MAKERS = {"deployments/telemetry/metrics.py", "deployments/telemetry/handed_on.py"}
-LABELS = {"endpoint", "status", "tenant", "event", "component", "deployment", "replica", "application", "counted"}
+LABELS = {"endpoint", "status", "tenant", "event", "component", "deployment", "replica", "application", "counted", "tier", "backend"}
 """None of them takes its values from what requests say."""
 
 

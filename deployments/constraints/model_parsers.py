@@ -1,0 +1,42 @@
+"""What cannot be promised of a model, by vLLM's names of the parsers that read its answers (vLLM 0.32)."""
+
+from __future__ import annotations
+
+from deployments.constraints.tool_formats import TOOL_FORMATS
+from deployments.errors import bad_request
+
+WITHOUT_JSON_CALLS = frozenset(
+    "cohere_command3 cohere_command4 dots gemma4 glm45 glm47 hf hy_v4 inkling k2_horizon kimi_k3 ling3 minimax_m3 mistral muse_glimmer "
+    "openai plamo3 poolside_v1".split()
+)
+"""Tool call parsers that take the JSON of a forced call, which is the same for all models, for the text of an answer."""
+_NO_END = "it tells the engine no place at which the reasoning ends"
+UNKNOWN_ENDS = {
+    "granite": _NO_END,
+    "hunyuan_a13b": _NO_END,
+    "muse_glimmer": _NO_END,
+    "minimax_m3": "it takes the first token for reasoning, or all of the answer",
+    "minimax_m2_append_think": "it leaves the reasoning in the answer",
+    "minicpmv": "it writes other line breaks into answers than the model",
+    "openai_gptoss": "the answer stands in a channel, whose header it counts as a part of the answer",
+}
+"""Reasoning parsers behind which no constraint can be kept, and why."""
+WITHOUT_BUDGET = frozenset("deepseek_v3 granite hunyuan_a13b minimax_m2_append_think muse_glimmer openai_gptoss poolside_v1".split())
+"""Reasoning parsers that vLLM has no budget for: it refuses a `thinking_token_budget`."""
+
+
+def forces_json_calls(tool_parser: str | None) -> bool:
+    """Whether calls are forced as JSON, and not in the model's own format. Raises ApiError (400): they cannot be forced at all."""
+    if tool_parser not in WITHOUT_JSON_CALLS:
+        return True
+    if tool_parser not in TOOL_FORMATS:
+        message = f"This model's tool call format ({tool_parser}) has no forced calls here. Use tool_choice 'auto'."
+        raise bad_request(message, "tool_choice", "unsupported_parameter")
+    return False
+
+
+def check_reasoning(reasoning_parser: str | None, field: str) -> None:
+    """Raises ApiError (400): a constraint, which came in `field`, cannot be kept behind the model's reasoning."""
+    if (reason := UNKNOWN_ENDS.get(reasoning_parser or "")) is not None:
+        message = f"'{field}' cannot be kept behind the reasoning of this model: vLLM reads it by {reasoning_parser!r}, and {reason}."
+        raise bad_request(message, field, "unsupported_parameter")

@@ -1,0 +1,86 @@
+"""Where a model has its vocabulary from: files on this machine, or on the Hugging Face hub, as vLLM's engine arguments name them (0.32:
+`config/model.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+FILES = ("*.json", "*.model", "*.txt", "*.jinja")
+"""What tokenizers and configurations are in; not the weights."""
+CODE = ("*.py", "*.tiktoken")
+"""What tokenizers have besides that bring code of their own."""
+
+
+class TokenizerSource(msgspec.Struct, frozen=True):
+    """`model`: a folder or a name on the hub, whose configuration tells how many tokens there are, unless `vocab_size` does. `tokenizer`:
+    likewise, empty: the model's own. `revision`s: of these on the hub, None: the newest. `trusts_code`: whether code that stands beside
+    the files may be run."""
+
+    model: str
+    tokenizer: str = ""
+    revision: str | None = None
+    tokenizer_revision: str | None = None
+    trusts_code: bool = False
+    vocab_size: int | None = None
+
+    @classmethod
+    def named(cls, source: str | Path | TokenizerSource) -> TokenizerSource:
+        """What it is already, or that of a folder or a name."""
+        return source if isinstance(source, TokenizerSource) else cls(str(source))
+
+    @classmethod
+    def of(cls, model: str, engine_args: Mapping[str, Any]) -> TokenizerSource:
+        """As an engine with these arguments, by vLLM's names, reads it."""
+        revision, overrides = engine_args.get("revision"), engine_args.get("hf_overrides")
+        width = overrides.get("vocab_size") if isinstance(overrides, Mapping) else None
+        return cls(
+            model,
+            str(engine_args.get("tokenizer") or ""),
+            revision,
+            engine_args.get("tokenizer_revision", revision),
+            engine_args.get("trust_remote_code") is True,
+            width if isinstance(width, int) else None,
+        )
+
+    def on_this_machine(self) -> TokenizerSource:
+        """The same by folders: this process may have the means to get them, so that others, who read them, need none. Where one cannot be
+        had its name stays: who reads it finds out why."""
+        model = self._folder(self.model, self.revision)
+        tokenizer = self._folder(self.tokenizer, self.tokenizer_revision) if self.tokenizer else ""
+        return msgspec.structs.replace(self, model=model, tokenizer=tokenizer)
+
+    def load(self) -> tuple[PreTrainedTokenizerBase, int]:
+        """The tokenizer, and how many tokens the model has. Raises OSError, ValueError: it cannot be read."""
+        from transformers import AutoTokenizer  # takes seconds, and who only reads settings needs none of it
+
+        name, revision = (self.tokenizer, self.tokenizer_revision) if self.tokenizer else (self.model, self.revision)
+        # As vLLM does in its mode "hf", which leaves `tekken.json` alone.
+        tokenizer = AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=self.trusts_code, mistral_format=False)
+        return tokenizer, self._width() if self.vocab_size is None else self.vocab_size
+
+    def _width(self) -> int:
+        from transformers import AutoConfig, PreTrainedConfig
+
+        try:
+            config = AutoConfig.from_pretrained(self.model, revision=self.revision, trust_remote_code=self.trusts_code)
+        except ValueError:  # of a kind that only vLLM knows
+            told, _ = PreTrainedConfig.get_config_dict(self.model, revision=self.revision)
+            return int({**told, **(told.get("text_config") or {})}["vocab_size"])
+        return int(config.get_text_config().vocab_size)
+
+    def _folder(self, name: str, revision: str | None) -> str:
+        from huggingface_hub import snapshot_download
+
+        if Path(name).exists():
+            return name
+        try:
+            return snapshot_download(name, revision=revision, allow_patterns=[*FILES, *(CODE if self.trusts_code else ())])
+        except (OSError, ValueError):
+            return name
