@@ -18,6 +18,7 @@ UNKNOWN_ENDS = {
     "minimax_m3": "it takes the first token for reasoning, or all of the answer",
     "minimax_m2_append_think": "it leaves the reasoning in the answer",
     "minicpmv": "it writes other line breaks into answers than the model",
+    "mistral": "it takes text that stands before the reasoning for the answer's",
     "openai_gptoss": "the answer stands in a channel, whose header it counts as a part of the answer",
 }
 """Reasoning parsers behind which no constraint can be kept, and why."""

@@ -39,12 +39,14 @@ class TokenizerSource(msgspec.Struct, frozen=True):
     def of(cls, model: str, engine_args: Mapping[str, Any]) -> TokenizerSource:
         """As an engine with these arguments, by vLLM's names, reads it."""
         revision, overrides = engine_args.get("revision"), engine_args.get("hf_overrides")
-        width = overrides.get("vocab_size") if isinstance(overrides, Mapping) else None
+        width = None
+        if isinstance(overrides, Mapping):
+            width = {**overrides, **(overrides.get("text_config") or {})}.get("vocab_size")
         return cls(
             model,
             str(engine_args.get("tokenizer") or ""),
             revision,
-            engine_args.get("tokenizer_revision", revision),
+            engine_args.get("tokenizer_revision") or revision,
             engine_args.get("trust_remote_code") is True,
             width if isinstance(width, int) else None,
         )

@@ -249,7 +249,8 @@ class ArtifactBackend(StructuredOutputBackend):
         def create_grammar(request: Request) -> StructuredOutputGrammar:
             self._wanted.tenant = tenant_of(request)
             grammar = create(request)
-            if manager.reasoner_cls is not None and isinstance(grammar, KeyedGrammar):
+            reasons = manager.reasoner_cls is not None and not request.structured_output_request.reasoning_ended
+            if reasons and isinstance(grammar, KeyedGrammar):
                 grammar.reasoning = ReasoningMask(manager, request, self.vocab_size)
             return grammar
 

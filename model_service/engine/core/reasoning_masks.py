@@ -3,7 +3,7 @@
 
 vLLM masks nothing there. So an answer may end within its reasoning, and a tool call may begin there, which vLLM takes for the end of the
 reasoning: the grammar would then refuse the token that stands already. And nothing makes the reasoning end. Here these tokens are masked,
-and once the reasoning has its share of the tokens that the request may have, all are but its end mark.
+and once the reasoning has its share of the tokens that the request may have, all are but its end mark, where that is one token.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from grammar_service.canonical.packed_rows import bits_of
 
 SHARE = 2
 """The reasoning may have one in so many of the tokens that the request may have, where the client does not say."""
-_NO_BUDGET = -1
-"""vLLM's word for reasoning of any length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +41,25 @@ class ReasoningMask:
         reasoner = manager._get_reasoner(request)
         marks = end_marks(reasoner) if reasoner is not None else EndMarks(None)
         stops = {*request.sampling_params.all_stop_token_ids, request.sampling_params.eos_token_id}
-        masked = (stops | marks.others) - {marks.end, None}
+        # Where nothing can make the reasoning end, the end of the answer must.
+        masked = marks.others if marks.end is None else marks.others | stops
         self._request = request
         self._most = most_reasoning(request)
-        self._open = _row(vocab_size, without=masked)
+        self._open = _row(vocab_size, without=[token for token in masked - {marks.end, None} if token < vocab_size])
         self._ending = None if marks.end is None else _row(vocab_size, only=marks.end)
 
     def row(self) -> torch.Tensor | None:
         """int32 [ceil(V/32)], bit set = allowed; None where the reasoning has ended."""
         if self._request.structured_output_request.reasoning_ended:
             return None
-        is_over = self._most is not None and self._request.num_output_tokens >= self._most
+        is_over = self._request.num_output_tokens >= self._most
         return self._ending if is_over and self._ending is not None else self._open
 
 
-def most_reasoning(request: Request) -> int | None:
-    """Tokens; None: any number."""
-    budget = request.sampling_params.thinking_token_budget
-    if budget is None:
-        return int(request.max_tokens) // SHARE
-    return None if budget == _NO_BUDGET else int(budget)
+def most_reasoning(request: Request) -> int:
+    """Tokens. A client's budget is kept by vLLM, which counts from where the reasoning begins, and may write a sentence before the mark:
+    beside one, this is for reasoning that never begins."""
+    return max(int(request.max_tokens) // SHARE, request.sampling_params.thinking_token_budget or 0)
 
 
 def end_marks(reasoner: ReasoningParser) -> EndMarks:

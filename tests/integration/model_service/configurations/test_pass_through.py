@@ -64,7 +64,7 @@ def test_a_model_thinks_freely_and_then_keeps_to_the_grammar(able: RunningEngine
 
 
 def test_nothing_is_jumped_over_before_the_reasoning_has_ended(able: RunningEngine) -> None:
-    before = able.ask(QUESTION, SPEC, max_tokens=20, logit_bias={str(ENDS): -100})
+    before = able.ask(QUESTION, SPEC, max_tokens=20, thinking_token_budget=20, logit_bias={str(ENDS): -100})
     assert before.forced == 0
     after = able.ask(QUESTION, SPEC, max_tokens=200, logit_bias={str(ENDS): 100})
     assert after.tokens[0] == ENDS

@@ -61,22 +61,15 @@ def client() -> Iterator[MaskClient]:
         yield client
 
 
-def test_who_still_reasons_needs_no_mask_and_who_may_stop_is_left_to_vllm(client: MaskClient) -> None:
+def test_who_still_reasons_and_who_may_stop_are_left_to_vllm(client: MaskClient) -> None:
     requests = {request_id: _request(request_id) for request_id in (HELD, ENDS_IN_DRAFTS, REASONS)}
     output = _output(requests, {request_id: [5, 6] for request_id in requests})
     asking = MaskAsking(client, Reasoning(), requests, VOCAB_SIZE)
     asking.begin(output)
     needed = asking.ask(output)
     assert needed.rows == [(HELD, [5, 6])]
-    assert needed.others == [ENDS_IN_DRAFTS]
+    assert needed.others == [ENDS_IN_DRAFTS, REASONS]
     assert needed.asked is None
-
-
-def test_padding_does_not_count_as_drafts(client: MaskClient) -> None:
-    requests = {ENDS_IN_DRAFTS: _request(ENDS_IN_DRAFTS)}
-    output = _output(requests, {ENDS_IN_DRAFTS: [-1, -1]})
-    needed = MaskAsking(client, Reasoning(), requests, VOCAB_SIZE).ask(output)
-    assert (needed.rows, needed.others) == ([], [])
 
 
 def test_chunks_and_free_requests_need_none(client: MaskClient) -> None:

@@ -21,6 +21,8 @@ from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, save_tiny_model
         ({"revision": "a", "tokenizer_revision": "b"}, TokenizerSource("model", "", "a", "b")),
         ({"trust_remote_code": True, "hf_overrides": {"vocab_size": 9}}, TokenizerSource("model", trusts_code=True, vocab_size=9)),
         ({"hf_overrides": {"vocab_size": "9"}}, TokenizerSource("model")),
+        ({"hf_overrides": {"text_config": {"vocab_size": 9}}}, TokenizerSource("model", vocab_size=9)),
+        ({"revision": "a", "tokenizer_revision": None}, TokenizerSource("model", "", "a", "a")),
     ],
 )
 def test_engine_arguments_name_it(arguments: dict[str, Any], source: TokenizerSource) -> None:
