@@ -16,10 +16,10 @@ from transformers import PreTrainedTokenizerFast
 from vllm.entrypoints.generate.base.protocol import DeltaMessage
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.parser.engine.adapters import ParserEngineReasoningAdapter, ParserEngineToolAdapter
-from vllm.reasoning import ReasoningParserManager
+from vllm.reasoning import _REASONING_PARSERS_TO_REGISTER, ReasoningParserManager
 from vllm.reasoning.basic_parsers import BaseThinkingReasoningParser
 from vllm.reasoning.deepseek_v3_reasoning_parser import DeepSeekV3ReasoningParser
-from vllm.tool_parsers import ToolParser, ToolParserManager
+from vllm.tool_parsers import _TOOL_PARSERS_TO_REGISTER, ToolParser, ToolParserManager
 
 from deployments.constraints.model_parsers import UNKNOWN_ENDS, WITHOUT_JSON_CALLS
 from deployments.constraints.tool_formats import TOOL_FORMATS
@@ -136,7 +136,7 @@ def rows(heading: str) -> dict[str, tuple[str, str]]:
 
 def test_the_guide_has_every_parser_of_tools_and_what_is_enforced_there() -> None:
     told = rows("Tool calls")
-    assert told.keys() == set(ToolParserManager.list_registered())
+    assert told.keys() == set(_TOOL_PARSERS_TO_REGISTER)
     assert {name for name, (strict, _) in told.items() if MEANT[strict]} == TOOL_FORMATS.keys()
     assert {name for name, (_, forced) in told.items() if forced != "JSON"} == WITHOUT_JSON_CALLS
     assert {name for name, (_, forced) in told.items() if forced == "own"} == WITHOUT_JSON_CALLS & TOOL_FORMATS.keys()
@@ -147,7 +147,7 @@ def test_forced_calls_are_json_only_where_the_parser_reads_it() -> None:
     own = {"openai", "hf", "cohere_command3", "cohere_command4"}
     native = {
         name
-        for name in ToolParserManager.list_registered()
+        for name in _TOOL_PARSERS_TO_REGISTER
         if "supports_required_and_named = False" in inspect.getsource(ToolParserManager.get_tool_parser(name))
     }
     typed = {name for name in ("hy_v4",) if not ToolParserManager.get_tool_parser(name).supports_required_and_named}
@@ -156,7 +156,7 @@ def test_forced_calls_are_json_only_where_the_parser_reads_it() -> None:
 
 def test_the_guide_has_every_parser_of_reasoning_and_what_is_known_of_its_end() -> None:
     told = rows("Reasoning")
-    assert told.keys() == set(ReasoningParserManager.list_registered())
+    assert told.keys() == set(_REASONING_PARSERS_TO_REGISTER)
     assert {name for name, (constrained, _) in told.items() if not MEANT[constrained]} == UNKNOWN_ENDS.keys()
     known = (BaseThinkingReasoningParser, DeepSeekV3ReasoningParser, ParserEngineReasoningAdapter)
     for name, (_, bound) in told.items():
