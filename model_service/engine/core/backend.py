@@ -31,8 +31,8 @@ from grammar_service.backends.trial import accepted_prefix
 from grammar_service.segments import NOTHING, Segment, Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.grammar_loading import GrammarLoader, tenant_of
-from model_service.engine.core.reasoning_masks import ReasoningMask, mask_reasoning
 from model_service.engine.key_constraint import key_of
+from model_service.engine.reasoning_masks import ReasoningMask, mask_reasoning
 from model_service.errors import GrammarMemoryFull
 from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars, MatcherUse
 
