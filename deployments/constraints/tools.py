@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deployments.constraints.json_writer import has_at_most, write_json
+from deployments.constraints.model_parsers import WITHOUT_JSON_CALLS
 from deployments.constraints.tool_definitions import with_distinct_definitions
 from deployments.constraints.tool_formats import TOOL_FORMATS, ToolFormat
 from deployments.constraints.tool_references import with_base
@@ -115,10 +116,10 @@ def auto_tag(tools: list[Tool], answer_schema: Any | None, parser: str | None, s
     """
     tool_format = TOOL_FORMATS.get(parser or "")
     if tool_format is None:
+        advice = "Leave 'strict' out" if parser in WITHOUT_JSON_CALLS else "Use tool_choice 'required', or name the tool"
         raise bad_request(
             f"Strict tools with tool_choice 'auto' are enforced for the tool call formats {', '.join(TOOL_FORMATS)}; this model "
-            f"{f'uses {parser!r}' if parser else 'has none that is known here (model.tool_call_parser)'}. Use tool_choice 'required', or "
-            "name the tool.",
+            f"{f'uses {parser!r}' if parser else 'has none that is known here (model.tool_call_parser)'}. {advice}.",
             "tools",
         )
     _check_names(tools, tool_format)

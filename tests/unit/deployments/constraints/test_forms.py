@@ -285,3 +285,9 @@ def test_calls_are_not_forced_where_the_models_parser_would_take_them_for_text(p
     assert (caught.value.status, caught.value.param) == (400, "tool_choice")
     assert take({**body, "tool_choice": "auto"}, parser) is None
     assert take(dict(body), "granite") is not None
+
+
+@pytest.mark.parametrize(("parser", "advice"), [("granite", "Use tool_choice 'required'"), ("glm45", "Leave 'strict' out")])
+def test_who_cannot_have_strict_tools_is_told_what_else_there_is(parser: str, advice: str) -> None:
+    with pytest.raises(ApiError, match=advice):
+        take({"tools": [STRICT_TOOL]}, parser)
