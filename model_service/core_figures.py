@@ -22,7 +22,7 @@ class CoreFigures:
     tables or by compiling its recipe. `grammars_resident` are held now. `late_frames` of a mask broadcaster did not come in time.
     `canonical_answers` were to keep to the tokenizer's own tokens and have ended, of which `canonical_fallbacks` do not; `redraws`:
     tokens that led nowhere, and were drawn anew. `vocabulary`: a number for the fingerprint of the tokens that masks are made for
-    (`vocabulary_number`)."""
+    (`fingerprint_number`)."""
 
     steps: int = 0
     step_us: int = 0
@@ -70,7 +70,7 @@ class FiguresWriter:
         self._words[:] = astuple(figures)
 
 
-def vocabulary_number(fingerprint: str) -> int:
+def fingerprint_number(fingerprint: str) -> int:
     """So much of a hexadecimal fingerprint as one figure holds."""
     return int(fingerprint[:15], 16)
 

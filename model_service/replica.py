@@ -17,7 +17,7 @@ from grammar_service.errors import GrammarError, MaskcastError, PoolBusy, PoolUn
 from grammar_service.messages import ReadyGrammar, Refusal
 from grammar_service.spec import GrammarKind, GrammarSpec
 from model_service.artifact_channel import ArtifactServer, PayloadView
-from model_service.core_figures import CoreFigures, vocabulary_number
+from model_service.core_figures import CoreFigures, fingerprint_number
 from model_service.engine.environment import prepare_environment
 from model_service.engine.forking import begin_importing
 from model_service.engine_keeper import EngineKeeper, Laps
@@ -147,7 +147,7 @@ class ModelReplica:
 
     def _check_vocabulary(self, engine: Engine) -> None:
         """Raises EngineSettingsError: masks that the pool has made would be of other tokens than the engine's."""
-        if engine.core.vocabulary != vocabulary_number(self._source.fingerprint):
+        if engine.core.vocabulary != fingerprint_number(self._source.fingerprint):
             raise EngineSettingsError(
                 "the compile pool has other tokens than the engine: do the nodes have the same files, and are `tokenizer`, `revision` and "
                 "`hf_overrides` in model.engine_args?"

@@ -123,23 +123,25 @@ class Door:
         )
         settle_heap()
         unmap_large_blocks()
-        rules = DoorRules.of(settings)
+        self._server = self._made_server(settings, tracing)
+        self._drain_s = settings.http.leave_s + settings.http.drain_s
+        self._server.start()
+        self._ahead = asyncio.create_task(self._registry.compile_ahead())
+
+    def _made_server(self, settings: Settings, tracing: Tracing | None) -> HttpServer:
+        rules, listening = DoorRules.of(settings), settings.http
         bounds = ConnectionBounds(
             settings.limits.read_timeout_s,
             settings.limits.write_timeout_s,
             rules.max_header_bytes,
-            max_connections=settings.http.max_connections,
+            max_connections=listening.max_connections,
         )
         stored = StoredResponses(self._http, self._apis.responses)
-        application_ = http_application(self._http, stored, self._apis, lambda: self._server.is_leaving)
-        answering: ASGIApp = Doorway(application_, rules)
+        application = http_application(self._http, stored, self._apis, lambda: self._server.is_leaving)
+        answering: ASGIApp = Doorway(application, rules)
         if tracing is not None:
             answering = TracedHttp(answering, tracing)
-        listening = settings.http
-        self._server = HttpServer(answering, listening.host, listening.port, bounds, listening.drain_s, listening.leave_s)
-        self._drain_s = listening.leave_s + listening.drain_s
-        self._server.start()
-        self._ahead = asyncio.create_task(self._registry.compile_ahead())
+        return HttpServer(answering, listening.host, listening.port, bounds, listening.drain_s, listening.leave_s)
 
     def held_bytes(self) -> int:
         """What request bodies take."""

@@ -39,7 +39,7 @@ from model_service.replies import ENGINE_DEAD, Failure, Head
 from router.turns.progress import Progress
 
 ATTEMPTS = 2
-NO_CHAT = [{"role": "user", "content": ""}]
+EMPTY_CHAT = [{"role": "user", "content": ""}]
 
 
 class Gateway:
@@ -105,7 +105,7 @@ class Gateway:
         Raises:
             ApiError: there is none, or what the request itself would get.
         """
-        request, began = await self._read(Endpoint.CHAT, {"messages": NO_CHAT, **body}, caller, size), time.monotonic()
+        request, began = await self._read(Endpoint.CHAT, {"messages": EMPTY_CHAT, **body}, caller, size), time.monotonic()
         grammar = await self._constraints.ready(request, caller.name)
         if grammar is None:
             raise bad_request("There is no constraint in the request.", FORMAT)

@@ -11,7 +11,7 @@ WITHOUT_JSON_CALLS = frozenset(
 )
 """Tool call parsers that take the JSON of a forced call, which is the same for all models, for the text of an answer."""
 _NO_END = "it tells the engine no place at which the reasoning ends"
-UNKNOWN_ENDS = {
+UNCONSTRAINED_REASONING = {
     "granite": _NO_END,
     "hunyuan_a13b": _NO_END,
     "muse_glimmer": _NO_END,
@@ -38,6 +38,6 @@ def forces_json_calls(tool_parser: str | None) -> bool:
 
 def check_reasoning(reasoning_parser: str | None, field: str) -> None:
     """Raises ApiError (400): a constraint, which came in `field`, cannot be kept behind the model's reasoning."""
-    if (reason := UNKNOWN_ENDS.get(reasoning_parser or "")) is not None:
+    if (reason := UNCONSTRAINED_REASONING.get(reasoning_parser or "")) is not None:
         message = f"'{field}' cannot be kept behind the reasoning of this model: vLLM reads it by {reasoning_parser!r}, and {reason}."
         raise bad_request(message, field, "unsupported_parameter")

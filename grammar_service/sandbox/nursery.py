@@ -101,7 +101,7 @@ class Nursery:
         return zygote
 
     async def _spawned(self) -> Zygote:
-        tokenizer = await asyncio.to_thread(self._setup.tokenizer.on_this_machine)
+        tokenizer = await asyncio.to_thread(self._setup.tokenizer.downloaded)
         return await Zygote.spawn(msgspec.structs.replace(self._setup, tokenizer=tokenizer), self._start_timeout_s)
 
 

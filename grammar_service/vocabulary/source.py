@@ -20,14 +20,14 @@ CODE = ("*.py", "*.tiktoken")
 
 class TokenizerSource(msgspec.Struct, frozen=True):
     """`model`: a folder or a name on the hub, whose configuration tells how many tokens there are, unless `vocab_size` does. `tokenizer`:
-    likewise, empty: the model's own. `revision`s: of these on the hub, None: the newest. `trusts_code`: whether code that stands beside
-    the files may be run."""
+    likewise, empty: the model's own. `revision`s: of these on the hub, None: the newest. `trust_remote_code`: run code that stands beside
+    the files."""
 
     model: str
     tokenizer: str = ""
     revision: str | None = None
     tokenizer_revision: str | None = None
-    trusts_code: bool = False
+    trust_remote_code: bool = False
     vocab_size: int | None = None
 
     @classmethod
@@ -51,7 +51,7 @@ class TokenizerSource(msgspec.Struct, frozen=True):
             width if isinstance(width, int) else None,
         )
 
-    def on_this_machine(self) -> TokenizerSource:
+    def downloaded(self) -> TokenizerSource:
         """The same by folders: this process may have the means to get them, so that others, who read them, need none. Where one cannot be
         had its name stays: who reads it finds out why."""
         model = self._folder(self.model, self.revision)
@@ -64,14 +64,14 @@ class TokenizerSource(msgspec.Struct, frozen=True):
 
         name, revision = (self.tokenizer, self.tokenizer_revision) if self.tokenizer else (self.model, self.revision)
         # As vLLM does in its mode "hf", which leaves `tekken.json` alone.
-        tokenizer = AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=self.trusts_code, mistral_format=False)
+        tokenizer = AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=self.trust_remote_code, mistral_format=False)
         return tokenizer, self._width() if self.vocab_size is None else self.vocab_size
 
     def _width(self) -> int:
         from transformers import AutoConfig, PreTrainedConfig
 
         try:
-            config = AutoConfig.from_pretrained(self.model, revision=self.revision, trust_remote_code=self.trusts_code)
+            config = AutoConfig.from_pretrained(self.model, revision=self.revision, trust_remote_code=self.trust_remote_code)
         except ValueError:  # of a kind that only vLLM knows
             told, _ = PreTrainedConfig.get_config_dict(self.model, revision=self.revision)
             return int({**told, **(told.get("text_config") or {})}["vocab_size"])
@@ -83,6 +83,6 @@ class TokenizerSource(msgspec.Struct, frozen=True):
         if Path(name).exists():
             return name
         try:
-            return snapshot_download(name, revision=revision, allow_patterns=[*FILES, *(CODE if self.trusts_code else ())])
+            return snapshot_download(name, revision=revision, allow_patterns=[*FILES, *(CODE if self.trust_remote_code else ())])
         except (OSError, ValueError):
             return name

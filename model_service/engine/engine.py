@@ -28,7 +28,7 @@ from model_service.engine.arguments import load_parsers, parse_arguments
 from model_service.engine.configuration import USAGE, check_logits, engine_facts, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.forking import fork_cores
-from model_service.engine.frontend.reasoning import keep_reasoning_apart
+from model_service.engine.frontend.reasoning import replace_reasoning_parsing
 from model_service.engine.frontend.refused_fields import first_fault, refused_field, refused_images
 from model_service.engine.frontend.rendering import CURRENT_TENANT, quiet_argument_warnings, render_short_prompts_at_once
 from model_service.engine.frontend.required_tool_calls import replace_required_tool_call_streaming
@@ -90,7 +90,7 @@ class Engine:
         quiet_argument_warnings()
         replace_required_tool_call_streaming()
         replace_tool_call_patterns()
-        keep_reasoning_apart()
+        replace_reasoning_parsing()
         tasks = await engine.get_supported_tasks()
         try:
             await init_app_state(engine, self._state, arguments, tasks)

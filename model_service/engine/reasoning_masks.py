@@ -44,7 +44,7 @@ class ReasoningMask:
         # Where nothing can make the reasoning end, the end of the answer must.
         masked = marks.others if marks.end is None else marks.others | stops
         self._request = request
-        self._most = most_reasoning(request)
+        self._most = max_reasoning_tokens(request)
         self._open = _row(vocab_size, without=[token for token in masked - {marks.end, None} if token < vocab_size])
         self._ending = None if marks.end is None else _row(vocab_size, only=marks.end)
 
@@ -56,7 +56,7 @@ class ReasoningMask:
         return self._ending if is_over and self._ending is not None else self._open
 
 
-def most_reasoning(request: Request) -> int:
+def max_reasoning_tokens(request: Request) -> int:
     """Tokens. A client's budget is kept by vLLM, which counts from where the reasoning begins, and may write a sentence before the mark:
     beside one, this is for reasoning that never begins."""
     return max(int(request.max_tokens) // SHARE, request.sampling_params.thinking_token_budget or 0)

@@ -21,7 +21,7 @@ from vllm.v1.engine import EngineCoreOutputs
 from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 
-from model_service.core_figures import FiguresWriter, vocabulary_number
+from model_service.core_figures import FiguresWriter, fingerprint_number
 from model_service.engine.core.backend import ArtifactBackend
 from model_service.engine.core.bounded_steps import BoundedSteps, can_bound
 from model_service.engine.core.canonical_answers import CanonicalAnswers, can_redraw
@@ -46,7 +46,7 @@ class MaskcastScheduler(Scheduler):
         self.jumping = self._jumping(backend) if options.jump_forward and not self.return_sampling_mask else None
         self.canonical = CanonicalAnswers(manager, self.requests, backend.vocabulary, can_redraw(self.vllm_config))
         self._steps = BoundedSteps(self) if can_bound(self.vllm_config) and not options.lookahead else None
-        vocabulary, writer = vocabulary_number(backend.vocabulary.fingerprint), FiguresWriter(options.figures)
+        vocabulary, writer = fingerprint_number(backend.vocabulary.fingerprint), FiguresWriter(options.figures)
         self._counter = StepCounter(writer, backend.grammars, self.canonical, options.count_mask_rows, vocabulary)
 
     def _plug_backend(self, options: CoreOptions) -> ArtifactBackend:

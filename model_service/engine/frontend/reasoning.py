@@ -19,7 +19,7 @@ from model_service.messages import KEY_ARGUMENT
 _PROMPT = "_maskcast_prompt"
 
 
-def keep_reasoning_apart() -> None:
+def replace_reasoning_parsing() -> None:
     """For all requests of this process."""
     extract = DelegatingParser.extract_reasoning
 

@@ -21,7 +21,7 @@ from vllm.reasoning.basic_parsers import BaseThinkingReasoningParser
 from vllm.reasoning.deepseek_v3_reasoning_parser import DeepSeekV3ReasoningParser
 from vllm.tool_parsers import _TOOL_PARSERS_TO_REGISTER, ToolParser, ToolParserManager
 
-from deployments.constraints.model_parsers import UNKNOWN_ENDS, WITHOUT_JSON_CALLS
+from deployments.constraints.model_parsers import UNCONSTRAINED_REASONING, WITHOUT_JSON_CALLS
 from deployments.constraints.tool_formats import TOOL_FORMATS
 from deployments.constraints.tools import auto_tag, parse_tools
 from grammar_service.backends import CompiledGrammar, Matcher
@@ -157,7 +157,7 @@ def test_forced_calls_are_json_only_where_the_parser_reads_it() -> None:
 def test_the_guide_has_every_parser_of_reasoning_and_what_is_known_of_its_end() -> None:
     told = rows("Reasoning")
     assert told.keys() == set(_REASONING_PARSERS_TO_REGISTER)
-    assert {name for name, (constrained, _) in told.items() if not MEANT[constrained]} == UNKNOWN_ENDS.keys()
+    assert {name for name, (constrained, _) in told.items() if not MEANT[constrained]} == UNCONSTRAINED_REASONING.keys()
     known = (BaseThinkingReasoningParser, DeepSeekV3ReasoningParser, ParserEngineReasoningAdapter)
     for name, (_, bound) in told.items():
         if MEANT[bound]:

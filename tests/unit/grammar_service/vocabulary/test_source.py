@@ -19,7 +19,7 @@ from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, save_tiny_model
         ({}, TokenizerSource("model")),
         ({"tokenizer": "other", "revision": "a"}, TokenizerSource("model", "other", "a", "a")),
         ({"revision": "a", "tokenizer_revision": "b"}, TokenizerSource("model", "", "a", "b")),
-        ({"trust_remote_code": True, "hf_overrides": {"vocab_size": 9}}, TokenizerSource("model", trusts_code=True, vocab_size=9)),
+        ({"trust_remote_code": True, "hf_overrides": {"vocab_size": 9}}, TokenizerSource("model", trust_remote_code=True, vocab_size=9)),
         ({"hf_overrides": {"vocab_size": "9"}}, TokenizerSource("model")),
         ({"hf_overrides": {"text_config": {"vocab_size": 9}}}, TokenizerSource("model", vocab_size=9)),
         ({"revision": "a", "tokenizer_revision": None}, TokenizerSource("model", "", "a", "a")),
@@ -49,4 +49,4 @@ def test_folders_are_there_already_and_a_name_that_cannot_be_had_stays(tmp_path:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     source = TokenizerSource(str(tmp_path), "nobody/nothing")
-    assert source.on_this_machine() == source
+    assert source.downloaded() == source
