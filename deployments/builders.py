@@ -61,6 +61,7 @@ def engine_settings(settings: Settings, mask_socket: str | None = None) -> Engin
         tool_call_parser=model.tool_call_parser,
         reasoning_parser=model.reasoning_parser,
         jump_forward=model.jump_forward,
+        prompt_lookup=model.prompt_lookup,
         lookahead=model.lookahead,
         draft=None if model.draft is None else DraftSettings(model.draft.path, model.draft.engine_args),
         reward_deadline_s=model.reward_deadline_s,

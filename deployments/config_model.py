@@ -71,6 +71,10 @@ class ModelSettings(Section):
         description="compute what a grammar forces in one forward, without asking the model; 'async': a step is scheduled while the one "
         "ahead of it runs, 'sync': after it, 'auto': as vLLM would; false: ask it for each token",
     )
+    prompt_lookup: bool = Field(
+        False,
+        description="inside free values, what the prompt makes likely is verified, several tokens in one forward; steps are synchronous",
+    )
     lookahead: bool = Field(False, description="requests may look ahead (`lookahead`)")
     draft: DraftModelSettings | None = Field(None, description="a model that drafts for this one where requests look ahead")
     lookahead_defaults: LookaheadDefaults = LookaheadDefaults()

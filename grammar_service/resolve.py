@@ -91,7 +91,7 @@ def _warnings(spec: GrammarSpec) -> Iterator[ConstraintWarning]:
         yield from parse_schema(spec.text, spec.closed, spec.formats).warnings
     elif spec.kind is GrammarKind.STRUCTURAL_TAG:
         for embedded in embedded_schemas(spec.text, spec.closed, spec.formats):
-            yield from (replace(warning, pointer=embedded.pointer + warning.pointer) for warning in embedded.schema.warnings)
+            yield from (replace(warning, pointer=embedded.place(warning.pointer)) for warning in embedded.schema.warnings)
 
 
 def rules_of(limits: Limits, fingerprint: str) -> str:

@@ -15,6 +15,9 @@ MAX_WHITESPACE = 32
 for a line break and an indentation of seven levels of four."""
 
 
+HARMONY, KIMI_K3 = "harmony", "kimi_k3"
+
+
 class GrammarKind(StrEnum):
     JSON_SCHEMA = "json_schema"
     JSON_OBJECT = "json_object"
@@ -44,6 +47,7 @@ class GrammarSpec:
     allowed (see `schema.normal_form`); False means what JSON Schema means. `formats` matters for the same kinds: `format` is an assertion;
     False: an annotation. `refuses_unknown`: a schema with a keyword that its dialect does not know is refused, instead of a warning (the
     grammar is the same, and so is its key). `canonical`: of the token sequences of a text only the tokenizer's own one is allowed.
+    `channels`: the text stands in a channel of this format, HARMONY (gpt-oss, in `final`) or KIMI_K3 (in `response`); empty: in none.
     """
 
     kind: GrammarKind
@@ -53,6 +57,7 @@ class GrammarSpec:
     refuses_unknown: bool = False
     formats: bool = True
     canonical: bool = False
+    channels: str = ""
 
 
 def indent_of(whitespace: str) -> int | None:

@@ -21,6 +21,9 @@ CALL_ARGUMENT = "maskcast_call"
 MOST_ARGUMENT = "maskcast_max_tokens"
 """The one that bounds an answer whose request says nothing of its length."""
 
+CLOSE_ARGUMENT = "maskcast_close_at_limit"
+"""The one that asks for an answer that is complete within its `max_tokens`."""
+
 TENANT_ARGUMENT = "maskcast_tenant"
 """The one in which the engine core is told whose a request is."""
 

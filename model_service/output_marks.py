@@ -10,10 +10,11 @@ from enum import IntFlag
 
 class Mark(IntFlag):
     """FORCED: the grammar has decided the output's tokens, and the model was not asked. NOT_CANONICAL: the answer was to keep to the
-    tokenizer's own tokens, and does not."""
+    tokenizer's own tokens, and does not. CLOSED: the tokens end an answer that would have become too long."""
 
     FORCED = 1
     NOT_CANONICAL = 2
+    CLOSED = 4
 
 
 def marked(number: int, mark: Mark) -> int:

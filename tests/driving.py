@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from grammar_service.backends import CompiledGrammar, Matcher, backend_named, select_backend
-from grammar_service.backends.trial import accepted_prefix
+from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.spec import STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.tokenizers.tiny_tokenizer import STOP_ID, tiny_tokenizer

@@ -48,8 +48,8 @@ from deployments.api.translation.responses_api import BackgroundExchange, Respon
 from deployments.builders import COUNTING_MS, engine_seats, limits, open_link, open_redis, open_registry, registry_room, secret
 from deployments.config import Settings
 from deployments.constraints.defaults import ConstraintDefaults
-from deployments.constraints.model_parsers import WITHOUT_BUDGET
-from deployments.constraints.tool_formats import TOOL_FORMATS
+from deployments.constraints.model_parsers import WITHOUT_BUDGET, refusals
+from deployments.constraints.tool_calls.formats import TOOL_FORMATS
 from deployments.errors import bad_request
 from deployments.grammars.pool import CompilePool
 from deployments.grammars.prepared import PreparedGrammars
@@ -266,6 +266,8 @@ def health_reader(settings: Settings, application: str) -> HealthReader:
 
 def request_reader(settings: Settings) -> RequestReader:
     model, bounds = settings.model, settings.limits
+    for refusal in refusals(model.tool_call_parser, model.reasoning_parser):
+        logger.warning(refusal)
     if settings.http.api_keys or settings.http.api_keys_file:
         # What has no seat waits in the engine, ahead of other tenants.
         bounds = bounds.model_copy(update={"max_sequences": min(bounds.max_sequences, seats_for_one(engine_seats(settings)))})

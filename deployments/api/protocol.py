@@ -19,16 +19,17 @@ from deployments.api.lookahead import LOOKAHEAD, take_lookahead
 from deployments.api.request_fields.kinds import LONGEST_NAME, FieldRules
 from deployments.api.request_fields.table import NO_EFFECT, allowed_fields, ignored_fields
 from deployments.constraints.defaults import CHECK, ConstraintDefaults
-from deployments.constraints.forms import FORMAT, NamedGrammar, Requested, take_constraint
-from deployments.constraints.model_parsers import check_reasoning
+from deployments.constraints.forms import FORMAT, NamedGrammar, Requested, take_constraint, wrap_in_model_format
 from deployments.errors import ApiError, bad_request, over_limit
 from grammar_service.spec import GrammarKind
 from grammar_service.warning import ConstraintWarning, first
 from model_service.lookahead.request import Lookahead
-from model_service.messages import GENERATING, MOST_ARGUMENT, Endpoint
+from model_service.messages import CLOSE_ARGUMENT, GENERATING, MOST_ARGUMENT, Endpoint
 
 MARK_FORCED = "mark_forced"
 """The request field that asks for the spans of forced text."""
+CLOSE_AT_LIMIT = "close_at_limit"
+"""The request field that asks for a constrained answer that is complete within its `max_tokens`."""
 UNENFORCEABLE = "unenforceable"
 """The request field that says what to do with assertions that no backend enforces."""
 IGNORE_EOS = "ignore_eos"
@@ -113,7 +114,7 @@ class RequestReader:
             dropped.append(FORMAT_HAS_NO_EFFECT)
         if requested is not None:
             if endpoint is Endpoint.CHAT:
-                check_reasoning(self.reasoning_parser, requested.field)
+                requested = wrap_in_model_format(requested, self.reasoning_parser, self.tool_parser)
             _check_compatible(copied)
             dropped.extend(_drop_ignore_eos(copied))
         self._check_priority(copied, caller)
@@ -123,6 +124,8 @@ class RequestReader:
         mark_forced = copied.pop(MARK_FORCED, False)
         if confidence is not None and copied.get(LOOKAHEAD) is not None:
             raise bad_request(f"'{FIELD}' cannot be combined with '{LOOKAHEAD}'.", FIELD, "unsupported_parameter")
+        if copied.pop(CLOSE_AT_LIMIT, False):
+            dropped.extend(_close_at_limit(copied, requested))
         lookahead, wished = take_lookahead(copied, self.defaults, self.thresholds)
         if lookahead is not None and sequences * lookahead.parameters.k > limits.max_sequences:
             message = f"A request may have {limits.max_sequences} sequences; {sequences} with 'k' of {lookahead.parameters.k} have more."
@@ -179,6 +182,17 @@ def _bound_answer(endpoint: Endpoint, body: dict[str, Any], most: int) -> None:
     else:
         # Not as `max_tokens`: where the context has no room for so many beside the prompt, that would be refused.
         body[EXTRA] = {**body.get(EXTRA, {}), MOST_ARGUMENT: most}
+
+
+def _close_at_limit(body: dict[str, Any], requested: Requested | NamedGrammar | None) -> Iterator[ConstraintWarning]:
+    """Let the engine know. Raises ApiError: it cannot be combined with what else is requested."""
+    if body.get(LOOKAHEAD) is not None:
+        raise bad_request(f"'{CLOSE_AT_LIMIT}' cannot be combined with '{LOOKAHEAD}'.", CLOSE_AT_LIMIT, "unsupported_parameter")
+    if isinstance(requested, Requested) and requested.spec.canonical:
+        raise bad_request(f"'{CLOSE_AT_LIMIT}' cannot be combined with 'canonical'.", CLOSE_AT_LIMIT, "unsupported_parameter")
+    body[EXTRA] = {**body.get(EXTRA, {}), CLOSE_ARGUMENT: 1}
+    if requested is None:
+        yield ConstraintWarning(NO_EFFECT, f"/{CLOSE_AT_LIMIT}", f"'{CLOSE_AT_LIMIT}' has no effect without a constraint.")
 
 
 def _take_check(body: dict[str, Any], default: bool) -> bool:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from deployments.config import Settings
 from deployments.config_model import EMBEDDED
+from deployments.constraints.model_parsers import refusals
 from deployments.errors import StartError
 from deployments.fitting import Fit
 from deployments.local.interrupts import Interrupts
@@ -46,6 +47,8 @@ def _run(found: Fit, progress: Progress, work: Callable[[LocalCluster | Attached
     settings = found.settings
     for reason in found.reasons:
         progress.say(f"model.{reason}")
+    for refusal in refusals(settings.model.tool_call_parser, settings.model.reasoning_parser):
+        progress.say(refusal)
     with Interrupts() as interrupts:
         cluster = _cluster(settings, progress, interrupts)
         try:

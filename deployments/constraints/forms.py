@@ -15,14 +15,24 @@ from typing import Any
 from deployments.constraints.defaults import ANNOTATE, ENFORCE, REFUSE, WARN, ConstraintDefaults
 from deployments.constraints.json_shape import check_json_text
 from deployments.constraints.json_writer import write_json
-from deployments.constraints.model_parsers import forces_json_calls
+from deployments.constraints.model_parsers import check_reasoning, check_template, forces_json_calls
 from deployments.constraints.specs import SPECS, text_of
-from deployments.constraints.tool_places import place_in_request, pointer_in_request
-from deployments.constraints.tools import Tool, auto_tag, chosen_tool, forced_tag, parse_tools, required_schema
+from deployments.constraints.tool_calls.channels import harmony, kimi, muse_glimmer
+from deployments.constraints.tool_calls.places import Places, place_in_request, pointer_in_request
+from deployments.constraints.tool_calls.tools import (
+    Tool,
+    ToolGrammar,
+    auto_tag,
+    chosen_tool,
+    forced_tag,
+    named_grammar,
+    parse_tools,
+    required_grammar,
+)
 from deployments.errors import ApiError, bad_request, translated
 from grammar_service.errors import GrammarError, MaskcastError
 from grammar_service.messages import ReadyGrammar
-from grammar_service.spec import SCHEMA_KINDS, GrammarKind, GrammarSpec, indent_of
+from grammar_service.spec import HARMONY, KIMI_K3, SCHEMA_KINDS, GrammarKind, GrammarSpec, indent_of
 from grammar_service.warning import ConstraintWarning
 
 FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
@@ -67,14 +77,13 @@ FORMAT = "response_format"
 @dataclass(frozen=True)
 class Requested:
     """A constraint, and the field that it came in (for error messages); `deadline_s` bounds its compile, None: as the pool does.
-    `of_tools`: it was made of them, and of the constraint in `field`, if that is another one; or of the arguments of one `tool` alone,
-    by its index."""
+    `places`: where the schemas of the tools that it was made of are in it, and the one in `field`, if that is another one; None: it is as
+    the request has it."""
 
     spec: GrammarSpec
     field: str
     deadline_s: float | None = None
-    of_tools: bool = False
-    tool: int | None = None
+    places: Places | None = None
 
 
 @dataclass(frozen=True)
@@ -88,16 +97,17 @@ class NamedGrammar:
 def refusal(error: MaskcastError, requested: Requested | NamedGrammar | None) -> ApiError:
     """What the client sees of an error of its constraint: the field, and the place in it, are the request's."""
     seen = translated(error, requested.field if requested else None)
-    if isinstance(requested, Requested) and requested.of_tools and isinstance(error, GrammarError) and error.pointer is not None:
-        seen.param = place_in_request(error.pointer, requested.field, requested.tool)
+    places = requested.places if isinstance(requested, Requested) else None
+    if requested is not None and places is not None and isinstance(error, GrammarError) and error.pointer is not None:
+        seen.param = place_in_request(error.pointer, requested.field, places)
     return seen
 
 
 def warnings_of(grammar: ReadyGrammar, requested: Requested | NamedGrammar | None) -> Sequence[ConstraintWarning]:
     """What the client is told of its constraint, with places in the request where it was made of tools."""
-    if not isinstance(requested, Requested) or not requested.of_tools:
+    if not isinstance(requested, Requested) or (places := requested.places) is None:
         return grammar.warnings
-    return [replace(warning, pointer=pointer_in_request(warning.pointer, requested.tool)) for warning in grammar.warnings]
+    return [replace(warning, pointer=pointer_in_request(warning.pointer, places)) for warning in grammar.warnings]
 
 
 def take_constraint(body: dict[str, Any], defaults: ConstraintDefaults, tool_parser: str | None) -> Requested | NamedGrammar | None:
@@ -111,10 +121,12 @@ def take_constraint(body: dict[str, Any], defaults: ConstraintDefaults, tool_par
             raise bad_request(f"'{name}' is not supported. {advice}", name, "unsupported_parameter")
     defaults, whitespace = _chosen(body.get("structured_outputs"), defaults), defaults.whitespace
     found = [*_response_format(body, whitespace), *_structured_outputs(body, whitespace), *_plain(body, whitespace)]
-    tools = parse_tools(body)
+    tools = parse_tools(body, tool_parser)
     if len(found) > 1:
         raise _conflict([requested.field for requested in found])
     chosen = _with_tools(body, tools, found[0] if found else None, whitespace, tool_parser)
+    if isinstance(chosen, Requested) and chosen.places is not None:
+        check_template(body, tool_parser)
     return replace(chosen, spec=_as_chosen(chosen.spec, defaults)) if isinstance(chosen, Requested) else chosen
 
 
@@ -302,30 +314,62 @@ def _with_tools(
             return _auto(tools, requested, tool_parser, single)
     if requested is not None and not requested.field.startswith(FORMAT):  # which is for a text, and there will be none
         raise _conflict([requested.field, "tool_choice"])
+    named = None if choice == "required" else chosen_tool(tools, choice)
     if not forces_json_calls(tool_parser):
-        named = None if choice == "required" else chosen_tool(tools, choice)
-        tag = forced_tag(tools if named is None else [named], tool_parser or "", single or named is not None)
-        return Requested(tag, "tools", of_tools=True, tool=None if named is None else tools.index(named))
-    if choice == "required":
-        return Requested(GrammarSpec(GrammarKind.JSON_SCHEMA, required_schema(tools, not single), whitespace), "tools", of_tools=True)
-    tool = chosen_tool(tools, choice)
-    spec = GrammarSpec(GrammarKind.JSON_SCHEMA, write_json(tool.schema), whitespace)
-    return Requested(spec, "tools", of_tools=True, tool=tools.index(tool))
+        return _of_tools(forced_tag(tools, tool_parser or "", single or named is not None, named))
+    if named is None:
+        return _of_tools(required_grammar(tools, not single, whitespace))
+    return _of_tools(named_grammar(tools, named, whitespace))
+
+
+def _of_tools(grammar: ToolGrammar, field: str = "tools") -> Requested:
+    return Requested(grammar.spec, field, places=grammar.places)
 
 
 def _auto(tools: list[Tool], requested: Requested | NamedGrammar | None, tool_parser: str | None, single: bool) -> Requested | None:
     if requested is None:
         is_strict = any(tool.strict for tool in tools)
-        return Requested(auto_tag(tools, None, tool_parser, single), "tools", of_tools=True) if is_strict else None
+        return _of_tools(auto_tag(tools, None, tool_parser, single)) if is_strict else None
     if isinstance(requested, NamedGrammar) or requested.spec.kind not in (GrammarKind.JSON_SCHEMA, GrammarKind.JSON_OBJECT):
         raise bad_request(
             f"'{requested.field}' with tools and tool_choice 'auto' is not supported; set tool_choice to 'none' or leave the tools out.",
             "tool_choice",
             "conflicting_constraints",
         )
-    check_json_text(requested.spec.text, requested.field)
+    is_any = requested.spec.kind is GrammarKind.JSON_OBJECT
+    schema = {"type": "object"} if is_any else _parsed(requested.spec.text, requested.field)
+    return _of_tools(auto_tag(tools, schema, tool_parser, single), requested.field)
+
+
+def wrap_in_model_format(
+    requested: Requested | NamedGrammar, reasoning_parser: str | None, tool_parser: str | None
+) -> Requested | NamedGrammar:
+    """A chat's constraint as one that holds where this model's answers stand. Raises ApiError: it cannot be kept there."""
+    has_tools = isinstance(requested, Requested) and requested.places is not None
+    if has_tools and reasoning_parser == tool_parser == muse_glimmer.PARSER:
+        return requested  # the grammar has the reasoning as well
+    check_reasoning(reasoning_parser, requested.field)
+    is_kimi = tool_parser == kimi.TOOL_PARSER or reasoning_parser == kimi.REASONING_PARSER
+    if reasoning_parser != harmony.REASONING_PARSER and not is_kimi:
+        return requested
+    if isinstance(requested, NamedGrammar):
+        message = f"'{requested.field}' cannot be kept in this model's channels: give the grammar itself."
+        raise bad_request(message, requested.field, "unsupported_parameter")
+    if requested.places is None:
+        if requested.spec.canonical:
+            message = "This model's answers cannot be 'canonical': its marks are special tokens."
+            raise bad_request(message, requested.field, "unsupported_parameter")
+        return replace(requested, spec=replace(requested.spec, channels=KIMI_K3 if is_kimi else HARMONY))
+    needed = kimi.TOOL_PARSER if is_kimi else harmony.TOOL_PARSER
+    if tool_parser != needed:
+        raise bad_request(f"Tools of this model need the setting model.tool_call_parser: {needed}.", "tools", "unsupported_parameter")
+    return requested
+
+
+def _parsed(text: str, field: str) -> Any:
+    """Raises ApiError: it is no JSON, or too much."""
+    check_json_text(text, field)
     try:
-        schema = json.loads(requested.spec.text) if requested.spec.kind is GrammarKind.JSON_SCHEMA else {"type": "object"}
-        return Requested(auto_tag(tools, schema, tool_parser, single), requested.field, of_tools=True)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        raise bad_request(f"'{requested.field}' is not JSON, or nested too deep.", requested.field) from None
+        raise bad_request(f"'{field}' is not JSON, or nested too deep.", field) from None

@@ -15,14 +15,18 @@ def write_json(value: Any) -> str:
 
 
 def has_at_most(value: Any, most: int) -> bool:
-    """Counts the values at all levels, without recursion, and no more of them than it must."""
+    return number_of_values(value, most) <= most
+
+
+def number_of_values(value: Any, most: int) -> int:
+    """Of all levels, without recursion; something above `most` where they are more, of which no more than it must are counted."""
     counted, left = 0, [value]
     while left:
         if (counted := counted + 1) + len(left) > most:
-            return False
+            return most + 1
         one = left.pop()
         if isinstance(one, dict):
             left.extend(one.values())
         elif isinstance(one, list):
             left.extend(one)
-    return True
+    return counted

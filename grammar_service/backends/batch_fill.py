@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 import xgrammar
 
+from grammar_service.backends.channels.harmony import HarmonyMatcher
 from grammar_service.backends.layer import Layer
 from grammar_service.backends.llguidance.matcher import LlguidanceMatcher
 from grammar_service.backends.protocol import Matcher
@@ -78,7 +79,8 @@ def has_failed(matcher: Matcher) -> bool:
 def _layers(matcher: Matcher) -> tuple[list[Layer], Matcher]:
     """The matchers around a library's own, from the inside out, and that one."""
     layers: list[Layer] = []
-    while isinstance(matcher, Layer):
-        layers.insert(0, matcher)
+    while isinstance(matcher, Layer | HarmonyMatcher):
+        if isinstance(matcher, Layer):
+            layers.insert(0, matcher)
         matcher = matcher.inner
     return layers, matcher

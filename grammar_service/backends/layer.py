@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-
-import torch
+from typing import TYPE_CHECKING
 
 from grammar_service.backends.protocol import Matcher
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Layer(ABC):
@@ -39,6 +41,10 @@ class Layer(ABC):
     @abstractmethod
     def reset(self) -> None:
         """As a Matcher's."""
+
+    @property
+    def names_tokens(self) -> bool:
+        return self._matcher.names_tokens
 
     def fill(self, bitmask: torch.Tensor, row: int) -> None:
         self._matcher.fill(bitmask, row)

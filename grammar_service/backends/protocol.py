@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-__all__ = ["Backend", "CompiledGrammar", "CompiledPayload", "Fault", "Matcher"]
+__all__ = ["Backend", "CompiledGrammar", "CompiledPayload", "Fault", "Matcher", "accepted_prefix"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,10 @@ class Matcher(Protocol):
     A stop token is accepted exactly where the text so far is complete; then `is_terminated()` is True and nothing more is accepted.
     Where the text is complete and nothing can follow, only stop tokens are allowed.
     """
+
+    @property
+    def names_tokens(self) -> bool:
+        """Whether the grammar has special tokens, so that more than stop tokens may come where no text may."""
 
     def accept(self, token: int) -> bool:
         """Advance by one token; False (state unchanged) where the grammar forbids it."""
@@ -56,6 +60,17 @@ class Matcher(Protocol):
 
     def reset(self) -> None:
         """Back to the state before the first token."""
+
+
+def accepted_prefix(matcher: Matcher, tokens: Sequence[int]) -> int:
+    """How many of the tokens the matcher would accept one after another; its state is unchanged afterwards."""
+    length = 0
+    for token in tokens:
+        if not matcher.accept(token):
+            break
+        length += 1
+    matcher.rollback(length)
+    return length
 
 
 class CompiledGrammar(Protocol):

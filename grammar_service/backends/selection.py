@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from grammar_service.backends.automata.backend import AutomataBackend
 from grammar_service.backends.canonical.backend import CanonicalBackend
+from grammar_service.backends.channels.harmony import HarmonyBackend
+from grammar_service.backends.channels.kimi import KimiBackend
 from grammar_service.backends.llguidance.backend import LlguidanceBackend
 from grammar_service.backends.llguidance.support import llguidance_faults
 from grammar_service.backends.protocol import Backend, Fault
@@ -13,8 +15,11 @@ from grammar_service.backends.xgrammar.backend import XgrammarBackend
 from grammar_service.backends.xgrammar.support import allow_list
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.schema.json_schema import parse_schema
-from grammar_service.spec import COMPACT, JSON_KINDS, GrammarKind, GrammarSpec
+from grammar_service.spec import COMPACT, HARMONY, JSON_KINDS, KIMI_K3, GrammarKind, GrammarSpec
 
+_OF_CHANNELS: dict[str, type[HarmonyBackend | KimiBackend]] = {HARMONY: HarmonyBackend, KIMI_K3: KimiBackend}
+AROUND = (CanonicalBackend, *_OF_CHANNELS.values())
+"""Backends that stand around others."""
 MOST_NAMED = 5
 """Places at fault that one message names."""
 
@@ -40,7 +45,7 @@ def backend_versions() -> list[str]:
 
 def select_backend(spec: GrammarSpec) -> Backend:
     """The backend for a spec: for Lark and compact JSON llguidance, for other JSON and choices xgrammar or else llguidance, for regexes
-    automata, with xgrammar for what is too large, else xgrammar; for a spec that is `canonical`, around that one.
+    automata, with xgrammar for what is too large, else xgrammar; for a spec that is `canonical` or in `channels`, around that one.
 
     Raises:
         UnsupportedGrammar: no backend enforces all of it; pointer and message name the first keyword at fault.
@@ -49,6 +54,8 @@ def select_backend(spec: GrammarSpec) -> Backend:
     found = _judged(spec)
     if isinstance(found, list):
         raise _refusal(found)
+    if spec.channels:
+        return _OF_CHANNELS[spec.channels](found)
     return CanonicalBackend(found) if spec.canonical else found
 
 
@@ -62,7 +69,7 @@ def faults_in_the_way(spec: GrammarSpec) -> list[Fault]:
 def faults_as_written(spec: GrammarSpec) -> list[Fault]:
     """What the selected backend would not enforce exactly of a JSON Schema as it is written, so that its library gets another form of it.
     Raises as `select_backend`."""
-    backend = select_backend(replace(spec, canonical=False))
+    backend = select_backend(replace(spec, canonical=False, channels=""))
     faults_of = allow_list(spec) if backend.name == XgrammarBackend().name else llguidance_faults
     return parse_schema(spec.text, spec.closed, spec.formats).faults_as_written(faults_of)
 
@@ -96,9 +103,10 @@ def select_stopgap(spec: GrammarSpec, backend: Backend) -> Backend | None:
     """The backend that can stand in while `backend`, the selected one, compiles: llguidance, which is ready in about a millisecond,
     where it enforces all of the spec too. None for a spec that is `canonical`: the first one takes as long on either."""
     _, llguidance = _backends()
-    if spec.canonical or backend.name == llguidance.name or llguidance.unsupported(spec):
+    stopgap: Backend = _OF_CHANNELS[spec.channels](llguidance) if spec.channels else llguidance
+    if spec.canonical or backend.name == stopgap.name or llguidance.unsupported(spec):
         return None
-    return llguidance
+    return stopgap
 
 
 def _candidates(spec: GrammarSpec) -> list[Backend]:
@@ -116,7 +124,7 @@ def _all() -> list[Backend]:
 
 def _around(xgrammar: XgrammarBackend) -> list[Backend]:
     plain = (xgrammar, LlguidanceBackend(), AutomataBackend(xgrammar))
-    return [*plain, *(CanonicalBackend(backend) for backend in plain)]
+    return [*plain, *(kind(backend) for kind in AROUND for backend in plain)]
 
 
 def _backends() -> tuple[Backend, Backend]:

@@ -47,6 +47,10 @@ class StateMatcher(ABC):
             n -= 1
         del self._course[len(self._course) - n :]
 
+    @property
+    def names_tokens(self) -> bool:
+        return False
+
     def is_terminated(self) -> bool:
         return self._has_ended
 

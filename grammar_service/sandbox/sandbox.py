@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from grammar_service.backends.channels.harmony import HarmonyBackend
+from grammar_service.backends.channels.kimi import KimiBackend
 from grammar_service.backends.protocol import CompiledPayload
 from grammar_service.errors import CompileTimeout, PoolUnavailable
 from grammar_service.limits import Limits, check_size
@@ -26,7 +28,7 @@ from grammar_service.vocabulary.source import TokenizerSource
 
 T = TypeVar("T")
 
-QUICK = frozenset({"llguidance"})
+QUICK = frozenset(f"{prefix}llguidance" for prefix in ("", HarmonyBackend.PREFIX, KimiBackend.PREFIX))
 """Backends that compile in about a millisecond. They have children of their own, so that they never wait for a slow one."""
 QUICK_CHILDREN = 2
 QUICK_DEADLINE_S = 2.0

@@ -17,7 +17,7 @@ import msgspec
 
 from grammar_service.backends import Backend, backend_named
 from grammar_service.backends.automata.backend import AutomataBackend
-from grammar_service.backends.canonical.backend import CanonicalBackend
+from grammar_service.backends.selection import AROUND
 from grammar_service.backends.xgrammar.backend import XgrammarBackend
 from grammar_service.heap import settle_heap
 from grammar_service.sandbox.confinement import NotConfined, confine
@@ -106,11 +106,13 @@ def _warm_worker(setup: Setup) -> Worker:
                 backend.compile(spec, tokenizer)
     backends["automata"] = AutomataBackend(compiler)
     _ = tokenizer.trie
+    if tokenizer.special_tokens:  # more than a second, for the first tag that names one
+        _ = tokenizer.xgrammar_with_specials
     # A child that is confined opens no files: what a backend imports with its first grammar must be here.
     for module in FIRST_IMPORTS:
         import_module(module)
-    canonical = (CanonicalBackend(backend) for backend in backends.values())
-    worker = Worker({**backends, **{backend.name: backend for backend in canonical}}, tokenizer, setup)
+    around = [kind(backend) for kind in AROUND for backend in backends.values()]
+    worker = Worker({**backends, **{backend.name: backend for backend in around}}, tokenizer, setup)
     if setup.canonical:
         worker.make_tables()
     return worker

@@ -41,7 +41,7 @@ class Segmenter:
         self._mask = torch.zeros((1, (tokenizer.vocab_size + 31) // 32), dtype=torch.int32)
         self._row: Row = self._mask[0].numpy()
         self._encodings: Memo[tuple[tuple[int, ...], bytes], Encoded | None] = Memo(_MOST_RESULTS)
-        self._segments: Memo[tuple[Encoded, int, bytes], Segment] = Memo(_MOST_RESULTS)
+        self._segments: Memo[tuple[Encoded, int, bool, bytes], Segment] = Memo(_MOST_RESULTS)
 
     def find(self, matcher: Matcher, emitted: Sequence[int]) -> Segment:
         """`emitted`: output tokens so far (prompt excluded; the prompt's end counts as a boundary). The matcher's state is the same
@@ -57,6 +57,11 @@ class Segmenter:
         segment = self._found(matcher.inner, emitted)
         followed = matcher.followed(segment.tokens)
         return segment if followed == len(segment.tokens) else Segment(segment.tokens[:followed], False)
+
+    def continued(self, emitted: Sequence[int], text: bytes) -> tuple[int, ...]:
+        """A text that may follow the output tokens so far, or the part of it that can be encoded behind them."""
+        encoded = self._left.encoded(self._left.tail(emitted), text)
+        return () if encoded is None else encoded.tokens
 
     def _found(self, matcher: Matcher, emitted: Sequence[int]) -> Segment:
         forced = matcher.forced_bytes()[: self._most_bytes]
@@ -76,14 +81,14 @@ class Segmenter:
                 break
             accepted += 1
         row = self._filled(matcher) if accepted == len(encoded.tokens) else None
+        ends = row is not None and self._only_stops(matcher, row)
         matcher.rollback(accepted)
         state = b"" if row is None else hashlib.blake2b(row.tobytes(), digest_size=16).digest()
         if len(encoded.text) > _MOST_REMEMBERED:
-            return self._segment(encoded, accepted, row)
-        return self._segments.get((encoded, accepted, state), lambda: self._segment(encoded, accepted, row))
+            return self._segment(encoded, accepted, row, ends)
+        return self._segments.get((encoded, accepted, ends, state), lambda: self._segment(encoded, accepted, row, ends))
 
-    def _segment(self, encoded: Encoded, accepted: int, row: Row | None) -> Segment:
-        ends = row is not None and self._texts.only_stops(row)
+    def _segment(self, encoded: Encoded, accepted: int, row: Row | None, ends: bool) -> Segment:
         kept = accepted if ends else min(accepted, self._right.kept(encoded, self._texts.allowed(row)))
         return Segment(encoded.tokens[: min(kept, self._most_tokens)], ends and kept <= self._most_tokens)
 
@@ -92,8 +97,13 @@ class Segmenter:
         for stop in self._tokenizer.stop_token_ids:
             if matcher.accept(stop):
                 matcher.rollback(1)
-                return self._texts.only_stops(self._filled(matcher))
+                return self._only_stops(matcher, self._filled(matcher))
         return False
+
+    def _only_stops(self, matcher: Matcher, row: Row) -> bool:
+        if matcher.names_tokens and (row & self._tokenizer.special_row).any():
+            return False
+        return self._texts.only_stops(row)
 
     def _filled(self, matcher: Matcher) -> Row:
         matcher.fill(self._mask, 0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from grammar_service.errors import GrammarError, GrammarTooLarge, InvalidGrammar, UnsupportedGrammar
 from grammar_service.limits import MAX_COUNT, group_nesting
 from grammar_service.regexes.effort import Effort
@@ -12,6 +15,9 @@ from grammar_service.spec import MAX_WHITESPACE, GrammarKind
 
 MAX_TRIGGERS = 100
 """Each is compared with each: patterns inside one another are a fault."""
+
+MAX_MARKS = 200
+"""Characters of all marks that strings must not have: each is a state of an automaton, and 25 ms of compiling."""
 
 Object = dict[str, Json]
 
@@ -53,6 +59,17 @@ def text_at(value: Json, pointer: str) -> str:
     return str(value)
 
 
+def choice_at(value: Json, pointer: str, choices: Sequence[str]) -> Json:
+    if value not in choices:
+        raise InvalidGrammar(f"this must be one of: {', '.join(choices)}", pointer)
+    return value
+
+
+_NOT_RULES = re.compile(r'"(?:[^"\\\n]|\\.)*"|\[(?:[^\]\\\n]|\\.)*\]|#[^\n]*')
+"""Texts, classes and comments of EBNF."""
+_TOKEN_RULE = re.compile(r"(?:Token|TokenTagDispatch)\s*\(")
+
+
 def texts_at(value: Json, pointer: str) -> Json:
     """An array of non-empty strings; an empty array too."""
     if not isinstance(value, list):
@@ -60,10 +77,31 @@ def texts_at(value: Json, pointer: str) -> Json:
     return [text_at(item, join(pointer, index)) for index, item in enumerate(value)]
 
 
+def short_texts_at(value: Json, pointer: str) -> Json:
+    """An array of non-empty strings of MAX_MARKS characters in all."""
+    if sum(len(str(text)) for text in _listed(texts_at(value, pointer))) > MAX_MARKS:
+        raise GrammarTooLarge(f"more than {MAX_MARKS} characters of marks", pointer)
+    return value
+
+
+def markup_at(value: Json, pointer: str) -> Json:
+    """An array of short texts, each of which begins with `<`, `[`, a character beyond ASCII or a control character, as a mark does and no
+    escape of JSON."""
+    listed = [mark for mark in _listed(value) if mark != "\0"] if isinstance(value, list) else value
+    for index, mark in enumerate(str(mark) for mark in _listed(short_texts_at(listed, pointer))):
+        if mark[0] not in "<[" and " " <= mark[0] <= "\x7f":
+            raise UnsupportedGrammar("this must begin with '<', '[', a character beyond ASCII or a control character", join(pointer, index))
+    return value
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
 def token_free_text_at(value: Json, pointer: str) -> Json:
     """The `begin` of a tag: a string, possibly empty, where the library would also take a token."""
     if isinstance(value, dict):
-        raise UnsupportedGrammar("token ids are not supported here, since special tokens stand for no text", pointer)
+        raise UnsupportedGrammar("a token is a format of its own here: put it ahead of the tag, or behind", pointer)
     return any_text_at(value, pointer)
 
 
@@ -122,12 +160,6 @@ def declared_order_at(value: Json, pointer: str) -> Json:
     return value
 
 
-def no_excludes_at(value: Json, pointer: str) -> Json:
-    if texts_at(value, pointer) != []:
-        raise UnsupportedGrammar("`excludes` inside JSON would leave length bounds unenforced", pointer)
-    return value
-
-
 def regex_at(value: Json, pointer: str, effort: Effort) -> Json:
     """The regex, which means `re.fullmatch` with `re.ASCII`, in the form that no backend misreads; `effort` is that of the tag."""
     pattern = text_at(value, pointer)
@@ -141,7 +173,14 @@ def regex_at(value: Json, pointer: str, effort: Effort) -> Json:
 def ebnf_at(value: Json, pointer: str) -> Json:
     grammar = text_at(value, pointer)
     _check_groups(GrammarKind.EBNF, grammar, pointer)
+    if has_token_rules(grammar):
+        raise UnsupportedGrammar("ids of tokens have no meaning here: use the format `token`", pointer)
     return grammar
+
+
+def has_token_rules(ebnf: str) -> bool:
+    """Whether rules have tokens by their ids, as only xgrammar's have."""
+    return _TOKEN_RULE.search(_NOT_RULES.sub(" ", ebnf)) is not None
 
 
 def _check_groups(kind: GrammarKind, text: str, pointer: str) -> None:
@@ -174,3 +213,8 @@ def check_triggers(triggers: list[str], begins: list[str], at_triggers: str, at_
     for index, trigger in enumerate(triggers):
         if trigger not in used:
             raise InvalidGrammar("no tag begins with this trigger", join(at_triggers, index))
+
+
+def strings_of(value: Json) -> list[str]:
+    """The strings of a field that is one string or an array of them; without the empty ones, which match nothing."""
+    return [str(item) for item in (value if isinstance(value, list) else [value]) if item]

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
 
@@ -32,6 +33,7 @@ class TokenEntry(msgspec.Struct, frozen=True):
 
 class SpecialEntry(msgspec.Struct, frozen=True):
     token_str: str
+    rank: int
 
 
 class TekkenConfig(msgspec.Struct, frozen=True):
@@ -103,18 +105,24 @@ def _write(source: Path, folder: Path) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
+def read_tekken(path: Path) -> Tokenizer:
+    """Raises ValueError: it is no such file."""
+    try:
+        return convert(_FILE.decode(path.read_bytes()))
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"{path} is no tokenizer of Tekken's: {error}") from None
+
+
 def convert(tekken: TekkenFile) -> Tokenizer:
     """The same vocabulary, ids and token sequences as a byte-level BPE."""
     config = tekken.config
     specials = _special_names(tekken)
     entries = tekken.vocab[: config.default_vocab_size - len(specials)]
     ranks = {base64.b64decode(entry.token_bytes): entry.rank for entry in entries}
-    letters = bytes_to_unicode()
-    spelled = {token: "".join(letters[byte] for byte in token) for token in ranks}
+    letters = byte_letters()
     vocabulary = {name: index for index, name in enumerate(specials)}
-    vocabulary.update({spelled[token]: rank + len(specials) for token, rank in ranks.items()})
-    merges = [(spelled[left], spelled[right]) for left, right in _merges(ranks)]
-    tokenizer = Tokenizer(models.BPE(vocabulary, merges, ignore_merges=True))
+    vocabulary.update({"".join(letters[byte] for byte in token): rank + len(specials) for token, rank in ranks.items()})
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges_of(ranks), ignore_merges=True))
     split = pre_tokenizers.Split(Regex(config.pattern), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     tokenizer.decoder = decoders.ByteLevel()
@@ -123,15 +131,22 @@ def convert(tekken: TekkenFile) -> Tokenizer:
 
 
 def _special_names(tekken: TekkenFile) -> list[str]:
-    names = [entry.token_str for entry in tekken.special_tokens or ()] or list(_FIRST_SPECIALS)
+    told = sorted(tekken.special_tokens or (), key=lambda entry: entry.rank)
+    names = [entry.token_str for entry in told] or list(_FIRST_SPECIALS)
     return names + [f"<SPECIAL_{index}>" for index in range(len(names), tekken.config.default_num_special_tokens)]
 
 
-def _merges(ranks: dict[bytes, int]) -> list[tuple[bytes, bytes]]:
-    """Every pair of tokens whose concatenation is one, in the order in which the encoder prefers them."""
-    merges: list[tuple[bytes, bytes]] = []
+def byte_letters() -> dict[int, str]:
+    """The letter for each byte in the alphabet of byte-level tokenizers."""
+    return dict(bytes_to_unicode())
+
+
+def merges_of(ranks: Mapping[bytes, int]) -> list[tuple[str, str]]:
+    """Every pair of tokens whose concatenation is one, in the order in which the encoder prefers them, in letters."""
+    letters = byte_letters()
+    merges: list[tuple[str, str]] = []
     for token in sorted(ranks, key=ranks.__getitem__):
         pairs = [(token[:at], token[at:]) for at in range(1, len(token))]
-        known = [(left, right) for left, right in pairs if left in ranks and right in ranks]
-        merges.extend(sorted(known, key=lambda pair: (ranks[pair[0]], ranks[pair[1]])))
+        known = sorted((pair for pair in pairs if pair[0] in ranks and pair[1] in ranks), key=lambda pair: (ranks[pair[0]], ranks[pair[1]]))
+        merges.extend(("".join(letters[byte] for byte in left), "".join(letters[byte] for byte in right)) for left, right in known)
     return merges

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,8 @@ from threading import Lock
 
 import llguidance
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import tokenizers
 import xgrammar
 import zstandard
@@ -22,6 +24,7 @@ from grammar_service.errors import ArtifactError
 from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.vocabulary.hidden_specials import hide_specials
 from grammar_service.vocabulary.inner_encoder import InnerEncoder
+from grammar_service.vocabulary.slow import to_fast_tokenizer
 from grammar_service.vocabulary.source import TokenizerSource
 from grammar_service.vocabulary.token_spaces import TokenSpaces
 
@@ -32,6 +35,8 @@ class _Portable(msgspec.Struct, frozen=True, array_like=True):
     stop_token_ids: tuple[int, ...]
 
 
+_NO_TEXT = "\xff"
+"""Byte 255 in the alphabet of byte-level tokenizers."""
 _PORTABLE = msgspec.msgpack.Decoder(_Portable)
 
 
@@ -47,7 +52,7 @@ class GrammarTokenizer:
         self.vocab_size = vocab_size
         self._finding = Lock()
         self.stop_token_ids: tuple[int, ...] = tuple(sorted(set(stop_token_ids)))
-        self.xgrammar: xgrammar.TokenizerInfo = _tokenizer_info(tokenizer, vocab_size, self.stop_token_ids)
+        self.xgrammar: xgrammar.TokenizerInfo = _tokenizer_info(tokenizer, vocab_size, self.stop_token_ids, "")
 
     @classmethod
     def load(cls, source: str | Path | TokenizerSource) -> GrammarTokenizer:
@@ -56,13 +61,12 @@ class GrammarTokenizer:
 
     @classmethod
     def from_huggingface(cls, tokenizer: PreTrainedTokenizerBase, vocab_size: int | None = None) -> GrammarTokenizer:
-        """From a loaded fast tokenizer; `vocab_size` None takes the tokenizer's own.
+        """From a loaded tokenizer; `vocab_size` None takes the tokenizer's own.
 
         Raises:
-            ValueError: not a fast tokenizer, or one without an end-of-sequence token.
+            ValueError: of a kind that cannot be read (`to_fast_tokenizer`), or without an end-of-sequence token.
         """
-        if not isinstance(tokenizer, PreTrainedTokenizerFast):
-            raise ValueError(f"grammars need a fast tokenizer, not {type(tokenizer).__name__}")
+        tokenizer = to_fast_tokenizer(tokenizer)
         if tokenizer.eos_token_id is None:
             raise ValueError("grammars need a tokenizer with an end-of-sequence token")
         size = vocab_size if vocab_size is not None else max(tokenizer.get_vocab().values()) + 1
@@ -103,6 +107,33 @@ class GrammarTokenizer:
             digest.update(token)
         return digest.hexdigest()
 
+    @cached_property
+    def special_tokens(self) -> Mapping[str, int]:
+        """The ids of special tokens by their spellings, stop tokens left out."""
+        added = self._tokenizer.added_tokens_decoder.items()
+        own = {token.content: index for index, token in added if token.special and index < self.vocab_size}
+        return {spelling: index for spelling, index in own.items() if index not in self.stop_token_ids}
+
+    @cached_property
+    def added_tokens(self) -> frozenset[str]:
+        """The spellings of all tokens that were added to the vocabulary, special or not."""
+        added = self._tokenizer.added_tokens_decoder.items()
+        return frozenset(token.content for index, token in added if index < self.vocab_size)
+
+    @cached_property
+    def special_row(self) -> npt.NDArray[np.int32]:
+        """int32 [ceil(V/32)], the bits of special tokens set."""
+        row = np.zeros((self.vocab_size + 31) // 32 * 32, dtype=np.uint8)
+        row[list(self.special_tokens.values())] = 1
+        return np.packbits(row, bitorder="little").view(np.int32)
+
+    @cached_property
+    def xgrammar_with_specials(self) -> xgrammar.TokenizerInfo:
+        """For grammars that name special tokens. These, but for stop tokens, have a byte that no text has: the library matches no token
+        without a text. Made on first use (seconds for a large vocabulary)."""
+        unused = "<0xFF>" if self.xgrammar.vocab_type is xgrammar.VocabType.BYTE_FALLBACK else _NO_TEXT
+        return _tokenizer_info(self._tokenizer, self.vocab_size, self.stop_token_ids, unused)
+
     def encode(self, text: str) -> list[int]:
         """The token ids of a text, without special tokens before or after it."""
         return [int(token) for token in self._tokenizer.encode(text, add_special_tokens=False)]
@@ -137,6 +168,11 @@ class GrammarTokenizer:
         return self.xgrammar.decoded_vocab
 
     @cached_property
+    def byte_tokens(self) -> Mapping[int, int]:
+        """The tokens of one byte, by it."""
+        return {text[0]: token for token, text in enumerate(self.vocabulary) if len(text) == 1}
+
+    @cached_property
     def trie(self) -> TokenTrie:
         """Its tokens by their bytes, found on first use (a third of a second for a large vocabulary)."""
         return TokenTrie(self.vocabulary)
@@ -152,7 +188,10 @@ class GrammarTokenizer:
         return NameTokens(self.vocabulary)
 
 
-def _tokenizer_info(tokenizer: PreTrainedTokenizerFast, vocab_size: int, stop_token_ids: Sequence[int]) -> xgrammar.TokenizerInfo:
+def _tokenizer_info(
+    tokenizer: PreTrainedTokenizerFast, vocab_size: int, stop_token_ids: Sequence[int], special_text: str
+) -> xgrammar.TokenizerInfo:
+    """`special_text`: what stands for each special token that is no stop token."""
     detected = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab_size, stop_token_ids=list(stop_token_ids))
     vocabulary = [""] * vocab_size
     for token, index in tokenizer.get_vocab().items():
@@ -160,7 +199,7 @@ def _tokenizer_info(tokenizer: PreTrainedTokenizerFast, vocab_size: int, stop_to
             vocabulary[index] = token
     for index, added in tokenizer.added_tokens_decoder.items():
         if added.special and index < vocab_size:
-            vocabulary[index] = ""
+            vocabulary[index] = "" if index in stop_token_ids else special_text
     return xgrammar.TokenizerInfo(
         vocabulary,
         detected.vocab_type,

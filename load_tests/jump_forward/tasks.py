@@ -16,8 +16,8 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
-from deployments.constraints.tools import Tool, required_schema
-from grammar_service.spec import GrammarKind, GrammarSpec
+from deployments.constraints.tool_calls.tools import Tool, required_grammar
+from grammar_service.spec import STANDARD, GrammarKind, GrammarSpec
 from load_tests.errors import UnknownTask
 from load_tests.jump_forward.city_guide import city_guide
 from load_tests.jump_forward.figures import CHARACTER, CITY, EXTRACTION, FREE, TOOLS
@@ -143,7 +143,7 @@ def _tool_calls(tokenizer: PreTrainedTokenizerBase) -> _Pairs:
     """One call of one of five tools, as `tool_choice: "required"` constrains it."""
     rng = Random(SEED)
     tools = [Tool(kind.tool, _object(_arguments(kind, rng)), strict=True) for kind in KINDS[:5]]
-    spec = GrammarSpec(GrammarKind.JSON_SCHEMA, required_schema(tools, parallel=False))
+    spec = required_grammar(tools, False, STANDARD).spec
     listed = [{"type": "function", "function": {"name": tool.name, "parameters": tool.schema}} for tool in tools]
     for exercise in _recordings():
         yield {"content": exercise.question, "tools": listed}, spec

@@ -51,6 +51,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "overlap": Benchmark("python -m load_tests.jump_forward.overlap", ENGINES),
     "mask_bytes": Benchmark("python -m load_tests.masks.sizes", ENGINES),
     "guards": Benchmark("python -m load_tests.guards", ENGINES),
+    "answer_closing": Benchmark("python -m load_tests.guards.closing", ENGINES),
     "lookahead_published": Benchmark("python -m load_tests.lookahead.published", ENGINES),
     "lookahead": Benchmark("python -m load_tests.lookahead", ENGINES),
     "canonical": Benchmark("python -m load_tests.canonical", GRAMMARS),
@@ -66,6 +67,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "ablation": Benchmark("maskcast simulate --ablate", ("router",), separate=True),
     "conformance": Benchmark("maskcast grammar conformance", GRAMMARS, separate=True),
     "conformance_schemastore": Benchmark("maskcast grammar conformance", GRAMMARS, separate=True),
+    "tokenizers": Benchmark("python -m load_tests.tokenizers", ENGINES, separate=True),
     "faults": Benchmark("python -m load_tests.faults", SERVICE, separate=True),
     "soak": Benchmark("python -m load_tests.soak", SERVICE, separate=True),
 }

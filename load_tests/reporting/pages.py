@@ -263,6 +263,16 @@ def _overlap(report: BenchReport) -> list[str]:
     return ["", *measured, "", "## For which forwards", "", *overlap.RULE, "", *rule]
 
 
+def _tokenizers(report: BenchReport) -> list[str]:
+    judged = ("valid", "invalid", "cut", "refused")
+    rows = [
+        [row["kind"], f"`{row['parser']}`", asked, *(str(row[asked].get(how, 0)) for how in judged)]
+        for row in report.rows
+        for asked in ("schemas", "tools")
+    ]
+    return ["", *table(["tokenizer", "tool calls by", "under", *judged], rows)]
+
+
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "real_model": _real_model,
     "confidence": _confidence,
@@ -284,5 +294,6 @@ _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "mask_bytes": _mask_bytes,
     "mask_path": _mask_path,
     "overlap": _overlap,
+    "tokenizers": _tokenizers,
 }
 """Tables after that of the promises, from the rows of a result."""

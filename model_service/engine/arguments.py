@@ -12,7 +12,7 @@ import logging
 import sys
 from argparse import SUPPRESS, Namespace
 from collections.abc import Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -38,6 +38,10 @@ FORCED_CALLS = "hermes"
 
 LONGEST_THAT_FITS = -1
 """As vLLM writes it: the model's own context, cut to what the KV cache holds (`v1/core/kv_cache_utils.py`)."""
+
+SCHEDULED_DRAFTS = "model_service.engine.workers.scheduled_drafts.ScheduledDrafts"
+MOST_LOOKED_UP = 8
+"""Drafts of a request in one forward."""
 
 SMALL_BLOCK = 32
 """Tokens, the least that vLLM's attention takes on a CPU; its default is 128 there. The text that a look-ahead goes on from is computed
@@ -73,7 +77,7 @@ def load_parsers(arguments: Namespace) -> None:
 
 def stock_flags(settings: EngineSettings) -> list[str]:
     """The command line of vLLM's own server that makes the same engine but for what Maskcast plugs into it (`engine/configuration.py`)."""
-    return _flags(_values(settings))
+    return _flags(_values(replace(settings, prompt_lookup=False)))
 
 
 def parse_flags(words: Sequence[str]) -> dict[str, Any]:
@@ -116,6 +120,8 @@ def _values(settings: EngineSettings) -> dict[str, Any]:
         "otlp_traces_endpoint": settings.otlp_endpoint,
     }
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
+    if settings.prompt_lookup:
+        named["speculative_config"] = {"method": "custom_class", "model": SCHEDULED_DRAFTS, "num_speculative_tokens": MOST_LOOKED_UP}
     if settings.lookahead:
         on_cpu["block_size"] = SMALL_BLOCK
     return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args}

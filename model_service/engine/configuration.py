@@ -29,11 +29,13 @@ USAGE = UsageContext.OPENAI_API_SERVER
 
 # By name: the worker of a CPU takes streams, events and pinned memory out of torch for whatever process imports it.
 SCHEDULER = "model_service.engine.core.scheduler.MaskcastScheduler"
-LOOKAHEAD_SCHEDULER = "model_service.engine.core.lookahead_scheduler.LookaheadScheduler"
+LOOKAHEAD_SCHEDULER = "model_service.engine.core.lookahead.scheduler.LookaheadScheduler"
 ASYNC_SCHEDULER = "model_service.engine.core.async_scheduler.MaskcastAsyncScheduler"
 CPU_WORKER = "model_service.engine.workers.cpu_worker.MaskcastCPUWorker"
 GPU_WORKER = "model_service.engine.workers.worker.MaskcastWorker"
 OUR_WORKERS = frozenset({CPU_WORKER, GPU_WORKER})
+_DRAFTED_ANEW = frozenset({"custom_class", "ngram", "suffix"})
+"""Methods of drafts that look at nothing but the tokens, after each step."""
 _OURS = {"vllm.v1.worker.cpu_worker.CPUWorker": CPU_WORKER, "vllm.v1.worker.gpu_worker.Worker": GPU_WORKER}
 
 _log = logging.getLogger(__name__)
@@ -103,6 +105,8 @@ def _check(config: VllmConfig, settings: EngineSettings) -> None:
         raise EngineSettingsError(f"vLLM makes {parallel.world_size} workers of these arguments, where {settings.workers} have been placed")
     if settings.lookahead:
         _check_lookahead(config, settings)
+    if settings.prompt_lookup:
+        _check_prompt_lookup(config, settings)
     if settings.mask_socket is not None:
         _check_masks(config)
 
@@ -128,6 +132,7 @@ def _check_lookahead(config: VllmConfig, settings: EngineSettings) -> None:
     scheduling = config.scheduler_config
     steps = [scheduling.max_num_batched_tokens, scheduling.long_prefill_token_threshold or scheduling.max_num_batched_tokens]
     reasons = {
+        "`prompt_lookup`": settings.prompt_lookup,
         "drafts of `speculative_config`": config.speculative_config is not None,
         "a pipeline": config.parallel_config.pipeline_parallel_size > 1,
         "vLLM's second model runner (VLLM_USE_V2_MODEL_RUNNER)": bool(config.use_v2_model_runner),
@@ -144,10 +149,23 @@ def _check_lookahead(config: VllmConfig, settings: EngineSettings) -> None:
             raise EngineSettingsError(f"look-ahead does not go with {reason}")
 
 
+def _check_prompt_lookup(config: VllmConfig, settings: EngineSettings) -> None:
+    method = config.speculative_config.method if config.speculative_config is not None else None
+    reasons = {
+        "`jump_forward: false`": settings.jump_forward is False,
+        f"drafts of the method {method!r}": method != "custom_class",
+        "a model that keeps a state beside its KV cache": bool(config.model_config.has_inner_state),
+        "logits processors of your own": bool(config.model_config.logits_processors),
+    }
+    reason = next((reason for reason, holds in reasons.items() if holds), None) or _why_stepped(config)
+    if reason is not None:
+        raise EngineSettingsError(f"`prompt_lookup` does not go with this engine: {reason}")
+
+
 def _why_stepped(config: VllmConfig) -> str | None:
     """Why forced tokens cannot be jumped over; None: they can."""
-    if config.speculative_config is not None:
-        return "drafts would be proposed for the places of forced tokens"
+    if config.speculative_config is not None and (reason := _why_stepped_beside(config.speculative_config.method, config)) is not None:
+        return reason
     if config.parallel_config.pipeline_parallel_size > 1:
         return "the stages of a pipeline hear of tokens in another way"
     if config.use_v2_model_runner and config.model_config.uses_mrope:
@@ -157,10 +175,21 @@ def _why_stepped(config: VllmConfig) -> str | None:
     return None
 
 
+def _why_stepped_beside(method: str, config: VllmConfig) -> str | None:
+    """Why forced tokens cannot be jumped over beside drafts that are made by this method of vLLM's; None: they can."""
+    if method not in _DRAFTED_ANEW:
+        return f"nothing has shown that drafts of the method {method!r} go on behind forced tokens"
+    if config.use_v2_model_runner:
+        return "vLLM's second model runner drafts within the step (VLLM_USE_V2_MODEL_RUNNER=0: the first one)"
+    return None
+
+
 def _check_asynchronous(config: VllmConfig, settings: EngineSettings) -> None:
     reasons = {
         "`engine_args: {async_scheduling: false}`": by_name(settings.engine_args).get("async_scheduling") is False,
         "look-ahead, whose steps are synchronous": settings.lookahead,
+        "`prompt_lookup`, whose steps are synchronous": settings.prompt_lookup,
+        "drafts of `speculative_config`": config.speculative_config is not None and not settings.prompt_lookup,
         f"the executor {config.parallel_config.distributed_executor_backend}": not Executor.get_class(config).supports_async_scheduling(),
     }
     for reason, holds in reasons.items():
@@ -177,4 +206,6 @@ def _options(settings: EngineSettings, jumps: bool, channel: str, figures: Memor
     socket, deadline_s = settings.mask_socket, settings.mask_deadline_ms / 1000
     broadcaster = BroadcasterOptions(socket, deadline_s) if socket is not None else None
     grammar_bytes = settings.grammar_memory_mib << 20
-    return CoreOptions(channel, figures, settings.count_mask_rows, jumps, settings.lookahead, broadcaster, grammar_bytes)
+    return CoreOptions(
+        channel, figures, settings.count_mask_rows, jumps, settings.prompt_lookup, settings.lookahead, broadcaster, grammar_bytes
+    )

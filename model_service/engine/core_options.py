@@ -20,13 +20,15 @@ class BroadcasterOptions(msgspec.Struct, frozen=True):
 
 class CoreOptions(msgspec.Struct, frozen=True):
     """`channel`: the replica's artifact channel. `figures`: the page that steps are counted on, None: nobody reads it.
-    `count_mask_rows`: whether the different rows of each step are counted, which takes time. `lookahead`: whether requests may verify
-    drafts. `broadcaster` None: masks are filled in the engine core. `grammar_bytes`: of the grammars that stay loaded there."""
+    `count_mask_rows`: whether the different rows of each step are counted, which takes time. `prompt_lookup`: whether drafts come with the
+    step. `lookahead`: whether requests may verify drafts. `broadcaster` None: masks are filled in the engine core. `grammar_bytes`: of the
+    grammars that stay loaded there."""
 
     channel: str = ""
     figures: MemoryAddress | None = None
     count_mask_rows: bool = False
     jump_forward: bool = False
+    prompt_lookup: bool = False
     lookahead: bool = False
     broadcaster: BroadcasterOptions | None = None
     grammar_bytes: int = 512 << 20

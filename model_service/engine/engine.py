@@ -28,11 +28,24 @@ from model_service.engine.arguments import load_parsers, parse_arguments
 from model_service.engine.configuration import USAGE, check_logits, engine_facts, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.forking import fork_cores
+from model_service.engine.frontend.cohere_calls import read_cohere_calls
+from model_service.engine.frontend.constrained_calls import read_constrained_calls
+from model_service.engine.frontend.kimi_answers import read_kimi_answers
+from model_service.engine.frontend.parser_patches import (
+    admit_named_kimi_calls,
+    convert_each_call_by_its_tool,
+    disable_mistral_grammars,
+    escape_surrogates,
+    join_arguments,
+    keep_answers_without_calls,
+    keep_constrained_arguments,
+    replace_tool_call_patterns,
+    split_streams_at_calls,
+)
 from model_service.engine.frontend.reasoning import replace_reasoning_parsing
 from model_service.engine.frontend.refused_fields import first_fault, refused_field, refused_images
 from model_service.engine.frontend.rendering import CURRENT_TENANT, quiet_argument_warnings, render_short_prompts_at_once
 from model_service.engine.frontend.required_tool_calls import replace_required_tool_call_streaming
-from model_service.engine.frontend.tool_call_patterns import replace_tool_call_patterns
 from model_service.engine.keyed import KeyedEngine, core_processes
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
@@ -47,7 +60,7 @@ from model_service.lookahead.figures import LookaheadFigures
 from model_service.lookahead.request import Lookahead
 from model_service.lookahead.rewards import Scoring, built
 from model_service.lookahead.trace import Traces
-from model_service.messages import CALL_ARGUMENT, GENERATING, KEY_ARGUMENT, TENANT_ARGUMENT, Call, Endpoint, EngineFacts
+from model_service.messages import CALL_ARGUMENT, CLOSE_ARGUMENT, GENERATING, KEY_ARGUMENT, TENANT_ARGUMENT, Call, Endpoint, EngineFacts
 from model_service.replies import Head
 from model_service.settings import EngineSettings
 from model_service.timeline import Timeline
@@ -90,6 +103,17 @@ class Engine:
         quiet_argument_warnings()
         replace_required_tool_call_streaming()
         replace_tool_call_patterns()
+        disable_mistral_grammars()
+        keep_constrained_arguments()
+        convert_each_call_by_its_tool()
+        join_arguments()
+        keep_answers_without_calls()
+        escape_surrogates()
+        read_constrained_calls()
+        read_cohere_calls()
+        split_streams_at_calls()
+        admit_named_kimi_calls()
+        read_kimi_answers()
         replace_reasoning_parsing()
         tasks = await engine.get_supported_tasks()
         try:
@@ -288,11 +312,13 @@ def with_ours(call: Call, *, is_followed: bool) -> dict[str, Any]:
 
 def _usage(account: ForcedAccount, call: Call, asked: Asked | None) -> ForcedUsage:
     def more() -> dict[str, Any]:
-        canonical = {"not_canonical": account.not_canonical} if _is_canonical(call) else {}
+        told = {"not_canonical": account.not_canonical} if _is_canonical(call) else {}
+        if CLOSE_ARGUMENT in (call.body.get("vllm_xargs") or {}):
+            told["closed_at_limit"] = account.closed
         if asked is None:
-            return canonical
+            return told
         left_out = {} if asked.traces is None else {"steps_left_out": asked.traces.left_out}
-        return {**canonical, "lookahead": {**asked.figures.as_dict(), **left_out}}
+        return {**told, "lookahead": {**asked.figures.as_dict(), **left_out}}
 
     traces = None if asked is None else asked.traces
     return ForcedUsage(account, call.mark_forced, more, {} if traces is None else {LOOKAHEAD_STEPS: traces.new_steps})

@@ -20,7 +20,7 @@ _IMPORTED = [
     "vllm.v1.engine.core",
     "vllm.v1.worker.cpu_worker",  # ahead of all other workers
     "model_service.engine.core.async_scheduler",
-    "model_service.engine.core.lookahead_scheduler",
+    "model_service.engine.core.lookahead.scheduler",
     "model_service.engine.workers.cpu_worker",
     "model_service.engine.workers.executors",
 ]

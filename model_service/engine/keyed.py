@@ -49,6 +49,9 @@ class KeyedEngine(AsyncLLM):
 
     def __init__(self, *args: Any, traces_all: bool = True, **options: Any) -> None:
         super().__init__(*args, **options)
+        if core_options(self.vllm_config).prompt_lookup:
+            # It would refuse what its rejection sampler does not know: requests with that have no drafts.
+            self.input_processor.speculative_config = None
         self._load = PrefillLoad()
         self._watch = OutputWatch(self.output_processor, self._load, bool(self.vllm_config.scheduler_config.async_scheduling))
         self._times = TraceWatch(self.output_processor, traces_all)

@@ -86,6 +86,8 @@ class OutputWatch:
         account, _ = self._watched.get(state.external_req_id, _NOBODYS)
         if account is not None and Mark.NOT_CANONICAL in told:
             account.not_canonical += 1
+        if account is not None and Mark.CLOSED in told:
+            account.closed += 1
         return state if Mark.FORCED in told else None
 
     def _count(self, output: EngineCoreOutput, state: RequestState, before: int) -> None:

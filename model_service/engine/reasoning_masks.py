@@ -1,20 +1,21 @@
 """What a request may write while it reasons ahead of its constrained answer (vLLM 0.32: `v1/structured_output/__init__.py`,
-`parser/engine/adapters.py`, `reasoning/basic_parsers.py`).
+`parser/engine/adapters.py`, `parser/plamo3.py`, `reasoning/abs_reasoning_parsers.py`).
 
 vLLM masks nothing there. So an answer may end within its reasoning, and a tool call may begin there, which vLLM takes for the end of the
 reasoning: the grammar would then refuse the token that stands already. And nothing makes the reasoning end. Here these tokens are masked,
-and once the reasoning has its share of the tokens that the request may have, all are but its end mark, where that is one token.
+and once the reasoning has its share of the tokens that the request may have, all are but the next one of its end mark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from vllm.parser.engine.adapters import ParserEngineReasoningAdapter
+from vllm.parser.plamo3 import Plamo3Parser
 from vllm.reasoning import ReasoningParser
-from vllm.reasoning.basic_parsers import BaseThinkingReasoningParser
+from vllm.reasoning.cohere_command_reasoning_parser import BaseCohereCommandReasoningParser
 from vllm.reasoning.deepseek_v3_reasoning_parser import DeepSeekV3ReasoningParser
 from vllm.v1.request import Request
 from vllm.v1.structured_output import StructuredOutputManager
@@ -22,16 +23,24 @@ from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 
 from grammar_service.canonical.packed_rows import bits_of
 
+_COHERE_BEGINS = ("<|START_ACTION|>", "<|START_RESPONSE|>", "<|START_TEXT|>")
+_PLAMO_BEGINS = "<|plamo:begin_"
 SHARE = 2
 """The reasoning may have one in so many of the tokens that the request may have, where the client does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndMarks:
-    """`end`: the token that ends the reasoning, None where that is no single one; `others`: those that vLLM takes for its end as well."""
+    """`end`: the tokens that end the reasoning, none where they are not known; `others`: those that vLLM takes for its end as well."""
 
-    end: int | None
+    end: tuple[int, ...] = ()
     others: frozenset[int] = frozenset()
+
+    def next_of(self, written: Sequence[int], drafts: int) -> int:
+        """The token of `end` that follows those of it with which `written` ends, and so many drafts, which were the ones that follow."""
+        longest = min(len(self.end) - 1, len(written))
+        stands = next((length for length in range(longest, 0, -1) if tuple(written[-length:]) == self.end[:length]), 0)
+        return self.end[min(stands + drafts, len(self.end) - 1)]
 
 
 class ReasoningMask:
@@ -39,21 +48,22 @@ class ReasoningMask:
 
     def __init__(self, manager: StructuredOutputManager, request: Request, vocab_size: int) -> None:
         reasoner = manager._get_reasoner(request)
-        marks = end_marks(reasoner) if reasoner is not None else EndMarks(None)
+        self._marks = end_marks(reasoner) if reasoner is not None else EndMarks()
         stops = {*request.sampling_params.all_stop_token_ids, request.sampling_params.eos_token_id}
         # Where nothing can make the reasoning end, the end of the answer must.
-        masked = marks.others if marks.end is None else marks.others | stops
+        masked = self._marks.others | stops if self._marks.end else self._marks.others
         self._request = request
         self._most = max_reasoning_tokens(request)
-        self._open = _row(vocab_size, without=[token for token in masked - {marks.end, None} if token < vocab_size])
-        self._ending = None if marks.end is None else _row(vocab_size, only=marks.end)
+        self._open = _row(vocab_size, without=[token for token in masked - {*self._marks.end, None} if token < vocab_size])
+        self._ending = {token: _row(vocab_size, only=token) for token in self._marks.end}
 
-    def row(self) -> torch.Tensor | None:
-        """int32 [ceil(V/32)], bit set = allowed; None where the reasoning has ended."""
+    def row(self, drafts: int) -> torch.Tensor | None:
+        """int32 [ceil(V/32)], bit set = allowed, behind so many drafts; None where the reasoning has ended."""
         if self._request.structured_output_request.reasoning_ended:
             return None
-        is_over = self._request.num_output_tokens >= self._most
-        return self._ending if is_over and self._ending is not None else self._open
+        if not self._ending or self._request.num_output_tokens < self._most:
+            return self._open
+        return self._ending[self._marks.next_of(self._request.output_token_ids, drafts)]
 
 
 def max_reasoning_tokens(request: Request) -> int:
@@ -66,23 +76,33 @@ def end_marks(reasoner: ReasoningParser) -> EndMarks:
     """As far as they are known beforehand."""
     if isinstance(reasoner, DeepSeekV3ReasoningParser):
         reasoner = reasoner._parser
-    if isinstance(reasoner, BaseThinkingReasoningParser):
-        return EndMarks(reasoner.end_token_id)
+    others = frozenset[int]()
     if isinstance(reasoner, ParserEngineReasoningAdapter):
         ends = reasoner.reasoning_end_token_ids
         others = frozenset(token for token in ends if reasoner.find_reasoning_end([token]).implicit)
-        return EndMarks(next(iter(ends - others), None), others)
-    return EndMarks(None)
+        if ends - others:
+            return EndMarks((min(ends - others),), others)
+        if isinstance(reasoner._parser_engine, Plamo3Parser) and _PLAMO_BEGINS in reasoner.vocab:
+            # vLLM knows no marks of several tokens here. In reasoning, only that of calls begins so.
+            others = frozenset({reasoner.vocab[_PLAMO_BEGINS]})
+    if isinstance(reasoner, BaseCohereCommandReasoningParser):
+        # For vLLM's parser, and not for its engine, they end the reasoning.
+        others = frozenset(reasoner.vocab[mark] for mark in _COHERE_BEGINS if mark in reasoner.vocab)
+    text = reasoner.reasoning_end_str
+    end = reasoner.model_tokenizer.encode(text, add_special_tokens=False) if text else []
+    # What some of them tell is not the end yet.
+    return EndMarks(tuple(end) if end and reasoner.is_reasoning_end(end) else (), others)
 
 
 def mask_reasoning(manager: StructuredOutputManager) -> None:
     """Let `manager`, which fills the rows of requests that reason with all tokens, fill them with what `KeyedGrammar.reasoning` allows."""
 
     def fill(batch: Iterable[tuple[StructuredOutputGrammar, int, bool]]) -> None:
-        rows = manager._grammar_bitmask
+        rows, first = manager._grammar_bitmask, dict[int, int]()
         for grammar, index, is_constrained in batch:
             mask = None if is_constrained else getattr(grammar, "reasoning", None)
-            row = mask.row() if mask is not None else None
+            drafts = index - first.setdefault(id(grammar), index)
+            row = mask.row(drafts) if mask is not None else None
             if is_constrained and not grammar.is_terminated():
                 grammar.fill_bitmask(rows, index)
             elif row is not None:

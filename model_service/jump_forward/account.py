@@ -1,5 +1,5 @@
 """What a grammar has done to the answers to one call: how many tokens it forced, and where they stand in the text; how many answers had
-to leave the tokenizer's own tokens."""
+to leave the tokenizer's own tokens, and how many were closed at their limit."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class ForcedAccount:
         self.tokens = 0
         self.segments = 0
         self.not_canonical = 0
+        self.closed = 0
         self._choices: dict[int, _Choice] = {}
 
     def add(self, choice: int, tokens: int, start: int, end: int) -> None:

@@ -35,6 +35,9 @@ class Unsent:
         else:
             self._forced[request_id] = ForcedTokens(before.start, (*before.tokens, *tokens))
 
+    def __contains__(self, request_id: object) -> bool:
+        return request_id in self._forced
+
     def take(self, scheduled: Container[str]) -> dict[str, ForcedTokens]:
         """Those of the requests that are scheduled; they count as sent."""
         taken = {request_id: forced for request_id, forced in self._forced.items() if request_id in scheduled}

@@ -83,6 +83,39 @@ async def test_agents(url: str, model: str, api: str) -> None:
     assert isinstance(streamed.final_output, Person)
 
 
+@pytest.mark.parametrize("api", ["responses", "chat_completions"])
+@pytest.mark.parametrize("streams", [False, True])
+async def test_agents_with_tools_and_a_type_of_output(url: str, model: str, api: str, streams: bool) -> None:
+    """As its example of tools does it; what a small model calls is not looked at, but that it is called with valid arguments."""
+    from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool
+
+    called = list[tuple[str, int]]()
+
+    @function_tool
+    def look_up(name: str, most: int) -> str:
+        """Look a person up.
+
+        Args:
+            name: Of the person.
+            most: How many lines to return.
+        """
+        called.append((name, most))
+        return "She lives in Lisbon."
+
+    kind = {"responses": OpenAIResponsesModel, "chat_completions": OpenAIChatCompletionsModel}[api]
+    behind = kind(model=model, openai_client=openai.AsyncOpenAI(base_url=url))
+    settings = ModelSettings(temperature=0, max_tokens=128, tool_choice="required", parallel_tool_calls=False)
+    agent = Agent(name="reader", model=behind, tools=[look_up], output_type=Person, model_settings=settings)
+    if streams:
+        run = Runner.run_streamed(agent, QUESTION, max_turns=6)
+        assert [event async for event in run.stream_events()]
+    else:
+        run = await Runner.run(agent, QUESTION, max_turns=6)
+    assert isinstance(run.final_output, Person)
+    assert called
+    assert all(isinstance(name, str) and isinstance(most, int) for name, most in called)
+
+
 def test_litellm(url: str, model: str) -> None:
     import litellm
 

@@ -113,6 +113,24 @@ def ended(client: openai.OpenAI, response_id: str) -> Any:
     return None if response.status == "in_progress" else response
 
 
+def test_a_response_and_a_message_end_in_time(service: Service, claude: anthropic.Anthropic) -> None:
+    asked: dict[str, Any] = {"model": MODEL, "temperature": 0, "extra_body": {"close_at_limit": True}}
+    response = service.client().responses.parse(input=QUESTION, text_format=Person, max_output_tokens=18, **asked)
+    assert isinstance(response.output_parsed, Person)
+    assert (response.status, response.incomplete_details and response.incomplete_details.reason) == ("incomplete", "max_output_tokens")
+    assert response.usage is not None
+    assert response.usage.output_tokens_details.to_dict()["closed_at_limit"] == 1
+    config: Any = {"format": {"type": "json_schema", "schema": SCHEMA}}
+    body = {**GREEDY, "close_at_limit": True}
+    message = claude.messages.create(model=MODEL, max_tokens=18, messages=MESSAGES, output_config=config, extra_body=body)
+    (block,) = message.content
+    assert block.type == "text"
+    Person.model_validate_json(block.text)
+    assert message.stop_reason == "max_tokens"
+    assert message.usage.output_tokens_details is not None
+    assert message.usage.output_tokens_details.to_dict()["closed_at_limit"] == 1
+
+
 def test_a_response_names_what_is_wrong_where_the_request_has_it(service: Service) -> None:
     items: Any = [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]
     with pytest.raises(openai.BadRequestError) as raised:

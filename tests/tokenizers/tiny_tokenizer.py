@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
@@ -25,6 +26,13 @@ def tiny_tokenizer() -> PreTrainedTokenizerFast:
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken(token, special=True) for token in SPECIAL])
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=SPECIAL[STOP_ID], pad_token=SPECIAL[0])
+
+
+def marked_tokenizer(marks: Iterable[str], special: bool = False) -> PreTrainedTokenizerFast:
+    """With the marks of models as tokens that have a text, as models have most of them, or as `special` ones."""
+    tokenizer = tiny_tokenizer()
+    tokenizer.add_tokens([AddedToken(mark, special=special, normalized=False) for mark in marks], special_tokens=special)
+    return tokenizer
 
 
 def save_tiny_model(folder: Path) -> Path:

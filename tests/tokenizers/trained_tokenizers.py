@@ -23,22 +23,33 @@ _BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
 def digits_in_threes() -> GrammarTokenizer:
+    return GrammarTokenizer.from_huggingface(digits_in_threes_tokenizer())
+
+
+def digits_in_threes_tokenizer() -> PreTrainedTokenizerFast:
     """Byte-level, split by a pattern that takes up to three digits together."""
     split = pre_tokenizers.Split(Regex(_THREE_DIGITS), "isolated")
-    return _byte_level(pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]), 900)
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    return _byte_level(pre_tokenizers.Sequence([split, level]), 900)
 
 
 def contractions(add_prefix_space: bool = False) -> GrammarTokenizer:
     """Byte-level, split at words, numbers and contractions."""
-    return _byte_level(pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space, use_regex=True), 900)
+    level = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space, use_regex=True)
+    return GrammarTokenizer.from_huggingface(_byte_level(level, 900))
 
 
 def unsplit() -> GrammarTokenizer:
     """Byte-level, with merges across whatever they like."""
-    return _byte_level(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False), 1500)
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    return GrammarTokenizer.from_huggingface(_byte_level(level, 1500))
 
 
 def sentences() -> GrammarTokenizer:
+    return GrammarTokenizer.from_huggingface(sentences_tokenizer())
+
+
+def sentences_tokenizer() -> PreTrainedTokenizerFast:
     """Of characters and, for the rest, bytes; a space is put before the text, and tokens reach across words."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
@@ -49,10 +60,10 @@ def words() -> GrammarTokenizer:
     """The same, split at words."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=True)
-    return _with_fallback(tokenizer)
+    return GrammarTokenizer.from_huggingface(_with_fallback(tokenizer))
 
 
-def _byte_level(pre_tokenizer: pre_tokenizers.PreTokenizer, size: int) -> GrammarTokenizer:
+def _byte_level(pre_tokenizer: pre_tokenizers.PreTokenizer, size: int) -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizer
     tokenizer.decoder = decoders.ByteLevel()
@@ -60,7 +71,7 @@ def _byte_level(pre_tokenizer: pre_tokenizers.PreTokenizer, size: int) -> Gramma
     return _wrapped(tokenizer)
 
 
-def _with_fallback(tokenizer: Tokenizer) -> GrammarTokenizer:
+def _with_fallback(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
     space = decoders.Replace("▁", " ")
     tokenizer.decoder = decoders.Sequence([space, decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     _train(tokenizer, vocab_size=1200, special_tokens=["<unk>", *_BYTES])
@@ -74,6 +85,6 @@ def _train(tokenizer: Tokenizer, **options: Any) -> None:
     tokenizer.train_from_iterator(_TEXTS * 30, trainers.BpeTrainer(show_progress=False, min_frequency=2, **options))
 
 
-def _wrapped(tokenizer: Tokenizer) -> GrammarTokenizer:
+def _wrapped(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
     tokenizer.add_special_tokens([AddedToken(_END, special=True, normalized=False)])
-    return GrammarTokenizer.from_huggingface(PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=_END))
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=_END)

@@ -147,6 +147,7 @@ _READ = (
     RequestField("lookahead", Anything("object"), Treatment.READ, "needs `model.lookahead`"),
     RequestField("mark_forced", Flag(), Treatment.READ),
     RequestField("field_confidence", Flag(), Treatment.READ),
+    RequestField("close_at_limit", Flag(), Treatment.READ),
     RequestField("unenforceable", OneOf(("refuse", "check")), Treatment.READ),
 )
 _SILENT = (

@@ -133,7 +133,7 @@ class TokenCount(MessageAnswer):
 
 
 def _message(
-    answer: Mapping[str, Any], content: list[Any], reason: str | None, sequence: str | None, usage: Mapping[str, int]
+    answer: Mapping[str, Any], content: list[Any], reason: str | None, sequence: str | None, usage: Mapping[str, Any]
 ) -> dict[str, Any]:
     told = {"maskcast": answer["maskcast"]} if "maskcast" in answer else {}
     return {
@@ -166,15 +166,18 @@ def _stop(choice: Mapping[str, Any], arguments: str | None) -> tuple[str, str | 
             return "end_turn", None
 
 
-def _usage(usage: Mapping[str, Any] | None) -> dict[str, int]:
+def _usage(usage: Mapping[str, Any] | None) -> dict[str, Any]:
     """Anthropic counts tokens that were read from the cache beside those of the input, and not among them."""
     found = usage or {}
     cached = int((found.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)
+    details = dict(found.get("completion_tokens_details") or {})
+    details["thinking_tokens"] = details.pop("reasoning_tokens", None) or 0
     return {
         "input_tokens": int(found.get("prompt_tokens") or 0) - cached,
         "output_tokens": int(found.get("completion_tokens") or 0),
         "cache_read_input_tokens": cached,
         "cache_creation_input_tokens": 0,
+        "output_tokens_details": details,
     }
 
 

@@ -206,11 +206,11 @@ def failure(error: ApiError) -> dict[str, Any]:
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
-    reasoning = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens") or 0
+    details = usage.get("completion_tokens_details") or {}
     return {
         "input_tokens": usage["prompt_tokens"],
         "input_tokens_details": {"cached_tokens": cached, "cache_write_tokens": 0},
         "output_tokens": usage.get("completion_tokens") or 0,
-        "output_tokens_details": {"reasoning_tokens": reasoning},
+        "output_tokens_details": {**details, "reasoning_tokens": details.get("reasoning_tokens") or 0},
         "total_tokens": usage["total_tokens"],
     }

@@ -6,38 +6,22 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from grammar_service.backends.protocol import Backend, CompiledGrammar, CompiledPayload, Fault
+from grammar_service.backends.backend_layer import BackendLayer
+from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
 from grammar_service.errors import ArtifactError
 from grammar_service.spec import GrammarSpec
 
 if TYPE_CHECKING:
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-PREFIX = "canonical-"
-_FORMAT = 2
 _PRODUCT, _OTHER = b"P", b"O"
 """First byte of a payload: an automaton, or the other backend's."""
 
 
-class CanonicalBackend:
-    """A Backend that is another one for specs that are `canonical`: its name, and so the key of a grammar, is not the other one's."""
+class CanonicalBackend(BackendLayer):
+    """For specs that are `canonical`."""
 
-    def __init__(self, inner: Backend) -> None:
-        self._inner = inner
-
-    @property
-    def name(self) -> str:
-        return PREFIX + self._inner.name
-
-    @property
-    def version(self) -> str:
-        return f"{self._inner.version}, {_FORMAT}"
-
-    def unsupported(self, spec: GrammarSpec) -> list[Fault]:
-        return self._inner.unsupported(spec)
-
-    def library_source(self, spec: GrammarSpec) -> str | None:
-        return self._inner.library_source(spec)
+    PREFIX, FORMAT = "canonical-", 2
 
     def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer, library_source: str | None = None) -> CompiledPayload:
         """The product where there is one, else the other one's payload. Raises UnsupportedGrammar also where the tokenizer's own sequences

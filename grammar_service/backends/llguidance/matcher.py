@@ -106,6 +106,10 @@ class LlguidanceMatcher:
         """Whose own masks are wrong about stop tokens, see `mend`."""
         return self._matcher
 
+    @property
+    def names_tokens(self) -> bool:
+        return False
+
     def accept(self, token: int) -> bool:
         if self._terminated:
             return False

@@ -28,6 +28,8 @@ NEVER_FULL = 1 << 62
 """Bytes of a compiler's cache. It must not make room by itself: the places of rules that go are kept with the memory of the largest that
 ever stood there (`cpp/support/container.h` of 0.2.8, `List`), so that a cache of 1/2 MiB takes 7 after 400 grammars, and goes on."""
 WRITTEN_RULES = frozenset({GrammarKind.EBNF, GrammarKind.STRUCTURAL_TAG})
+MEASURED = WRITTEN_RULES | {GrammarKind.REGEX}
+"""Kinds in which a text may be read in many ways. To measure some masks takes 30 ms with a vocabulary of 131,072 tokens."""
 _NATIVE_PREFIX = re.compile(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ")
 
 
@@ -39,7 +41,7 @@ class XgrammarLibrary:
         self._threads = threads
         self._cache_bytes = cache_bytes
         self._max_expanded_bytes = max_expanded_bytes
-        self._compilers: dict[str, xgrammar.GrammarCompiler] = {}
+        self._compilers: dict[tuple[str, bool], xgrammar.GrammarCompiler] = {}
         self._rates: dict[str, LoadRate] = {}
         self._costs = RuleCosts()
         self._paces = ReaderPaces()
@@ -47,7 +49,7 @@ class XgrammarLibrary:
 
     def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> CompiledPayload:
         try:
-            return self._compile(recipe_of(spec), tokenizer)
+            return self._compile(recipe_of(spec, tokenizer.special_tokens, tokenizer.added_tokens), tokenizer)
         except GrammarError:
             raise
         except MemoryError:
@@ -65,13 +67,13 @@ class XgrammarLibrary:
             raise ArtifactError(f"xgrammar cannot read the payload: {_message(error)}") from None
 
     def _compile(self, recipe: Recipe, tokenizer: GrammarTokenizer) -> CompiledPayload:
-        rate, compiler = self._rate(tokenizer), self._compiler(tokenizer)
+        rate, compiler = self._rate(tokenizer), self._compiler(tokenizer, recipe.names_tokens)
         grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
         rules = _parsed(recipe)
         if rules is not None:
             _check_rules(rules, is_written=recipe.kind in WRITTEN_RULES)
-        shape, tail = shape_of(grammar), None if rules is None else recursion_tail(rules)
-        if _may_be_ambiguous(recipe):
+        shape, tail = shape_of(grammar), None if rules is None else recursion_tail(rules, recipe.names_tokens)
+        if recipe.kind in MEASURED:
             check_mask_times(XgrammarGrammar(grammar, tokenizer, recipe, tail), tokenizer)
         compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
         load_ms = rate.load_ms(shape.size)
@@ -83,12 +85,12 @@ class XgrammarLibrary:
         return CompiledPayload(write_payload(self._version, recipe, None, compile_ms, compile_ms, tail), compile_ms, compile_ms)
 
     def _loaded(self, held: XgrammarPayload, recipe: Recipe, tokenizer: GrammarTokenizer) -> xgrammar.CompiledGrammar:
-        tables, compiler = held.tables, self._compiler(tokenizer)
+        tables, compiler = held.tables, self._compiler(tokenizer, recipe.names_tokens)
         if tables is None or self._paces.prefer_compiling(held.compile_ms, held.load_ms):
             grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
             self._paces.compiling.learn(held.compile_ms, taken_ms)
         else:
-            grammar, taken_ms = _timed(lambda: read_tables(unpack(tables, self._max_expanded_bytes), tokenizer.xgrammar))
+            grammar, taken_ms = _timed(lambda: read_tables(unpack(tables, self._max_expanded_bytes), _info(tokenizer, recipe.names_tokens)))
             self._paces.loading.learn(held.load_ms, taken_ms)
             self._learning.learn(lambda: compiled(recipe, compiler), held.compile_ms)
         return grammar
@@ -101,13 +103,19 @@ class XgrammarLibrary:
             self._rates[tokenizer.fingerprint] = measured_rate(sample, tokenizer.xgrammar)
         return self._rates[tokenizer.fingerprint]
 
-    def _compiler(self, tokenizer: GrammarTokenizer) -> xgrammar.GrammarCompiler:
+    def _compiler(self, tokenizer: GrammarTokenizer, names_tokens: bool = False) -> xgrammar.GrammarCompiler:
         """A fresh one when what it keeps has become too much; made in 0.1 ms, it learns its rules again within a few grammars."""
-        compiler = self._compilers.get(tokenizer.fingerprint)
+        key = tokenizer.fingerprint, names_tokens
+        compiler = self._compilers.get(key)
         if compiler is None or compiler.get_cache_size_bytes() > self._cache_bytes:
-            compiler = xgrammar.GrammarCompiler(tokenizer.xgrammar, max_threads=self._threads, cache_limit_bytes=NEVER_FULL)
-            self._compilers[tokenizer.fingerprint] = compiler
+            vocabulary = _info(tokenizer, names_tokens)
+            compiler = xgrammar.GrammarCompiler(vocabulary, max_threads=self._threads, cache_limit_bytes=NEVER_FULL)
+            self._compilers[key] = compiler
         return compiler
+
+
+def _info(tokenizer: GrammarTokenizer, names_tokens: bool) -> xgrammar.TokenizerInfo:
+    return tokenizer.xgrammar_with_specials if names_tokens else tokenizer.xgrammar
 
 
 def _parsed(recipe: Recipe) -> xgrammar.Grammar | None:
@@ -125,13 +133,6 @@ def _check_rules(grammar: xgrammar.Grammar, *, is_written: bool) -> None:
         raise InvalidGrammar(f"the rule `{rule[:40]}` has no end: no text matches it")
     if has_too_many_left_corners(grammar):
         raise GrammarTooLarge(f"more than {MAX_LEFT_CORNERS} rules, alternatives or optional properties may begin at one place")
-
-
-def _may_be_ambiguous(recipe: Recipe) -> bool:
-    """Whether the user wrote rules or a regex. Tags with only schemas are exempt: measuring them would take as long as compiling them."""
-    return recipe.kind in (GrammarKind.EBNF, GrammarKind.REGEX) or (
-        recipe.kind == GrammarKind.STRUCTURAL_TAG and '"grammar"' in recipe.text
-    )
 
 
 def _timed(work: Callable[[], xgrammar.CompiledGrammar]) -> tuple[xgrammar.CompiledGrammar, float]:

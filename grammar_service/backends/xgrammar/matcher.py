@@ -14,6 +14,9 @@ from grammar_service.backends.xgrammar.recipe import Recipe
 from grammar_service.backends.xgrammar.runs import ForcedSearch
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
+_MOST_CHECKED = 256
+"""Bytes of a forced text, each of which takes a mask to check. What is behind them is found later."""
+
 
 class XgrammarGrammar:
     """`recipe` is what it was compiled of. Where `recursion_tail` is None, its matchers tell of no forced bytes."""
@@ -24,6 +27,7 @@ class XgrammarGrammar:
         self._tokenizer = tokenizer
         self._spaces = tokenizer.spaces if recipe.is_bounded else None
         self._plan = recipe.plan
+        self._names_tokens = recipe.names_tokens
 
     @property
     def size_bytes(self) -> int:
@@ -34,18 +38,25 @@ class XgrammarGrammar:
         matcher = xgrammar.GrammarMatcher(self._compiled, override_stop_tokens=stops)
         own = self._tokenizer.stop_token_ids
         refused = frozenset(own) - frozenset(own if stops is None else stops)
-        plain: Matcher = XgrammarMatcher(matcher, refused, self._tokenizer, self._search)
+        plain: Matcher = XgrammarMatcher(matcher, refused, self._tokenizer, self._search, self._names_tokens)
         bounded = plain if self._spaces is None else BoundedWhitespace(plain, self._spaces)
         return bounded if self._plan is None else Guarded(bounded, self._plan.guard(self._tokenizer.names))
 
 
 class XgrammarMatcher:
     """Takes back any number of tokens: the library keeps the whole history. `refused` are the tokenizer's stop tokens that do not
-    stop this request: they have no text, and the library would accept them anywhere."""
+    stop this request: they have no text, and the library would accept them anywhere. `names_tokens`: the grammar has special tokens."""
 
     def __init__(
-        self, matcher: xgrammar.GrammarMatcher, refused: frozenset[int], tokenizer: GrammarTokenizer, search: ForcedSearch
+        self,
+        matcher: xgrammar.GrammarMatcher,
+        refused: frozenset[int],
+        tokenizer: GrammarTokenizer,
+        search: ForcedSearch,
+        names_tokens: bool = False,
     ) -> None:
+        self._tokenizer = tokenizer
+        self._names_tokens = names_tokens
         self._matcher = matcher
         self._search = search
         self._refused = refused
@@ -59,6 +70,10 @@ class XgrammarMatcher:
     def library(self) -> xgrammar.GrammarMatcher:
         """Whose own masks allow ids past the vocabulary as well."""
         return self._matcher
+
+    @property
+    def names_tokens(self) -> bool:
+        return self._names_tokens
 
     def accept(self, token: int) -> bool:
         if not self._advance(token):
@@ -97,7 +112,20 @@ class XgrammarMatcher:
             # The library makes a string of what may end inside a character.
             forced = error.object
         self._search.found(len(forced))
-        return forced
+        return self._until_special_token(forced[:_MOST_CHECKED]) if forced and self._names_tokens else forced
+
+    def _until_special_token(self, forced: bytes) -> bytes:
+        """The part of a forced text in which no special token may come: the library looks at text alone."""
+        mask = torch.zeros(1, (self._tokenizer.vocab_size + 31) // 32, dtype=torch.int32)
+        row, taken = mask[0].numpy(), 0
+        for byte in forced:
+            token = self._tokenizer.byte_tokens.get(byte)
+            self.fill(mask, 0)
+            if token is None or (row & self._tokenizer.special_row).any() or not self.accept(token):
+                break
+            taken += 1
+        self.rollback(taken)
+        return forced[:taken]
 
     def is_terminated(self) -> bool:
         return bool(self._matcher.is_terminated())

@@ -14,7 +14,7 @@ from grammar_service.packing import pack, unpack
 
 class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """`version` is that of the backend that wrote it. `text` (the recipe's) and `tables` (the library's serialization) are packed.
-    `recursion_tail`: whether forced text may be looked for (`runs.py`). `plan`: of the guard."""
+    `recursion_tail`: whether forced text may be looked for (`runs.py`). `plan`: of the guard. `names_tokens`: the recipe's."""
 
     version: str
     kind: str
@@ -25,10 +25,11 @@ class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
     load_ms: float
     recursion_tail: int | None
     plan: Plan | None
+    names_tokens: bool = False
 
     def recipe(self, max_bytes: int) -> Recipe:
         """Raises ArtifactError as `unpack` does."""
-        return Recipe(self.kind, unpack(self.text, max_bytes), self.whitespace, self.plan)
+        return Recipe(self.kind, unpack(self.text, max_bytes), self.whitespace, self.plan, self.names_tokens)
 
 
 _PAYLOAD = msgspec.msgpack.Decoder(XgrammarPayload)
@@ -38,7 +39,8 @@ def write_payload(version: str, recipe: Recipe, tables: str | None, compile_ms: 
     """The bytes of a payload; `tables` None leaves only the recipe."""
     packed = None if tables is None else pack(tables)
     costs = compile_ms, load_ms
-    payload = XgrammarPayload(version, recipe.kind, recipe.whitespace, pack(recipe.text), packed, *costs, recursion_tail, recipe.plan)
+    text, plan, tokens = pack(recipe.text), recipe.plan, recipe.names_tokens
+    payload = XgrammarPayload(version, recipe.kind, recipe.whitespace, text, packed, *costs, recursion_tail, plan, tokens)
     return msgspec.msgpack.encode(payload)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import TypedDict
 
 import msgspec
@@ -12,6 +13,7 @@ import xgrammar
 from grammar_service.backends.choice import choice_grammar, choices_of
 from grammar_service.backends.gbnf import plain_gbnf
 from grammar_service.backends.patterns import with_length_patterns
+from grammar_service.backends.xgrammar.excluded_texts import exclude_from_strings, with_bounded_numbers
 from grammar_service.backends.xgrammar.support import allow_list, lone_xgrammar_faults
 from grammar_service.errors import InvalidGrammar
 from grammar_service.guards.plan import Plan, plan_of, without_guarded
@@ -20,7 +22,7 @@ from grammar_service.schema.fault import AllowList
 from grammar_service.schema.json_schema import JsonSchema, parse_schema
 from grammar_service.schema.json_text import text_of
 from grammar_service.spec import FLEXIBLE, JSON_KINDS, MAX_WHITESPACE, STANDARD, GrammarKind, GrammarSpec, indent_of
-from grammar_service.tags.structural_tag import Embedded, to_library_format
+from grammar_service.tags.structural_tag import Embedded, names_tokens, to_library_format
 
 _ADDITIONAL_NAME_RULE = re.compile(r"\w+_addl_key(?:_\d+)? ::=")
 _ESCAPED_NAME = re.compile(r' \| \("\\\\" basic_escape basic_string_sub\)|\("\\\\" basic_escape basic_string_sub\) \| ')
@@ -29,12 +31,14 @@ _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|.)")
 
 
 class Recipe(msgspec.Struct, frozen=True):
-    """`text` is what the library's function for that kind takes; `plan` is for the guard beside its matchers."""
+    """`text` is what the library's function for that kind takes; `plan` is for the guard beside its matchers. `names_tokens`: it has ids of
+    special tokens."""
 
     kind: str
     text: str
     whitespace: str
     plan: Plan | None = None
+    names_tokens: bool = False
 
     @property
     def is_bounded(self) -> bool:
@@ -48,8 +52,14 @@ class Recipe(msgspec.Struct, frozen=True):
 JSON_OBJECT = Recipe(GrammarKind.JSON_OBJECT, '{"type": "object"}', STANDARD, Plan())
 
 
-def recipe_of(spec: GrammarSpec) -> Recipe:
-    """Raises InvalidGrammar, UnsupportedGrammar, GrammarTooLarge: as the readers of the kinds do."""
+def recipe_of(
+    spec: GrammarSpec, special_tokens: Mapping[str, int] = MappingProxyType({}), added_tokens: Collection[str] | None = None
+) -> Recipe:
+    """`special_tokens`: the vocabulary's, by their spellings; `added_tokens`: the spellings of those that are not special too. Raises
+    InvalidGrammar, UnsupportedGrammar, GrammarTooLarge: as the readers of the kinds do."""
+    if spec.kind is GrammarKind.STRUCTURAL_TAG:
+        tag = to_library_format(spec.text, _ebnf_of(spec.whitespace), spec.closed, spec.formats, special_tokens, added_tokens)
+        return Recipe(spec.kind.value, text_of(tag), spec.whitespace, None, names_tokens(tag))
     return Recipe(spec.kind.value, _library_text(spec), spec.whitespace, _plan(spec))
 
 
@@ -100,10 +110,8 @@ def _library_text(spec: GrammarSpec) -> str:
             return choice_grammar(choices_of(spec.text))
         case GrammarKind.EBNF:
             return plain_gbnf(spec.text)
-        case GrammarKind.STRUCTURAL_TAG:
-            return text_of(to_library_format(spec.text, _ebnf_of(spec.whitespace), spec.closed, spec.formats))
-        case GrammarKind.LARK:
-            raise InvalidGrammar("Lark grammars are not for this backend")
+        case _:
+            raise InvalidGrammar(f"grammars of the kind {spec.kind.value!r} are not for this function")
 
 
 def _plan(spec: GrammarSpec) -> Plan | None:
@@ -144,7 +152,10 @@ def _ebnf_of(whitespace: str) -> Callable[[Embedded], str]:
     def to_ebnf(embedded: Embedded) -> str:
         bound = embedded.max_whitespace
         layout = _layout(whitespace, MAX_WHITESPACE) if bound is None else _layout(FLEXIBLE, bound)
-        return _schema_ebnf(_schema_text(embedded.schema, lone_xgrammar_faults), layout)
+        ebnf = _schema_ebnf(_schema_text(embedded.schema, lone_xgrammar_faults), layout)
+        if embedded.definitions is not None:
+            ebnf = with_bounded_numbers(ebnf)
+        return exclude_from_strings(ebnf, embedded.excludes) if embedded.excludes else ebnf
 
     return to_ebnf
 

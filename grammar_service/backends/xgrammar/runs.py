@@ -7,7 +7,7 @@ rules that double one another. Nothing stops such a search, so grammars where it
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -16,7 +16,6 @@ import msgspec
 import xgrammar
 
 from grammar_service.backends.xgrammar.classes import characters
-from grammar_service.backends.xgrammar.rule_circles import in_circles, inverted
 
 LONG = 64 * 1024
 """Bytes; to find as many takes 10 ms."""
@@ -29,7 +28,7 @@ _MOST_ESCAPED = 6
 
 
 class Kind(IntEnum):
-    """Of an expression, as the library numbers them. What it has besides are single tokens, which a search for text does not see."""
+    """Of an expression, as the library numbers them. A search for text does not see single tokens."""
 
     BYTES = 0
     CLASS = 1
@@ -40,10 +39,13 @@ class Kind(IntEnum):
     CHOICES = 6
     TAG_DISPATCH = 7
     REPEAT = 8
+    TOKEN = 9
+    EXCLUDED_TOKENS = 10
     REGEX = 12
 
 
 _KINDS = frozenset(map(int, Kind))
+_TOKENS = frozenset({Kind.TOKEN, Kind.EXCLUDED_TOKENS})
 
 
 class _Run(NamedTuple):
@@ -102,11 +104,14 @@ class SerializedGrammar(msgspec.Struct):
 _SERIALIZED = msgspec.json.Decoder(SerializedGrammar)
 
 
-def recursion_tail(grammar: xgrammar.Grammar) -> int | None:
+def recursion_tail(grammar: xgrammar.Grammar, checks_tokens: bool = False) -> int | None:
     """Bytes that ends of recursions force at most for each byte of the text before, where nothing else forces more than LONG, and the text
     that is found is forced indeed. None elsewhere, and where it is hard to tell. Takes a grammar that has not been compiled: a compiled
-    one repeats itself."""
-    runs = _runs(grammar)
+    one repeats itself. `checks_tokens`: what is found is cut where a token may come, which the search does not see."""
+    read = SerializedGrammar.of(grammar)
+    if not checks_tokens and any(kind in _TOKENS for kind, _ in read.expressions):
+        return None
+    runs = _Runs(read)
     return int(runs.tails) if runs.most() <= LONG else None
 
 
@@ -117,13 +122,15 @@ def most_forced(grammar: xgrammar.Grammar) -> float:
 
 class _Runs:
     """Any path through an expression bounds what is forced in it, since the others can only add choices. So the shortest alternative
-    counts of those that end in a choice, or else of all."""
+    counts of those that end in a choice, or else of all. Where some may begin with a token, the search does not see those: the longest
+    counts."""
 
     def __init__(self, grammar: SerializedGrammar) -> None:
         self._expressions = grammar.expressions
         self._bodies = grammar.bodies
         self._root = grammar.root_rule_id
         self._names = [set(self._named(body)) for body in self._bodies]
+        self._with_tokens = self._find_tokens()
         self._rules = [_UNKNOWN] * len(self._bodies)
         self.tails = math.inf
         self._regexes = {
@@ -177,6 +184,24 @@ class _Runs:
             if tail.passes:
                 yield tail.bytes
 
+    def _find_tokens(self) -> set[int]:
+        """The rules that have a token, or name one that has."""
+        users = inverted(self._names)
+        waiting = [rule for rule, body in enumerate(self._bodies) if self._has_token(body, ())]
+        found = set(waiting)
+        while waiting:
+            new = [user for user in users[waiting.pop()] if user not in found]
+            found.update(new)
+            waiting += new
+        return found
+
+    def _has_token(self, index: int, rules: Container[int] | None = None) -> bool:
+        """Whether an expression has a token, or names one of the rules, None: one with a token."""
+        kind, content = self._expressions[index]
+        if kind in (Kind.RULE, Kind.REPEAT):
+            return content[0] in (self._with_tokens if rules is None else rules)
+        return kind in _TOKENS or (kind in (Kind.SEQUENCE, Kind.CHOICES) and any(self._has_token(part, rules) for part in content))
+
     def _sequences(self, index: int) -> Iterator[list[int]]:
         kind, content = self._expressions[index]
         if kind == Kind.SEQUENCE:
@@ -225,12 +250,18 @@ class _Runs:
             case Kind.REGEX:
                 passes, length = self._regexes[index].root()
                 return _Run(passes, _MOST_ESCAPED * length)
-            case Kind.SEQUENCE:
-                return _in_turn([self._run(part) for part in content])
-            case Kind.CHOICES:
-                return min(map(self._run, content), default=_NOTHING)
+            case Kind.SEQUENCE | Kind.CHOICES:
+                return self._composed(kind, [self._run(part) for part in content], self._has_token(index))
+            case Kind.TOKEN | Kind.EXCLUDED_TOKENS:
+                return _Run(False, 0)
             case _:
                 return _NOTHING
+
+    @staticmethod
+    def _composed(kind: int, runs: Sequence[_Run], has_token: bool) -> _Run:
+        if kind == Kind.SEQUENCE:
+            return _in_turn(_to_end(runs) if has_token else runs)
+        return (_longest if has_token else min)(runs, default=_NOTHING)
 
 
 def _runs(grammar: xgrammar.Grammar) -> _Runs:
@@ -254,6 +285,17 @@ def _in_turn(runs: Sequence[_Run]) -> _Run:
     return _Run(True, total)
 
 
+def _longest(runs: Iterable[_Run], default: _Run) -> _Run:
+    found = list(runs)
+    return _Run(any(run.passes for run in found), max(run.bytes for run in found)) if found else default
+
+
+def _to_end(runs: Sequence[_Run]) -> Sequence[_Run]:
+    """Up to the first that does not pass."""
+    end = next((place for place, run in enumerate(runs) if not run.passes), len(runs))
+    return runs[: end + 1]
+
+
 def _repeated(run: _Run, least: int, most: int) -> _Run:
     """`most` is negative where there is no end."""
     if not most or (not least and run.passes):
@@ -268,3 +310,33 @@ def _of_class(content: list[int], starred: bool) -> _Run:
     if starred:
         return _NOTHING
     return _CHARACTER if count else _UNKNOWN
+
+
+def inverted(names: Sequence[set[int]]) -> list[set[int]]:
+    """By rule, the rules that name it; `names` has the rules that each one names."""
+    users: list[set[int]] = [set() for _ in names]
+    for rule, named in enumerate(names):
+        for other in named:
+            users[other].add(rule)
+    return users
+
+
+def in_circles(names: Sequence[set[int]]) -> set[int]:
+    """The rules that lead back to themselves, and those on a way from one circle to another: what is left when all that names none, or
+    is named by none, has been taken away again and again."""
+    left = [set(named) for named in names]
+    users = inverted(left)
+    rules = set(range(len(names)))
+    waiting = [rule for rule in rules if not left[rule] or not users[rule]]
+    while waiting:
+        rule = waiting.pop()
+        if rule not in rules:
+            continue
+        rules.remove(rule)
+        for user in users[rule]:
+            left[user].discard(rule)
+        for named in left[rule]:
+            users[named].discard(rule)
+        waiting += [user for user in users[rule] if not left[user]]
+        waiting += [named for named in left[rule] if not users[named]]
+    return rules

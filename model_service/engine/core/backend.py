@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -26,19 +26,23 @@ from vllm.v1.structured_output.backend_types import (
 from grammar_service.backends import Matcher
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.backends.canonical.product import ProductMatcher
+from grammar_service.backends.channels.harmony import harmony_frame
 from grammar_service.backends.mask_budget import MAX_STALL_S, SLOW_MASK_S, Effort, MaskTimeBudget, SearchBudget
-from grammar_service.backends.trial import accepted_prefix
+from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.segments import NOTHING, Segment, Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.grammar_loading import GrammarLoader, tenant_of
 from model_service.engine.key_constraint import key_of
 from model_service.engine.reasoning_masks import ReasoningMask, mask_reasoning
+from model_service.engine.reasoning_parsers import read_reasoning_by_prompt
 from model_service.errors import GrammarMemoryFull
 from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars, MatcherUse
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 ENDED = "ending a request: its grammar has failed"
+_HARMONY_TEXT = "<|endoftext|>"
+"""gpt-oss names it among the tokens that end an answer, and vLLM's parser takes it for text."""
 
 
 class KeyedGrammar(StructuredOutputGrammar):
@@ -114,7 +118,7 @@ class KeyedGrammar(StructuredOutputGrammar):
             self._counted(lambda: matcher.fill(bitmask, row), None)
 
     def forced(self, find: Callable[[], Segment]) -> Segment:
-        """The forced segment that `find` returns. Returns NOTHING once searching has taken longer than it saves."""
+        """The segment that `find` returns, forced or drafted. Returns NOTHING once searching has taken longer than it saves."""
         segment = NOTHING
         if self.must_end or self._search.is_spent:
             return segment
@@ -130,16 +134,17 @@ class KeyedGrammar(StructuredOutputGrammar):
         return segment
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Counts the time and the memory of a block against the budgets of the request and its grammar. An exception in it fails the
-        request."""
+    def watched(self, *, counts_time: bool = True) -> Iterator[None]:
+        """Counts the time, unless that has a bound of its own, and the memory of a block against the budgets of the request and its
+        grammar. An exception in it fails the request."""
         effort = Effort()
         try:
             yield
         except Exception:
             logger.exception(ENDED)
             self._fail()
-        self._spend(*effort.spent())
+        seconds, grown_bytes = effort.spent()
+        self._spend(seconds if counts_time else 0.0, grown_bytes)
 
     def _take(self, take: Callable[[], bool], tokens: int) -> bool:
         """What `take` says of so many tokens; False where it raises."""
@@ -213,6 +218,9 @@ class ArtifactBackend(StructuredOutputBackend):
         """`tenant`: whose request the thread makes a grammar for."""
         self._max_rollback_tokens = max_rollback_tokens
         self._verified_rows = verified_rows
+        is_harmony = vllm_config.model_config.hf_config.model_type == "gpt_oss"
+        _ = harmony_frame(vocabulary) if is_harmony else vocabulary.special_tokens and vocabulary.xgrammar_with_specials
+        self._read_as_text = {tokenizer.convert_tokens_to_ids(_HARMONY_TEXT)} if is_harmony else set[int]()
 
     @property
     def vocabulary(self) -> GrammarTokenizer:
@@ -223,8 +231,12 @@ class ArtifactBackend(StructuredOutputBackend):
     ) -> KeyedGrammar:
         """A matcher for the artifact whose key stands in `grammar_spec`."""
         grammar = self._loaded(key_of(grammar_spec))
-        matcher = self._matcher(grammar, sorted(stop_token_ids) if stop_token_ids else None)
+        matcher = self._matcher(grammar, self._stops(stop_token_ids))
         return KeyedGrammar(matcher, partial(self._drop_failed, grammar), MatcherUse(grammar, matcher))
+
+    def _stops(self, stop_token_ids: Collection[int] | None) -> tuple[int, ...] | None:
+        """Those of a request that may end its answer; None: the tokenizer's."""
+        return tuple(sorted(set(stop_token_ids or ()) - self._read_as_text)) or None
 
     def _matcher(self, grammar: LoadedGrammar, stops: Sequence[int] | None) -> Matcher:
         """Raises GrammarMemoryFull: its matchers take too much."""
@@ -257,6 +269,7 @@ class ArtifactBackend(StructuredOutputBackend):
         manager.grammar_init = grammar_init
         manager._create_grammar = create_grammar
         mask_reasoning(manager)
+        read_reasoning_by_prompt()
         if isinstance(pool := getattr(manager, "executor", None), ThreadPoolExecutor):
             manager.executor = GrammarLoader(pool._max_workers)
 

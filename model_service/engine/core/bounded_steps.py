@@ -20,6 +20,7 @@ from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.request import Request, RequestStatus
 
 from model_service.engine.core.grammar_loading import tenant_of
+from model_service.engine.core_options import core_options
 from model_service.tenants.bounds import HERE_S, MAX_RESTED_STEPS, Work, bounded, heavy_tenants, longest_rested
 from model_service.tenants.step_cost import StepCost
 
@@ -30,7 +31,7 @@ def can_bound(config: VllmConfig) -> bool:
     return (
         scheduling.enable_chunked_prefill
         and scheduling.policy == "fcfs"
-        and config.speculative_config is None
+        and (config.speculative_config is None or core_options(config).prompt_lookup)
         and not (model.is_multimodal_model or model.has_inner_state or model.is_encoder_decoder)
     )
 

@@ -27,6 +27,7 @@ from grammar_service.backends.canonical.matcher import CanonicalMatcher
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.core.jumping import Jumping, is_constrained
+from model_service.engine.core_options import core_options
 from model_service.output_marks import Mark, marked
 
 THREADS = max(1, (os.cpu_count() or 1) // 2)
@@ -37,7 +38,8 @@ kept; if it leads nowhere indeed, the answer falls back to the grammar's own mas
 
 def can_redraw(config: VllmConfig) -> bool:
     """Whether a drawn token can be taken back: not where the next step is under way, nor where others have it already."""
-    stepped = not config.scheduler_config.async_scheduling and not config.num_speculative_tokens
+    has_drafts = bool(config.num_speculative_tokens) and not core_options(config).prompt_lookup  # of which canonical answers have none
+    stepped = not config.scheduler_config.async_scheduling and not has_drafts
     return bool(stepped and not config.use_v2_model_runner and config.parallel_config.pipeline_parallel_size == 1)
 
 

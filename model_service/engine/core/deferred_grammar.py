@@ -106,7 +106,7 @@ class DeferredBackend(ArtifactBackend):
     def compile_grammar(
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> DeferredGrammar:
-        stops = tuple(sorted(stop_token_ids)) if stop_token_ids else None
+        stops = self._stops(stop_token_ids)
         key = key_of(grammar_spec)
         grammar = self._loaded(key)
         matcher = self._matcher(grammar, stops)

@@ -111,6 +111,10 @@ class Jumping:
         if not stopped:
             self._unsent.add(request.request_id, start, forced)
 
+    def waits(self, request: Request) -> bool:
+        """Whether the request has forced tokens that no step has computed."""
+        return request.request_id in self._unsent
+
     def split(self, outputs: Mapping[int, EngineCoreOutputs]) -> None:
         """What was prefilled, what was sampled, and what was forced behind it, become outputs of their own: they leave together."""
         self._ahead.clear()
@@ -164,7 +168,7 @@ def _part(output: EngineCoreOutput, tokens: list[int], forced: bool) -> EngineCo
     rows = output.new_logprobs
     if rows is not None:
         # vLLM has cut these for as many tokens as there are now, of which the model was asked for the first.
-        rows = _certain(tokens) if forced else rows.slice_request(0, len(tokens))
+        rows = certain_logprobs(tokens) if forced else rows.slice_request(0, len(tokens))
     return EngineCoreOutput(
         request_id=output.request_id,
         new_token_ids=tokens,
@@ -174,7 +178,7 @@ def _part(output: EngineCoreOutput, tokens: list[int], forced: bool) -> EngineCo
     )
 
 
-def _certain(tokens: list[int]) -> LogprobsLists:
+def certain_logprobs(tokens: list[int]) -> LogprobsLists:
     """vLLM's log-probabilities are among what the grammar allows: there is no other text."""
     ids = np.array(tokens, np.int32)[:, None]
     return LogprobsLists(ids, np.zeros(ids.shape, np.float32), np.ones(len(tokens), np.int32))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Container, Iterable
-from contextlib import nullcontext
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from multiprocessing import parent_process
 from threading import Thread
 from typing import Any
@@ -18,16 +18,18 @@ from typing import Any
 from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.engine import EngineCoreOutputs
-from vllm.v1.outputs import ModelRunnerOutput
+from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 
 from model_service.core_figures import FiguresWriter, fingerprint_number
+from model_service.engine.core.answer_closing import AnswerClosing
 from model_service.engine.core.backend import ArtifactBackend
 from model_service.engine.core.bounded_steps import BoundedSteps, can_bound
 from model_service.engine.core.canonical_answers import CanonicalAnswers, can_redraw
 from model_service.engine.core.deferred_grammar import DeferredBackend
 from model_service.engine.core.jumping import Jumping
 from model_service.engine.core.mask_source import mask_source
+from model_service.engine.core.prompt_drafts import PromptDrafts
 from model_service.engine.core.step_counter import StepCounter
 from model_service.engine.core_options import CoreOptions, core_options
 from model_service.engine.verification import MOST_DRAFTS
@@ -44,6 +46,8 @@ class MaskcastScheduler(Scheduler):
         backend = self._plug_backend(options)
         self.masks = mask_source(self.vllm_config, manager, self.requests, backend.vocabulary, super().get_grammar_bitmask)
         self.jumping = self._jumping(backend) if options.jump_forward and not self.return_sampling_mask else None
+        self.prompt_drafts = self._prompt_drafts(backend) if options.prompt_lookup else None
+        self.closing = AnswerClosing(self, backend.vocabulary)
         self.canonical = CanonicalAnswers(manager, self.requests, backend.vocabulary, can_redraw(self.vllm_config))
         self._steps = BoundedSteps(self) if can_bound(self.vllm_config) and not options.lookahead else None
         vocabulary, writer = fingerprint_number(backend.vocabulary.fingerprint), FiguresWriter(options.figures)
@@ -70,6 +74,9 @@ class MaskcastScheduler(Scheduler):
         admits = self.connector is None
         return Jumping(self.structured_output_manager, backend.segmenter(), self.requests, self.max_model_len, admits)
 
+    def _prompt_drafts(self, backend: ArtifactBackend) -> PromptDrafts | None:
+        return PromptDrafts(backend.vocabulary, self.jumping.segmenter, self.num_spec_tokens) if self.jumping is not None else None
+
     def add_request(self, request: Request) -> None:
         if self._steps is not None:
             self._steps.added(request)
@@ -77,7 +84,7 @@ class MaskcastScheduler(Scheduler):
 
     def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
         began = time.perf_counter_ns()
-        with self._steps.bounded() if self._steps is not None else nullcontext():
+        with self._steps.bounded() if self._steps is not None else nullcontext(), self._without_padding():
             output: SchedulerOutput = super().schedule(throttle_prefills)
         self._counter.begin_step(output, began)
         if self.jumping is not None:
@@ -87,6 +94,16 @@ class MaskcastScheduler(Scheduler):
         self.masks.scheduled(output)
         self._counter.count_masks(began)
         return output
+
+    @contextmanager
+    def _without_padding(self) -> Iterator[None]:
+        """vLLM gives requests whose prompts are cached as many drafts of nothing as there may be of others."""
+        most: int = self.vllm_config.num_speculative_tokens
+        self.num_spec_tokens = most if self.prompt_drafts is None else 0
+        try:
+            yield
+        finally:
+            self.num_spec_tokens = most
 
     def get_grammar_bitmask(self, scheduler_output: SchedulerOutput) -> GrammarOutput | StepMasks | None:
         began = time.perf_counter_ns()
@@ -105,7 +122,23 @@ class MaskcastScheduler(Scheduler):
             self.jumping.split(outputs)
         _first_ones_first(outputs.values())
         self.canonical.tell(outputs)
+        self.closing.mark(outputs)
         return outputs
+
+    def update_draft_token_ids(self, draft_token_ids: DraftTokenIds) -> None:
+        names, drafts = draft_token_ids.req_ids, draft_token_ids.draft_token_ids
+        may_draft = self.prompt_drafts is None or not any(request.sampling_params.logprob_token_ids for request in self.running)
+        found = [self._drafts(*one) if may_draft else [] for one in zip(names, drafts, strict=True)]
+        super().update_draft_token_ids(DraftTokenIds(names, found))
+
+    def _drafts(self, request_id: str, drafts: list[int]) -> list[int]:
+        """In place of those that the workers know of, which have not heard what is forced behind the step's tokens."""
+        request = self.requests.get(request_id)
+        if self.jumping is None or request is None or request.is_finished() or request.is_prefill_chunk:
+            return drafts
+        if self.prompt_drafts is None:
+            return [] if self.jumping.waits(request) else drafts
+        return self.prompt_drafts.find(request, len(self.running)) if self.jumping.applies(request) else []
 
     def _is_answer(self, request: Request) -> bool:
         """Somebody's, and not a part of another one's."""
@@ -127,6 +160,8 @@ class MaskcastScheduler(Scheduler):
         return True
 
     def _update_request_with_output(self, request: Request, new_token_ids: list[int], is_stale: bool = False) -> tuple[list[int], bool]:
+        if (closed := self.closing.close(request, new_token_ids)) is not None:
+            return closed, True
         jumping = self.jumping if self.jumping is not None and self.jumping.applies(request) else None
         tokens, stopped = super()._update_request_with_output(request, new_token_ids, is_stale)
         if stopped or jumping is None or not self._may_append(request):
@@ -153,8 +188,11 @@ class MaskcastScheduler(Scheduler):
             self._steps.ended(request)
         if self._is_answer(request):
             self.canonical.ended(request)
+        self.closing.ended(request.request_id)
         if self.jumping is not None:
             self.jumping.ended(request)
+        if self.prompt_drafts is not None:
+            self.prompt_drafts.ended(request.request_id)
         return super()._free_request(request, delay_free_blocks)
 
     def shutdown(self) -> None:

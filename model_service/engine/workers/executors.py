@@ -14,8 +14,7 @@ from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
 from model_service.engine.core_options import core_options
 from model_service.engine.forking import fork_workers
-from model_service.engine.workers.mask_delivery import MaskDelivery
-from model_service.engine.workers.mask_output import StepMasks
+from model_service.engine.workers.mask_output import MaskDelivery, StepMasks
 from model_service.engine.workers.waiting import wait_asleep
 from model_service.errors import EngineSettingsError
 from model_service.shared_memory import MemoryAddress

@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import httpx
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.service import MODEL, Service, wait_for
 
 QUESTION = "Extract name, age as JSON.\n\nMeet Clara Novak. The person is 34 years old."
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
     "required": ["name", "age"],
@@ -111,3 +112,14 @@ def _sums(service: Service) -> dict[str, float]:
             if sample.name in sums:
                 sums[sample.name] += sample.value
     return sums
+
+
+def test_an_answer_that_its_limit_would_cut_is_closed_where_the_request_asks(service: Service) -> None:
+    asked: dict[str, Any] = {"response_format": FORMAT, "temperature": 0, "max_tokens": 12}
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(service.chat(QUESTION, **asked).json()["choices"][0]["message"]["content"])
+    body = service.chat(QUESTION, **asked, close_at_limit=True).json()
+    assert json.loads(body["choices"][0]["message"]["content"]).keys() == SCHEMA["properties"].keys()
+    assert body["choices"][0]["finish_reason"] == "length"
+    assert body["usage"]["completion_tokens"] <= 12
+    assert body["usage"]["completion_tokens_details"]["closed_at_limit"] == 1

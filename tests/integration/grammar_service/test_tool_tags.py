@@ -1,4 +1,4 @@
-"""The structural tags that `deployments/constraints/tools.py` makes of strict tools compile, and bind the arguments of every call."""
+"""The structural tags that are made of strict tools compile, and bind the arguments of every call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.constraints.tools import auto_tag, parse_tools
+from deployments.constraints.tool_calls.tools import auto_tag, parse_tools
 from grammar_service.backends import CompiledGrammar
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.limits import Limits
@@ -27,7 +27,7 @@ def tools(**schemas: Any) -> list[Any]:
 
 def compiled(answer: Any = None, **schemas: Any) -> CompiledGrammar:
     tokenizer = GrammarTokenizer.from_huggingface(tiny_tokenizer(), VOCAB_SIZE)
-    return grammar_of(auto_tag(tools(**schemas), answer, "hermes"), tokenizer)
+    return grammar_of(auto_tag(tools(**schemas), answer, "hermes").spec, tokenizer)
 
 
 def call(name: str, arguments: Any) -> str:
@@ -61,5 +61,5 @@ def test_with_an_answer_schema_there_are_valid_calls_or_a_valid_answer() -> None
 def test_a_tool_that_cannot_be_enforced_is_refused_at_its_keyword(answer: Any, pointer: str) -> None:
     weak = {"type": "object", "properties": {"ids": {"type": "array", "uniqueItems": True}}}
     with pytest.raises(UnsupportedGrammar) as caught:
-        resolve(auto_tag(tools(weather=CITY, pick=weak), answer, "hermes"), Limits(), "fingerprint")
+        resolve(auto_tag(tools(weather=CITY, pick=weak), answer, "hermes").spec, Limits(), "fingerprint")
     assert caught.value.pointer == pointer + "/properties/ids/uniqueItems"

@@ -77,7 +77,7 @@ class RunningEngine:
         self._thread = Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._server = ArtifactServer(f"maskcast-test-{uuid4().hex}")
-        self._tokenizer = GrammarTokenizer.load(settings.model)
+        self._tokenizer = GrammarTokenizer.load(settings.tokenizer)
         self._payloads: dict[str, Payload] = {}
         self.engine: Engine = self._run(self._start(settings, rewards))
 

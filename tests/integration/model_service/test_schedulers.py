@@ -43,7 +43,7 @@ class Worker:
     """Samples what a request's place would have anyway, among what its mask allows."""
 
     def __init__(self, vocab_size: int) -> None:
-        from model_service.engine.workers.mask_delivery import MaskDelivery
+        from model_service.engine.workers.mask_output import MaskDelivery
         from model_service.engine.workers.worker_masks import WorkerMasks
 
         self._vocab_size = vocab_size

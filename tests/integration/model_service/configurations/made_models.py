@@ -38,6 +38,26 @@ def thinking_model(folder: Path) -> Path:
     return folder
 
 
+def kimi_model(folder: Path) -> Path:
+    """It has other names for the tokens around a tool call, and for its padding: those that Kimi K3 has around the names of channels."""
+    shutil.copytree(EMBEDDED_WEIGHTS, folder)
+    for file in folder.glob("*.json*"):
+        text = file.read_text(encoding="utf-8")
+        for ours, theirs in (("</tool_call>", "<|close|>"), ("<tool_call>", "<|open|>"), ("<|pad|>", "<|sep|>")):
+            text = text.replace(ours, theirs)
+        file.write_text(text, encoding="utf-8")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    for token in tokenizer["added_tokens"]:
+        token["special"] = True
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+    return folder
+
+
+def minimax_model(folder: Path) -> Path:
+    """It reasons between MiniMax M3's marks."""
+    return _renamed(folder, "tool_call>", "mm:think>")
+
+
 def adapter(folder: Path, strength: float) -> Path:
     """One of LoRA's, which says nothing that makes sense."""
     config = _config(EMBEDDED_WEIGHTS)

@@ -83,12 +83,56 @@ def test_the_options_reach_another_process() -> None:
     assert sent.additional_config == {"a": 1}
 
 
+@pytest.mark.parametrize("arguments", [{}, {"speculative_config": NGRAMS}, {"spec_method": "ngram", "spec_tokens": 2}])
+def test_an_engine_jumps_beside_drafts_that_are_made_anew_after_each_step(arguments: dict[str, Any]) -> None:
+    assert jumps(plugged(replace(SETTINGS, engine_args=arguments)))
+
+
+def test_an_engine_does_not_jump_beside_other_drafts_or_stages(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    from model_service.engine.configuration import plug
+
+    assert not jumps(plugged(replace(SETTINGS, engine_args={"pipeline_parallel_size": 2})))
+    settings = replace(SETTINGS, engine_args={"speculative_config": NGRAMS})
+    others, second = stock(settings), stock(settings)
+    others.speculative_config.method = "medusa"
+    assert not jumps(plug(others, settings, "none"))
+    assert "the method 'medusa'" in caplog.text
+    monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
+    assert not jumps(plug(second, settings, "none"))
+    assert "second model runner drafts within the step" in caplog.text
+
+
+LOOKING_UP = replace(SETTINGS, prompt_lookup=True)
+
+
+def test_an_engine_that_looks_prompts_up_schedules_synchronously_and_its_peer_has_no_drafts() -> None:
+    from model_service.engine.arguments import stock_flags
+    from model_service.engine.core_options import core_options
+
+    config = plugged(LOOKING_UP)
+    assert (config.scheduler_config.async_scheduling, core_options(config).prompt_lookup, jumps(config)) == (False, True, True)
+    assert config.speculative_config.method == "custom_class"
+    assert stock_flags(LOOKING_UP) == stock_flags(SETTINGS)
+
+
 @pytest.mark.parametrize(
-    "arguments", [{"speculative_config": NGRAMS}, {"spec_method": "ngram", "spec_tokens": 2}, {"pipeline_parallel_size": 2}]
+    ("changes", "reason"),
+    [
+        ({"jump_forward": False}, "prompt_lookup.*jump_forward: false"),
+        ({"jump_forward": "async"}, "async.*prompt_lookup"),
+        ({"lookahead": True}, "look-ahead does not go with .prompt_lookup"),
+        ({"engine_args": {"speculative_config": NGRAMS}}, "prompt_lookup.*method 'ngram'"),
+        ({"engine_args": {"pipeline_parallel_size": 2}}, "prompt_lookup.*stages of a pipeline"),
+    ],
 )
-def test_an_engine_with_drafts_or_stages_does_not_jump_however_they_were_asked_for(arguments: dict[str, Any]) -> None:
-    assert jumps(plugged(SETTINGS))
-    assert not jumps(plugged(replace(SETTINGS, engine_args=arguments)))
+def test_what_does_not_go_with_looking_prompts_up_is_refused(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(EngineSettingsError, match=reason):
+        plugged(replace(LOOKING_UP, **changes))
+
+
+def test_forced_tokens_beside_drafts_need_synchronous_steps() -> None:
+    with pytest.raises(EngineSettingsError, match=r"async.*drafts"):
+        plugged(replace(SETTINGS, jump_forward="async", engine_args={"speculative_config": NGRAMS}))
 
 
 def test_an_engine_does_not_jump_where_its_runner_knows_positions_of_several_parts_in_prompts_only(

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from model_service.engine.reasoning_masks import EndMarks
 from tests.integration.model_service.configurations.made_models import thinking_model
 from tests.integration.model_service.configurations.test_pass_through import QUESTION, SPEC, is_of_the_schema
 from tests.integration.model_service.masks.mask_requests import await_masks
@@ -97,3 +98,17 @@ def test_drafts_are_masked_as_well(tmp_path: Path) -> None:
     with running_engine(model=str(thinking_model(tmp_path / "model")), engine_args=arguments) as engine:
         answer = engine.ask(QUESTION, SPEC, max_tokens=MOST)
         assert is_of_the_schema(answer.text)
+
+
+def test_an_end_of_several_tokens_goes_on_behind_drafts() -> None:
+    marks = EndMarks((7, 8, 9))
+    assert [marks.next_of(written, 0) for written in ([], [1, 7], [7, 8], [7, 8, 9], [8])] == [7, 8, 9, 7, 7]
+    assert [marks.next_of([1, 7], drafts) for drafts in range(3)] == [8, 9, 9]
+
+
+def test_an_end_of_several_tokens_is_written_whole(tmp_path: Path) -> None:
+    """`<|close|>think<|sep|>`."""
+    with running_engine(model=str(thinking_model(tmp_path / "model")), engine_args={"reasoning_parser": "kimi_k3"}) as engine:
+        told = message(engine)
+        assert is_of_the_schema(told["content"])
+        assert told["reasoning"]

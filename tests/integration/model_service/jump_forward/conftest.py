@@ -1,4 +1,4 @@
-"""Both ways to jump: each test with `jumper` is of both."""
+"""All ways to jump: each test with `jumper` is of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ def overlapping() -> Iterator[RunningEngine]:
         yield engine
 
 
-@pytest.fixture(scope="package", params=["jumping", "overlapping"])
+@pytest.fixture(scope="package")
+def looking_up() -> Iterator[RunningEngine]:
+    """It drafts what the prompt makes likely."""
+    with running_engine(prompt_lookup=True) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="package", params=["jumping", "overlapping", "looking_up"])
 def jumper(request: pytest.FixtureRequest) -> RunningEngine:
     engine: RunningEngine = request.getfixturevalue(request.param)
     return engine

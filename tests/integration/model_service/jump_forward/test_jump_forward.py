@@ -32,7 +32,8 @@ def test_the_same_tokens_in_fewer_forwards(jumper: RunningEngine, stepping: Runn
     assert answer.usage["completion_tokens"] == stepped.usage["completion_tokens"] == len(answer.tokens)
     assert answer.usage["prompt_tokens"] == stepped.usage["prompt_tokens"]
     assert stepped.forced == 0
-    assert answer.forced > len(answer.tokens) / 2
+    # Some of it is among what is drafted.
+    assert answer.forced > len(answer.tokens) / 3
 
 
 @pytest.mark.parametrize(("engine", "late"), [("jumping", 0), ("overlapping", 1)])
@@ -142,7 +143,9 @@ def test_many_requests_at_once_each_get_their_own(jumper: RunningEngine) -> None
     assert [answer.text for answer in together] == [alone[question] for question in questions]
 
 
-def test_spans_tell_which_text_was_forced(jumper: RunningEngine) -> None:
+@pytest.mark.parametrize("engine", ["jumping", "overlapping"])
+def test_spans_tell_which_text_was_forced(engine: str, request: pytest.FixtureRequest) -> None:
+    jumper: RunningEngine = request.getfixturevalue(engine)
     choice = jumper.body(QUESTION, SPEC, mark_forced=True)["choices"][0]
     assert choice["message"]["content"] == ANSWER
     forced = _covered([tuple(span) for span in choice["forced_spans"]])

@@ -15,7 +15,7 @@ from grammar_service.backends import backend_named
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.deferred_grammar import DeferredGrammar
-from model_service.engine.core.mask_asking import MaskAsking
+from model_service.engine.core.mask_source import MaskAsking
 from model_service.masks.client import MaskClient
 from model_service.masks.messages import VERSION, Hello
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer

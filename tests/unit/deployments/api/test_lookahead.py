@@ -106,6 +106,7 @@ def test_a_fault_is_told_with_its_place(asked: Any, param: str) -> None:
         ("bad_words", ["no"]),
         ("logprobs", True),
         ("field_confidence", True),
+        ("close_at_limit", True),
         ("prompt_logprobs", 0),
         ("ignore_eos", True),
         ("min_tokens", 3),

@@ -15,7 +15,7 @@ from deployments.config import KeyLimits
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import Requested
 from deployments.errors import ApiError
-from model_service.messages import GENERATING, MOST_ARGUMENT, Endpoint
+from model_service.messages import CLOSE_ARGUMENT, GENERATING, MOST_ARGUMENT, Endpoint
 
 READER = RequestReader("tiny", "hermes", ConstraintDefaults())
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -57,7 +57,7 @@ def test_a_format_beside_a_tool_that_must_be_called_is_passed_over_with_a_warnin
     body = {"messages": MESSAGES, "tools": tools, "tool_choice": choice, "response_format": {"type": "json_object"}}
     request = READER.read(Endpoint.CHAT, body)
     assert isinstance(request.requested, Requested)
-    assert request.requested.of_tools
+    assert request.requested.places is not None
     assert [warning.pointer for warning in request.warnings] == ["/response_format"]
     assert not READER.read(Endpoint.CHAT, {**body, "response_format": {"type": "text"}}).warnings
 
@@ -137,6 +137,20 @@ def test_asking_for_forced_spans_is_taken_out_of_the_body() -> None:
     assert caught.value.param == "mark_forced"
 
 
+def test_an_answer_that_is_to_be_closed_at_its_limit_tells_the_engine() -> None:
+    constrained = {"messages": MESSAGES, "response_format": {"type": "json_object"}}
+    request = READER.read(Endpoint.CHAT, {**constrained, "close_at_limit": True})
+    assert request.body["vllm_xargs"] == {CLOSE_ARGUMENT: 1}
+    assert request.warnings == ()
+    assert "vllm_xargs" not in READER.read(Endpoint.CHAT, {**constrained, "close_at_limit": False}).body
+    free = READER.read(Endpoint.CHAT, {"messages": MESSAGES, "close_at_limit": True})
+    assert [warning.pointer for warning in free.warnings] == ["/close_at_limit"]
+    canonical = {"messages": MESSAGES, "structured_outputs": {"json_object": True, "canonical": True}}
+    with pytest.raises(ApiError) as caught:
+        READER.read(Endpoint.CHAT, {**canonical, "close_at_limit": True})
+    assert caught.value.param == "close_at_limit"
+
+
 def test_what_no_backend_enforces_is_checked_where_the_request_or_the_setting_says_so() -> None:
     body: dict[str, Any] = {"messages": MESSAGES, "json_schema": {}}
     asked = READER.read(Endpoint.CHAT, {**body, "unenforceable": "check"})
@@ -178,7 +192,7 @@ def test_texts_whose_tokens_are_wanted_have_a_bound() -> None:
         assert (caught.value.code, caught.value.param) == ("over_limit", field)
 
 
-@pytest.mark.parametrize("parser", ["granite", "openai_gptoss"])
+@pytest.mark.parametrize("parser", ["granite", "mistral"])
 def test_a_constraint_that_cannot_be_kept_behind_the_models_reasoning_is_refused(parser: str) -> None:
     reader = replace(READER, reasoning_parser=parser)
     with pytest.raises(ApiError, match=parser) as caught:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deployments.constraints.defaults import ConstraintDefaults
-from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
+from deployments.constraints.forms import NamedGrammar, Requested, take_constraint, wrap_in_model_format
 from deployments.errors import ApiError
 from grammar_service.spec import GrammarKind, GrammarSpec
 
@@ -211,7 +211,7 @@ def test_auto_tools_are_free_unless_strict() -> None:
 
 def test_strict_auto_tools_of_an_unknown_call_format_are_refused() -> None:
     with pytest.raises(ApiError) as caught:
-        take({"tools": [STRICT_TOOL]}, tool_parser="pythonic")
+        take({"tools": [STRICT_TOOL]}, tool_parser="functiongemma")
     assert caught.value.param == "tools"
 
 
@@ -277,7 +277,7 @@ def test_calls_are_forced_in_the_models_own_format_where_its_parser_reads_no_jso
 
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "look_up"}}])
-@pytest.mark.parametrize("parser", ["glm45", "mistral", "openai"])
+@pytest.mark.parametrize("parser", ["hf"])
 def test_calls_are_not_forced_where_the_models_parser_would_take_them_for_text(parser: str, choice: Any) -> None:
     body: dict[str, Any] = {"tools": [TOOL], "tool_choice": choice}
     with pytest.raises(ApiError, match=rf"format \({parser}\) has no forced calls") as caught:
@@ -287,7 +287,31 @@ def test_calls_are_not_forced_where_the_models_parser_would_take_them_for_text(p
     assert take(dict(body), "granite") is not None
 
 
-@pytest.mark.parametrize(("parser", "advice"), [("granite", "Use tool_choice 'required'"), ("glm45", "Leave 'strict' out")])
+def test_tools_of_muse_glimmer_are_enforced_behind_its_reasoning_and_nothing_else_is() -> None:
+    for body in ({"tools": [STRICT_TOOL]}, {"tools": [TOOL], "tool_choice": "required"}):
+        requested = take(dict(body), "muse_glimmer")
+        assert requested is not None
+        assert wrap_in_model_format(requested, "muse_glimmer", "muse_glimmer") is requested
+        with pytest.raises(ApiError, match="cannot be kept behind"):
+            wrap_in_model_format(requested, "muse_glimmer", "hermes")
+    alone = take({"structured_outputs": {"regex": "a"}}, "muse_glimmer")
+    assert alone is not None
+    with pytest.raises(ApiError, match="cannot be kept behind"):
+        wrap_in_model_format(alone, "muse_glimmer", "muse_glimmer")
+
+
+@pytest.mark.parametrize("body", [{"tool_choice": "required"}, {}])
+def test_calls_are_enforced_only_in_the_format_that_the_template_writes(body: dict[str, Any]) -> None:
+    asked = {**body, "tools": [STRICT_TOOL], "chat_template_kwargs": {"tool_call_format": "json"}}
+    with pytest.raises(ApiError, match="must be 'xml'") as caught:
+        take(dict(asked), "k2_horizon")
+    assert (caught.value.status, caught.value.param) == (400, "chat_template_kwargs.tool_call_format")
+    assert take({**asked, "tool_choice": "none"}, "k2_horizon") is None
+    assert take({**asked, "chat_template_kwargs": {"tool_call_format": "xml"}}, "k2_horizon") is not None
+    assert take(dict(asked), "glm45") is not None
+
+
+@pytest.mark.parametrize(("parser", "advice"), [("functiongemma", "Use tool_choice 'required'"), ("hf", "Leave 'strict' out")])
 def test_who_cannot_have_strict_tools_is_told_what_else_there_is(parser: str, advice: str) -> None:
     with pytest.raises(ApiError, match=advice):
         take({"tools": [STRICT_TOOL]}, parser)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from grammar_service.backends import CompiledGrammar
-from grammar_service.backends.trial import accepted_prefix
+from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.spec import FLEXIBLE, MAX_WHITESPACE, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import accepts, allowed, grammar_of, ids_of, schema_spec

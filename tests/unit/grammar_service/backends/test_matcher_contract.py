@@ -10,7 +10,7 @@ import torch
 
 from grammar_service.backends import CompiledGrammar, backend_named
 from grammar_service.backends.llguidance.backend import LlguidanceBackend
-from grammar_service.backends.trial import accepted_prefix
+from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.backends.xgrammar.backend import XgrammarBackend
 from grammar_service.errors import ArtifactError
 from grammar_service.spec import GrammarKind, GrammarSpec

@@ -194,6 +194,10 @@ def test_open_objects_stay_open(tokenizer: GrammarTokenizer) -> None:
     assert accepts(grammar, '{"a": 3, "b": [null]}')
 
 
+def suffixed(marks: list[str], content: Any) -> dict[str, Any]:
+    return {"type": "suffixed", "marks": marks, "content": content}
+
+
 DISPATCH = {"type": "triggered_tags", "triggers": ["aba", "b"], "tags": [tag("aba1", ONE), tag("b2", ONE)]}
 REFUSED: list[tuple[Any, type[GrammarError], str | None]] = [
     ([], InvalidGrammar, ""),
@@ -213,15 +217,15 @@ REFUSED: list[tuple[Any, type[GrammarError], str | None]] = [
     (new({**tag("<", ONE), "begin": {"type": "token", "token": 1}}), UnsupportedGrammar, "/format/begin"),
     (new({"type": "sequence", "elements": []}), InvalidGrammar, "/format/elements"),
     (new({"type": "or", "elements": {"a": 1}}), InvalidGrammar, "/format/elements"),
-    (new({"type": "token", "token": 7}), UnsupportedGrammar, "/format/type"),
-    (new({"type": "any_tokens"}), UnsupportedGrammar, "/format/type"),
+    (new({"type": "token", "token": 7}), InvalidGrammar, "/format/token"),
+    (new({"type": "token_dispatch"}), UnsupportedGrammar, "/format/type"),
     (new({"type": "qwen_xml_parameter", "json_schema": OBJECT}), UnsupportedGrammar, "/format/type"),
     (new({"type": "any_text", "max_tokens": 3}), UnsupportedGrammar, "/format/max_tokens"),
     (new({"type": "any_text", "max_chars": -1}), InvalidGrammar, "/format/max_chars"),
     (new({"type": "any_text", "excludes": ["a", ""]}), InvalidGrammar, "/format/excludes/1"),
     (new(schema_format(OBJECT, style="qwen_xml")), UnsupportedGrammar, "/format/style"),
     (new(schema_format(OBJECT, any_order=True)), UnsupportedGrammar, "/format/any_order"),
-    (new(schema_format(OBJECT, excludes=["x"])), UnsupportedGrammar, "/format/excludes"),
+    (new(schema_format(OBJECT, excludes=["x"])), UnsupportedGrammar, "/format/excludes/0"),
     (new(schema_format(OBJECT, max_whitespace_cnt=33)), UnsupportedGrammar, "/format/max_whitespace_cnt"),
     (new(schema_format(OBJECT, max_whitespace_cnt=0)), UnsupportedGrammar, "/format/max_whitespace_cnt"),
     (new(schema_format("{}")), InvalidGrammar, "/format/json_schema"),
@@ -240,6 +244,9 @@ REFUSED: list[tuple[Any, type[GrammarError], str | None]] = [
     (new(tag("(", triggered(ONE), "/<")), UnsupportedGrammar, "/format/content/triggers/0"),
     (new({"type": "dispatch", "rules": [["aba", ONE], ["b", ONE]]}), UnsupportedGrammar, "/format/rules/1"),
     (new({"type": "dispatch", "rules": [["<"]]}), InvalidGrammar, "/format/rules/0"),
+    (new(suffixed([], ONE)), InvalidGrammar, "/format/marks"),
+    (new(suffixed(["a"], suffixed(["b"], ONE))), UnsupportedGrammar, "/format/content"),
+    (new(suffixed(["a" * 201], ONE)), GrammarTooLarge, "/format/marks"),
     ({"structures": [], "triggers": ["<"]}, InvalidGrammar, "/structures"),
     ({"structures": [{"begin": "<", "end": ">"}], "triggers": ["<"]}, InvalidGrammar, "/structures/0"),
     ({"structures": [{"begin": "<", "schema": None, "end": ">"}], "triggers": ["<"]}, InvalidGrammar, "/structures/0/schema"),
@@ -286,3 +293,29 @@ def test_deep_nesting_is_refused_before_recursion() -> None:
     with pytest.raises(GrammarTooLarge):
         tag_faults(nested(200), lone_xgrammar_faults)
     assert tag_faults(nested(120), lone_xgrammar_faults) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "holds"),
+    [
+        ({"type": "string"}, '"a </p> b"', False),
+        ({"type": "string"}, '"a <\\/p> b"', True),
+        ({"type": "string"}, '"a \\u003c/p> </q>"', True),
+        ({"type": "string", "maxLength": 9}, '"</p>"', False),
+        ({"type": "string", "maxLength": 9}, '"a > b"', True),
+        ({"enum": ["</p>", "x"]}, '"</p>"', False),
+        ({"enum": ["</p>", "x"]}, '"\\u003c/p>"', True),
+        ({"type": "object", "properties": {"</p>": {"type": "null"}}, "required": ["</p>"]}, '{"\\u003c/p>": null}', True),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, '{"a": "</p>"}', False),
+    ],
+)
+def test_strings_have_none_of_the_excluded_texts_but_by_an_escape(schema: Any, text: str, holds: bool, tokenizer: GrammarTokenizer) -> None:
+    assert accepts(grammar_of(spec(new(schema_format(schema, excludes=["</p>"]))), tokenizer), text) is holds
+
+
+@pytest.mark.parametrize("name", ["</p>y", "q</p>y", "x</p>y"])
+def test_additional_names_have_none_of_the_excluded_texts(name: str, tokenizer: GrammarTokenizer) -> None:
+    schema = {"type": "object", "properties": {"q": {"type": "null"}}, "additionalProperties": {"type": "integer"}}
+    grammar = grammar_of(spec(new(schema_format(schema, excludes=["</p>"]))), tokenizer)
+    assert not accepts(grammar, json.dumps({name: 1}))
+    assert accepts(grammar, json.dumps({name.replace("<", ""): 1}))

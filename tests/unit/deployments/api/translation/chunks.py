@@ -6,7 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-USAGE = {"prompt_tokens": 7, "total_tokens": 12, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 3}}
+USAGE = {
+    "prompt_tokens": 7,
+    "total_tokens": 12,
+    "completion_tokens": 5,
+    "prompt_tokens_details": {"cached_tokens": 3},
+    "completion_tokens_details": {"reasoning_tokens": 2, "closed_at_limit": 1},
+}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
 MESSAGE = {"role": "assistant", "reasoning": "hm, so", "content": "I look.", "tool_calls": [CALL]}
 

@@ -17,7 +17,13 @@ CONTENT = [
     {"type": "text", "text": "I look."},
     {"type": "tool_use", "id": "call_1", "name": "f", "input": {"a": 1}},
 ]
-USAGE = {"input_tokens": 4, "output_tokens": 5, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 0}
+USAGE = {
+    "input_tokens": 4,
+    "output_tokens": 5,
+    "cache_read_input_tokens": 3,
+    "cache_creation_input_tokens": 0,
+    "output_tokens_details": {"thinking_tokens": 2, "closed_at_limit": 1},
+}
 
 
 def events(chunks: Any) -> list[dict[str, Any]]:

@@ -38,6 +38,7 @@ def test_a_whole_response() -> None:
     assert (call["call_id"], call["name"], call["arguments"], call["status"]) == ("call_1", "f", '{"a": 1}', "completed")
     assert read.usage is not None
     assert (read.usage.input_tokens, read.usage.input_tokens_details.cached_tokens, read.usage.output_tokens) == (7, 3, 5)
+    assert response["usage"]["output_tokens_details"] == {"reasoning_tokens": 2, "closed_at_limit": 1}
 
 
 def test_a_stream_ends_with_the_whole_response() -> None:

@@ -203,6 +203,10 @@ class OneSequence:
     def forced_bytes(self) -> bytes:
         return b""
 
+    @property
+    def names_tokens(self) -> bool:
+        return False
+
     def is_terminated(self) -> bool:
         return self._at == len(self._tokens)
 

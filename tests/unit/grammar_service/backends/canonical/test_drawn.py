@@ -9,7 +9,7 @@ import torch
 
 from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.backends.canonical.matcher import CanonicalMatcher
-from grammar_service.backends.trial import accepted_prefix
+from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.segments import Segment, Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import allowed

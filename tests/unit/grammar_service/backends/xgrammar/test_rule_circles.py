@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from grammar_service.backends.xgrammar.rule_circles import in_circles
+from grammar_service.backends.xgrammar.runs import in_circles
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from vllm.v1.request import RequestStatus
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
-from model_service.engine.core.continuing import Continuing
+from model_service.engine.core.lookahead.continuing import Continuing
 from model_service.engine.verification import DRAFTS, SAID
 from tests.driving import grammar_of, ids_of
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer
@@ -44,7 +44,9 @@ def steps_until_told(continuing: Continuing, asked: Any) -> tuple[int, bool]:
 
 def test_a_long_answer_is_taken_over_several_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(10_000))
-    monkeypatch.setattr("model_service.engine.core.continuing.time.perf_counter", lambda: float(next(clock)))  # each part takes a second
+    monkeypatch.setattr(
+        "model_service.engine.core.lookahead.continuing.time.perf_counter", lambda: float(next(clock))
+    )  # each part takes a second
     continuing, long = Continuing(), request("long", "ab" * 200, drafts="ab")
     continuing.added(long)
     steps, allowed = steps_until_told(continuing, long)
@@ -55,7 +57,7 @@ def test_a_long_answer_is_taken_over_several_steps(monkeypatch: pytest.MonkeyPat
 
 def test_all_answers_of_a_step_share_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(10_000))
-    monkeypatch.setattr("model_service.engine.core.continuing.time.perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr("model_service.engine.core.lookahead.continuing.time.perf_counter", lambda: float(next(clock)))
     continuing, asked = Continuing(), [request(str(number), "ab") for number in range(3)]
     for one in asked:
         continuing.added(one)

@@ -12,7 +12,7 @@ from vllm.v1.outputs import LogprobsLists
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
-from model_service.engine.core.verifying import Verifying
+from model_service.engine.core.lookahead.verifying import Verifying
 from model_service.engine.verification import VERIFIED
 from tests.driving import grammar_of, ids_of
 from tests.tokenizers.tiny_tokenizer import VOCAB_SIZE, tiny_tokenizer

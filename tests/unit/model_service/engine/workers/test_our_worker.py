@@ -31,7 +31,7 @@ class Worker(OurWorker, Recording):
 def config(broadcaster: BroadcasterOptions | None) -> Any:
     scheduling = SimpleNamespace(max_num_seqs=4)
     made = SimpleNamespace(scheduler_config=scheduling, num_speculative_tokens=0, use_v2_model_runner=False, additional_config={})
-    carry(made, CoreOptions("channel", None, False, True, False, broadcaster, 1 << 20))
+    carry(made, CoreOptions("channel", jump_forward=True, broadcaster=broadcaster))
     return made
 
 

@@ -1,0 +1,1 @@
+"""Calls of models whose answers stand in channels, with their reasoning."""

@@ -1,0 +1,36 @@
+"""Looks up how a value goes on, in a text that is likely to contain it: prompt lookup (Saxena 2023), by words instead of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+LONGEST_VALUE = 64
+"""Bytes of a value that are looked for."""
+_WORDS = bytes(byte if byte >= 0x80 or chr(byte).isalnum() else 0x20 for byte in range(256)).lower()
+_ENDS = frozenset(b'"\\\n\r\t\0')
+"""What a value in JSON does not have as it stands."""
+
+
+class PromptLookup:
+    """Of one request, whose prompt is `text`. Case and punctuation do not matter where a value is looked for."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = b" " + text
+        self._words = self._text.translate(_WORDS)
+
+    def continuation(self, value: bytes, most: int) -> bytes:
+        """What follows the value in the prompt, or the longest end of it that begins with a word; at most `most` bytes."""
+        for words in _ends(b" " + value.translate(_WORDS)):
+            if (place := self._words.find(words)) >= 0:
+                found = self._text[place + len(words) : place + len(words) + most]
+                return found[: next((end for end, byte in enumerate(found) if byte in _ENDS), len(found))]
+        return b""
+
+
+def _ends(value: bytes) -> Iterator[bytes]:
+    """The longest first, each with the space ahead of its first word."""
+    place = 0
+    while 0 <= place < len(value) - 1:
+        if value[place + 1] != 0x20 and len(value) - place <= LONGEST_VALUE:
+            yield value[place:]
+        place = value.find(b" ", place + 1)

@@ -1,0 +1,42 @@
+"""How a value goes on in the prompt."""
+
+from __future__ import annotations
+
+import pytest
+
+from model_service.jump_forward.prompt_lookup import LONGEST_VALUE, PromptLookup
+
+PROMPT = """Order note: 8 Picture-Frames for Marek Novotny.\nPlease deliver to "Malmö", Bologna; 18 of them. Marek thanks."""
+
+
+@pytest.mark.parametrize(
+    ("value", "following"),
+    [
+        ("M", "arek Novotny."),
+        ("Mare", "k Novotny."),
+        ("marek", " Novotny."),
+        ("picture", "-Frames for Mare"),
+        ("picture f", "rames for Marek "),
+        ("8", " Picture-Frames "),
+        ("18 o", "f them. Marek th"),
+        ("Malm", "ö"),
+        ("Malmö", ""),
+        ("Mr. Marek", " Novotny."),
+        ("of them. Marek t", "hanks."),
+        ("arek", ""),
+        ("Ada", ""),
+        (" ", ""),
+        ("", ""),
+    ],
+)
+def test_a_value_goes_on_as_it_does_where_its_words_stand_first(value: str, following: str) -> None:
+    found = PromptLookup(PROMPT.encode()).continuation(value.encode(), 16)
+    assert found.decode("utf-8", "ignore") == following
+
+
+def test_of_a_long_value_the_end_is_looked_for() -> None:
+    words = [f"word{number}" for number in range(50)]
+    value = " ".join(["other", *words[:40]])
+    assert len(value) > LONGEST_VALUE
+    assert PromptLookup(" ".join(words).encode()).continuation(value.encode(), 7) == b" word40"
+    assert PromptLookup(b"a" * 200).continuation(b"a" * 100, 4) == b""
