@@ -266,7 +266,7 @@ def health_reader(settings: Settings, application: str) -> HealthReader:
 
 def request_reader(settings: Settings) -> RequestReader:
     model, bounds = settings.model, settings.limits
-    for refusal in refusals(model.tool_call_parser, model.reasoning_parser):
+    for refusal in refusals(model.tool_call_parser):
         logger.warning(refusal)
     if settings.http.api_keys or settings.http.api_keys_file:
         # What has no seat waits in the engine, ahead of other tenants.

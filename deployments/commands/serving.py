@@ -47,7 +47,7 @@ def _run(found: Fit, progress: Progress, work: Callable[[LocalCluster | Attached
     settings = found.settings
     for reason in found.reasons:
         progress.say(f"model.{reason}")
-    for refusal in refusals(settings.model.tool_call_parser, settings.model.reasoning_parser):
+    for refusal in refusals(settings.model.tool_call_parser):
         progress.say(refusal)
     with Interrupts() as interrupts:
         cluster = _cluster(settings, progress, interrupts)

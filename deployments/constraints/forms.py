@@ -15,9 +15,9 @@ from typing import Any
 from deployments.constraints.defaults import ANNOTATE, ENFORCE, REFUSE, WARN, ConstraintDefaults
 from deployments.constraints.json_shape import check_json_text
 from deployments.constraints.json_writer import write_json
-from deployments.constraints.model_parsers import check_reasoning, check_template, forces_json_calls
+from deployments.constraints.model_parsers import check_template, forces_json_calls
 from deployments.constraints.specs import SPECS, text_of
-from deployments.constraints.tool_calls.channels import harmony, kimi, muse_glimmer
+from deployments.constraints.tool_calls.channels import harmony, kimi
 from deployments.constraints.tool_calls.places import Places, place_in_request, pointer_in_request
 from deployments.constraints.tool_calls.tools import (
     Tool,
@@ -345,10 +345,6 @@ def wrap_in_model_format(
     requested: Requested | NamedGrammar, reasoning_parser: str | None, tool_parser: str | None
 ) -> Requested | NamedGrammar:
     """A chat's constraint as one that holds where this model's answers stand. Raises ApiError: it cannot be kept there."""
-    has_tools = isinstance(requested, Requested) and requested.places is not None
-    if has_tools and reasoning_parser == tool_parser == muse_glimmer.PARSER:
-        return requested  # the grammar has the reasoning as well
-    check_reasoning(reasoning_parser, requested.field)
     is_kimi = tool_parser == kimi.TOOL_PARSER or reasoning_parser == kimi.REASONING_PARSER
     if reasoning_parser != harmony.REASONING_PARSER and not is_kimi:
         return requested

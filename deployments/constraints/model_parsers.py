@@ -15,16 +15,6 @@ WITHOUT_JSON_CALLS = frozenset(
 """Tool call parsers that take the JSON of a forced call, which is the same for all models, for the text of an answer."""
 _K2_FORMAT, _K2_XML = "tool_call_format", "xml"
 """What the template of K2 Horizon is told, and vLLM's parser."""
-_NO_END = "it tells the engine no place at which the reasoning ends"
-UNCONSTRAINED_REASONING = {
-    "granite": _NO_END,
-    "hunyuan_a13b": _NO_END,
-    "muse_glimmer": _NO_END,
-    "minimax_m2_append_think": "it leaves the reasoning in the answer",
-    "minicpmv": "it writes other line breaks into answers than the model",
-    "mistral": "it takes text that stands before the reasoning for the answer's",
-}
-"""Reasoning parsers behind which no constraint can be kept, and why."""
 WITHOUT_BUDGET = frozenset("deepseek_v3 granite hunyuan_a13b minimax_m2_append_think muse_glimmer openai_gptoss poolside_v1".split())
 """Reasoning parsers that vLLM has no budget for: it refuses a `thinking_token_budget`."""
 
@@ -39,17 +29,12 @@ def forces_json_calls(tool_parser: str | None) -> bool:
     return False
 
 
-def refusals(tool_parser: str | None, reasoning_parser: str | None) -> list[str]:
+def refusals(tool_parser: str | None) -> list[str]:
     """What requests are refused because of the settings, a line each, for the operator to read at the start."""
     lines = list[str]()
     if tool_parser is not None and tool_parser not in TOOL_FORMATS:
         forced = ", and forced calls" if tool_parser in WITHOUT_JSON_CALLS else ""
         lines.append(f"model.tool_call_parser {tool_parser!r}: strict tools{forced} are a 400, since no grammar has these calls")
-    if (reason := UNCONSTRAINED_REASONING.get(reasoning_parser or "")) is not None:
-        lines.append(
-            f"model.reasoning_parser {reasoning_parser!r}: constrained chats are a 400, since {reason}. Without this setting they are not: "
-            "leave it out where the model does not reason"
-        )
     return lines
 
 
@@ -60,11 +45,4 @@ def check_template(body: Mapping[str, Any], tool_parser: str | None) -> None:
     if tool_parser == "k2_horizon" and asked != _K2_XML:
         field = f"chat_template_kwargs.{_K2_FORMAT}"
         message = f"'{field}' must be {_K2_XML!r} where tool calls are enforced."
-        raise bad_request(message, field, "unsupported_parameter")
-
-
-def check_reasoning(reasoning_parser: str | None, field: str) -> None:
-    """Raises ApiError (400): a constraint, which came in `field`, cannot be kept behind the model's reasoning."""
-    if (reason := UNCONSTRAINED_REASONING.get(reasoning_parser or "")) is not None:
-        message = f"'{field}' cannot be kept behind the reasoning of this model: vLLM reads it by {reasoning_parser!r}, and {reason}."
         raise bad_request(message, field, "unsupported_parameter")

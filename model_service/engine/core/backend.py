@@ -33,8 +33,8 @@ from grammar_service.segments import NOTHING, Segment, Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.grammar_loading import GrammarLoader, tenant_of
 from model_service.engine.key_constraint import key_of
-from model_service.engine.reasoning_masks import ReasoningMask, mask_reasoning
-from model_service.engine.reasoning_parsers import read_reasoning_by_prompt
+from model_service.engine.reasoning.masks import ReasoningMask, ReasoningMasks, mask_reasoning
+from model_service.engine.reasoning.parsers import read_reasoning_by_prompt
 from model_service.errors import GrammarMemoryFull
 from model_service.loaded_grammars import LoadedGrammar, LoadedGrammars, MatcherUse
 
@@ -250,6 +250,7 @@ class ArtifactBackend(StructuredOutputBackend):
     def load_for(self, manager: StructuredOutputManager) -> None:
         """Let `manager`, which has a thread make each request's grammar, make those that need no loading itself: a request whose grammar is
         not there yet when a step is scheduled waits for the step behind that. For the others, tenants take turns."""
+        masks = ReasoningMasks(self._vocabulary.vocabulary, self.vocab_size)
         in_threads, begin, create = manager._use_async_grammar_compilation, manager.grammar_init, manager._create_grammar
 
         def grammar_init(request: Request) -> None:
@@ -263,7 +264,7 @@ class ArtifactBackend(StructuredOutputBackend):
             grammar = create(request)
             reasons = manager.reasoner_cls is not None and not request.structured_output_request.reasoning_ended
             if reasons and isinstance(grammar, KeyedGrammar):
-                grammar.reasoning = ReasoningMask(manager, request, self.vocab_size)
+                grammar.reasoning = masks.of(manager, request)
             return grammar
 
         manager.grammar_init = grammar_init

@@ -78,14 +78,8 @@ def replace_tool_call_patterns() -> None:
 
 
 def disable_mistral_grammars() -> None:
-    """Let Mistral's parser ask for the marks of calls in the text, and for nothing else."""
-
-    def adjust_request(_: MistralParser, request: Any) -> Any:
-        if request.tools and request.tool_choice != "none":
-            request.skip_special_tokens = False
-        return request
-
-    MistralParser.adjust_request = adjust_request
+    """Let Mistral's parser ask for the marks of calls and of reasoning in the text, and for nothing else."""
+    MistralParser.adjust_request = ParserEngine.adjust_request
 
 
 def keep_constrained_arguments() -> None:

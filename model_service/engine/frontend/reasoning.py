@@ -1,12 +1,14 @@
 """Reasoning ahead of constrained answers, in vLLM's front end (0.32: `entrypoints/openai/chat_completion/protocol.py`,
-`parser/abstract_parser.py`).
+`parser/abstract_parser.py`, `parser/minicpmv.py`).
 
 `include_reasoning: false` lets vLLM constrain an answer from its first token, in the middle of the reasoning that the prompt has begun: the
 answer is then taken for reasoning, and left out. And where a prompt's reasoning has ended, a streamed answer is all content, while a whole
-one is all reasoning if the parser expects some.
+one is all reasoning if the parser expects some. Reasoning between marks that vLLM does not keep to is read here (`reasoning/marked.py`).
 
-Inkling calls tools in blocks that stand in place of the text which ends its reasoning for vLLM (`parser/inkling.py`): no constraint would
-hold there. Those with tools know of its reasoning (`constraints/tool_calls/token_calls.py`), and hold from the first token.
+Grammars of tools have the reasoning in them for Inkling, which calls tools in blocks that stand in place of the text which ends its
+reasoning for vLLM (`parser/inkling.py`), and for Muse Glimmer: they hold from the first token.
+
+MiniCPM-V: vLLM makes line breaks of `\\n` in an answer, and so makes its JSON invalid.
 """
 
 from __future__ import annotations
@@ -15,23 +17,26 @@ from collections.abc import Sequence
 from functools import wraps
 from typing import Any
 
-from vllm.entrypoints.generate.base.protocol import DeltaMessage
+from vllm.entrypoints.generate.base.protocol import DeltaMessage, FunctionCall
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
 from vllm.parser.abstract_parser import DelegatingParser, Parser
 from vllm.parser.engine.adapters import ParserEngineReasoningAdapter
 from vllm.parser.inkling import InklingParser
+from vllm.parser.minicpmv import MiniCPMVUnifiedParser, recover_newlines
+from vllm.reasoning.muse_glimmer_reasoning_parser import MuseGlimmerReasoningParser
+from vllm.tool_parsers.muse_glimmer_tool_parser import MuseGlimmerToolParser
 
 from model_service.engine.frontend.constrained_calls import is_constrained
-from model_service.engine.reasoning_parsers import (
-    grammars_have_reasoning,
+from model_service.engine.reasoning.marked import MarkedReader, marks_of
+from model_service.engine.reasoning.parsers import (
     is_behind_reasoning,
     keep_ends_of_answers,
     note_prompt,
     read_reasoning_by_prompt,
 )
 
-_PROMPT = "_maskcast_prompt"
+_PROMPT, _READER = "_maskcast_prompt", "_maskcast_reasoning_reader"
 
 
 def replace_reasoning_parsing() -> None:
@@ -42,8 +47,11 @@ def replace_reasoning_parsing() -> None:
         parser: DelegatingParser, text: str, request: ChatCompletionRequest | ResponsesRequest
     ) -> tuple[str | None, str | None]:
         prompt = getattr(parser, _PROMPT, None)
-        if prompt and is_constrained(request) and is_behind_reasoning(parser, prompt):
+        if prompt and is_constrained(request) and is_behind_reasoning(parser, prompt, request):
             return None, text
+        if (reader := _marked_reader(parser, request)) is not None:
+            reasoning, content = reader.read(text)
+            return (reasoning if content is not None else reasoning + reader.end()) or None, content or None
         if prompt:
             note_prompt(parser, prompt)
         found: tuple[str | None, str | None] = extract(parser, text, request)
@@ -53,11 +61,22 @@ def replace_reasoning_parsing() -> None:
     def parse_piece(
         parser: DelegatingParser, delta_text: str, delta_token_ids: list[int], request: Any, prompt_token_ids: Any = None, **told: Any
     ) -> DeltaMessage | None:
-        state = parser._stream_state
+        state, reasoning = parser._stream_state, ""
         is_first = prompt_token_ids is not None and not state.prompt_reasoning_checked
-        if is_first and is_constrained(request) and is_behind_reasoning(parser, prompt_token_ids):
+        if is_first and is_constrained(request) and is_behind_reasoning(parser, prompt_token_ids, request):
             state.prompt_reasoning_checked = state.reasoning_ended = True
+        if not state.reasoning_ended and (reader := _marked_reader(parser, request)) is not None:
+            state.prompt_reasoning_checked = True
+            reasoning, content = reader.read(delta_text)
+            if content is None:
+                reasoning += reader.end() if told["finished"] else ""
+                return DeltaMessage(reasoning=reasoning) if reasoning else None
+            state.reasoning_ended = True
+            delta_text, delta_token_ids = content, _last_tokens(parser, delta_token_ids, content)
         piece: DeltaMessage | None = parse_delta(parser, delta_text, delta_token_ids, request, prompt_token_ids, **told)
+        if reasoning:
+            piece = piece or DeltaMessage()
+            piece.reasoning = reasoning
         return piece
 
     read_reasoning_by_prompt()
@@ -66,19 +85,64 @@ def replace_reasoning_parsing() -> None:
     ChatCompletionRequest.resolve_reasoning_ended = reasoning_ended
     DelegatingParser.extract_reasoning = extract_reasoning
     DelegatingParser.set_prompt_token_ids = _keep_prompt
+    _keep_escaped_line_breaks()
 
 
 def reasoning_ended(request: ChatCompletionRequest, parser: Parser | None, prompt: list[int]) -> bool | None:
     """Whether an answer to the prompt begins behind its reasoning; None: the model does not reason."""
     if parser is None or parser.reasoning_parser is None:
         return None
-    return _holds_in_reasoning(request, parser) or grammars_have_reasoning(parser) or is_behind_reasoning(parser, prompt)
+    return _is_in_grammar(request, parser) or is_behind_reasoning(parser, prompt, request)
 
 
-def _holds_in_reasoning(request: ChatCompletionRequest, parser: Parser) -> bool:
+def _is_in_grammar(request: Any, parser: Parser) -> bool:
+    """Whether the grammar of the request has the reasoning in it."""
     reasoner = parser.reasoning_parser
     is_inkling = isinstance(reasoner, ParserEngineReasoningAdapter) and isinstance(reasoner._parser_engine, InklingParser)
-    return is_inkling and is_constrained(request) and bool(request.tools) and request.tool_choice != "none"
+    is_muse = isinstance(reasoner, MuseGlimmerReasoningParser) and isinstance(parser.tool_parser, MuseGlimmerToolParser)
+    return (is_inkling or is_muse) and is_constrained(request) and bool(request.tools) and request.tool_choice != "none"
+
+
+def _marked_reader(parser: DelegatingParser, request: Any) -> MarkedReader | None:
+    """What reads the reasoning of this answer; None: vLLM does."""
+    reader: MarkedReader | None = vars(parser).get(_READER)
+    if reader is None and is_constrained(request) and not _is_in_grammar(request, parser):
+        marks = marks_of(parser.reasoning_parser)
+        reader = vars(parser)[_READER] = MarkedReader(marks) if marks is not None else None
+    return reader
+
+
+def _last_tokens(parser: DelegatingParser, tokens: list[int], text: str) -> list[int]:
+    """Those of this text, which ends theirs."""
+    decode = parser.model_tokenizer.decode
+    return next(tokens[place:] for place in range(len(tokens) + 1) if len(decode(tokens[place:])) <= len(text))
+
+
+def _keep_escaped_line_breaks() -> None:
+    parse_delta = MiniCPMVUnifiedParser.parse_delta
+
+    def parse(
+        parser: MiniCPMVUnifiedParser, text: str, request: Any, *arguments: Any, **named: Any
+    ) -> tuple[str | None, str | None, list[FunctionCall] | None]:
+        reasoning, content, calls = DelegatingParser.parse(parser, text, request, *arguments, **named)
+        return recover_newlines(reasoning), content if is_constrained(request) else recover_newlines(content), calls
+
+    @wraps(parse_delta)
+    def parse_piece(parser: MiniCPMVUnifiedParser, *, request: Any, **told: Any) -> DeltaMessage | None:
+        if is_constrained(request):
+            parser._output_normalizer._content = _AsWritten()
+        piece: DeltaMessage | None = parse_delta(parser, request=request, **told)
+        return piece
+
+    MiniCPMVUnifiedParser.parse = parse
+    MiniCPMVUnifiedParser.parse_delta = parse_piece
+
+
+class _AsWritten:
+    """Stands in for vLLM's `EscapedNewlineNormalizer`."""
+
+    def feed(self, text: str, *, final: bool = False) -> str:
+        return text
 
 
 def _keep_prompt(parser: Parser, prompt: Sequence[int]) -> None:

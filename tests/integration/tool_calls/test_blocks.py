@@ -22,7 +22,7 @@ from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.frontend.parser_patches import CONVERTING_TWICE, join_arguments, keep_constrained_arguments
 from model_service.engine.frontend.reasoning import reasoning_ended
-from model_service.engine.reasoning_masks import end_marks
+from model_service.engine.reasoning.masks import end_marks
 from model_service.messages import KEY_ARGUMENT
 from tests.driving import allowed, grammar_of
 from tests.integration.tool_calls.reading import deltas, merged

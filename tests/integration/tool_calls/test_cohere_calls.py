@@ -19,7 +19,7 @@ from deployments.constraints.tool_calls.tools import auto_tag, forced_tag, parse
 from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.frontend.cohere_calls import read_cohere_calls
-from model_service.engine.reasoning_masks import end_marks
+from model_service.engine.reasoning.masks import end_marks
 from model_service.messages import KEY_ARGUMENT
 from tests.driving import grammar_of
 from tests.integration.tool_calls.reading import deltas, merged

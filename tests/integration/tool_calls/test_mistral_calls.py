@@ -19,7 +19,7 @@ from grammar_service.backends import CompiledGrammar
 from grammar_service.errors import InvalidGrammar
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.frontend.parser_patches import disable_mistral_grammars
-from model_service.engine.reasoning_masks import EndMarks, end_marks
+from model_service.engine.reasoning.masks import EndMarks, end_marks
 from tests.driving import allowed, grammar_of
 from tests.tokenizers.mistral_folder import save_sentencepiece_model, save_tekken_model
 

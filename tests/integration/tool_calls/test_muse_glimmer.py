@@ -20,7 +20,7 @@ from grammar_service.backends import CompiledGrammar
 from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.frontend.reasoning import reasoning_ended
-from model_service.engine.reasoning_parsers import keep_ends_of_answers
+from model_service.engine.reasoning.parsers import keep_ends_of_answers
 from tests.driving import allowed, grammar_of
 from tests.integration.tool_calls.reading import deltas, read, request
 from tests.tokenizers.tiny_tokenizer import STOP_ID, marked_tokenizer

@@ -24,7 +24,7 @@ from deployments.constraints.tool_calls.json_formats import JSON_FORMATS
 from deployments.constraints.tool_calls.tools import auto_tag, parse_tools
 from grammar_service.backends import CompiledGrammar, Matcher
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.engine.reasoning_masks import end_marks
+from model_service.engine.reasoning.masks import end_marks
 from tests.driving import allowed, grammar_of
 from tests.tokenizers.tiny_tokenizer import STOP_ID, marked_tokenizer
 

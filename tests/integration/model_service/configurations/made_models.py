@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +41,13 @@ def thinking_model(folder: Path) -> Path:
 
 def kimi_model(folder: Path) -> Path:
     """It has other names for the tokens around a tool call, and for its padding: those that Kimi K3 has around the names of channels."""
-    shutil.copytree(EMBEDDED_WEIGHTS, folder)
-    for file in folder.glob("*.json*"):
-        text = file.read_text(encoding="utf-8")
-        for ours, theirs in (("</tool_call>", "<|close|>"), ("<tool_call>", "<|open|>"), ("<|pad|>", "<|sep|>")):
-            text = text.replace(ours, theirs)
-        file.write_text(text, encoding="utf-8")
-    tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-    for token in tokenizer["added_tokens"]:
-        token["special"] = True
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
-    return folder
+    return _with_special_tokens(folder, {"</tool_call>": "<|close|>", "<tool_call>": "<|open|>", "<|pad|>": "<|sep|>"})
+
+
+def mistral_model(folder: Path) -> Path:
+    """It has other names for the tokens around a tool call, and for its padding: those that Mistral's models reason between, and the one
+    that begins their calls."""
+    return _with_special_tokens(folder, {"</tool_call>": "[/THINK]", "<tool_call>": "[THINK]", "<|pad|>": "[TOOL_CALLS]"})
 
 
 def minimax_model(folder: Path) -> Path:
@@ -147,6 +144,21 @@ def _renamed(folder: Path, token: str, name: str) -> Path:
     shutil.copytree(EMBEDDED_WEIGHTS, folder)
     tokenizer = folder / "tokenizer.json"
     tokenizer.write_text(tokenizer.read_text(encoding="utf-8").replace(token, name), encoding="utf-8")
+    return folder
+
+
+def _with_special_tokens(folder: Path, names: Mapping[str, str]) -> Path:
+    """The embedded model, of whose added tokens some have other names."""
+    shutil.copytree(EMBEDDED_WEIGHTS, folder)
+    for file in folder.glob("*.json*"):
+        text = file.read_text(encoding="utf-8")
+        for ours, theirs in names.items():
+            text = text.replace(ours, theirs)
+        file.write_text(text, encoding="utf-8")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    for token in tokenizer["added_tokens"]:
+        token["special"] = True
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     return folder
 
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from model_service.engine.reasoning_masks import EndMarks
+from model_service.engine.reasoning.masks import EndMarks
 from tests.integration.model_service.configurations.made_models import thinking_model
 from tests.integration.model_service.configurations.test_pass_through import QUESTION, SPEC, is_of_the_schema
 from tests.integration.model_service.masks.mask_requests import await_masks

@@ -3,7 +3,8 @@
 
 vLLM masks nothing there. So an answer may end within its reasoning, and a tool call may begin there, which vLLM takes for the end of the
 reasoning: the grammar would then refuse the token that stands already. And nothing makes the reasoning end. Here these tokens are masked,
-and once the reasoning has its share of the tokens that the request may have, all are but the next one of its end mark.
+and once the reasoning has its share of the tokens that the request may have, all are but the next one of its end mark. So are all but
+those of the mark that begins it, where the model has to write that (`marked`).
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 
 from grammar_service.canonical.packed_rows import bits_of
+from model_service.engine.reasoning.marked import MOST_TOKENS, EndSearch, ReasoningMarks, Straddling, marks_of
 
 _COHERE_BEGINS = ("<|START_ACTION|>", "<|START_RESPONSE|>", "<|START_TEXT|>")
+_MISTRAL_CALLS = "[TOOL_CALLS]"
 _PLAMO_BEGINS = "<|plamo:begin_"
 SHARE = 2
 """The reasoning may have one in so many of the tokens that the request may have, where the client does not say."""
@@ -31,10 +34,12 @@ SHARE = 2
 
 @dataclass(frozen=True, slots=True)
 class EndMarks:
-    """`end`: the tokens that end the reasoning, none where they are not known; `others`: those that vLLM takes for its end as well."""
+    """`end`: the tokens that end the reasoning, none where they are not known; `others`: those that vLLM takes for its end as well;
+    `begin`: those with which the model begins it."""
 
     end: tuple[int, ...] = ()
     others: frozenset[int] = frozenset()
+    begin: tuple[int, ...] = ()
 
     def next_of(self, written: Sequence[int], drafts: int) -> int:
         """The token of `end` that follows those of it with which `written` ends, and so many drafts, which were the ones that follow."""
@@ -43,27 +48,58 @@ class EndMarks:
         return self.end[min(stands + drafts, len(self.end) - 1)]
 
 
-class ReasoningMask:
-    """Of one request, for the scheduler's thread. Raises what the reasoning parser does when it is made for the request."""
+class ReasoningMasks:
+    """Of an engine's requests. `vocabulary` is the tokens' texts."""
 
-    def __init__(self, manager: StructuredOutputManager, request: Request, vocab_size: int) -> None:
-        reasoner = manager._get_reasoner(request)
-        self._marks = end_marks(reasoner) if reasoner is not None else EndMarks()
+    def __init__(self, vocabulary: Sequence[bytes], vocab_size: int) -> None:
+        self._vocabulary = vocabulary
+        self._vocab_size = vocab_size
+        self._straddling: dict[ReasoningMarks, Straddling] = {}
+
+    def of(self, manager: StructuredOutputManager, request: Request) -> ReasoningMask:
+        """Raises what the reasoning parser does when it is made for the request."""
+        reasoner, straddling = manager._get_reasoner(request), None
+        if (marks := marks_of(reasoner)) is not None:
+            # A look at all tokens takes 0.1 s.
+            straddling = self._straddling.get(marks) or self._straddling.setdefault(marks, Straddling(marks, self._vocabulary))
+            vars(reasoner)["is_reasoning_end_streaming"] = EndSearch(marks, reasoner, len(request.prompt_token_ids or ()))
+        known = end_marks(reasoner) if reasoner is not None else EndMarks()
+        return ReasoningMask(known, request, self._vocab_size, self._vocabulary, straddling)
+
+
+class ReasoningMask:
+    """Of one request, for the scheduler's thread."""
+
+    def __init__(
+        self, marks: EndMarks, request: Request, vocab_size: int, vocabulary: Sequence[bytes], straddling: Straddling | None = None
+    ) -> None:
         stops = {*request.sampling_params.all_stop_token_ids, request.sampling_params.eos_token_id}
         # Where nothing can make the reasoning end, the end of the answer must.
-        masked = self._marks.others | stops if self._marks.end else self._marks.others
+        masked = marks.others | stops if marks.end else marks.others
+        self._marks = marks
         self._request = request
+        self._vocabulary = vocabulary
+        self._straddling = straddling
         self._most = max_reasoning_tokens(request)
-        self._open = _row(vocab_size, without=[token for token in masked - {*self._marks.end, None} if token < vocab_size])
-        self._ending = {token: _row(vocab_size, only=token) for token in self._marks.end}
+        self._open = _row(vocab_size, without=[token for token in masked - {*marks.end, None} if token < vocab_size])
+        self._only = {token: _row(vocab_size, only=token) for token in (*marks.end, *marks.begin)}
 
     def row(self, drafts: int) -> torch.Tensor | None:
         """int32 [ceil(V/32)], bit set = allowed, behind so many drafts; None where the reasoning has ended."""
         if self._request.structured_output_request.reasoning_ended:
             return None
-        if not self._ending or self._request.num_output_tokens < self._most:
-            return self._open
-        return self._ending[self._marks.next_of(self._request.output_token_ids, drafts)]
+        written = self._request.num_output_tokens
+        if written + drafts < len(self._marks.begin):
+            return self._only[self._marks.begin[written + drafts]]
+        if not self._marks.end or written < self._most:
+            return self._open if self._straddling is None else self._without_straddling(self._straddling, drafts)
+        return self._only[self._marks.next_of(self._request.output_token_ids, drafts)]
+
+    def _without_straddling(self, straddling: Straddling, drafts: int) -> torch.Tensor:
+        """Which tokens the drafts are, nobody tells here."""
+        last = self._request.output_token_ids[-MOST_TOKENS:]
+        masked = straddling.tokens if drafts else straddling.behind(b"".join(self._vocabulary[token] for token in last))
+        return _cleared(self._open.clone(), masked) if masked else self._open
 
 
 def max_reasoning_tokens(request: Request) -> int:
@@ -76,6 +112,9 @@ def end_marks(reasoner: ReasoningParser) -> EndMarks:
     """As far as they are known beforehand."""
     if isinstance(reasoner, DeepSeekV3ReasoningParser):
         reasoner = reasoner._parser
+    if (marks := marks_of(reasoner)) is not None:
+        calls = [token for text, token in reasoner.vocab.items() if text == _MISTRAL_CALLS]
+        return EndMarks(_tokens(reasoner, marks.end), frozenset(calls), _tokens(reasoner, marks.begin))
     others = frozenset[int]()
     if isinstance(reasoner, ParserEngineReasoningAdapter):
         ends = reasoner.reasoning_end_token_ids
@@ -113,11 +152,22 @@ def mask_reasoning(manager: StructuredOutputManager) -> None:
     manager._fill_bitmasks = fill
 
 
+def _tokens(reasoner: ReasoningParser, text: str) -> tuple[int, ...]:
+    """Tokenizers of Mistral's make no special tokens of a text."""
+    token = reasoner.vocab.get(text)
+    return (token,) if token is not None else tuple(reasoner.model_tokenizer.encode(text, add_special_tokens=False) if text else ())
+
+
 def _row(vocab_size: int, *, without: Iterable[int] = (), only: int | None = None) -> torch.Tensor:
     row = torch.full(((vocab_size + 31) // 32,), -1 if only is None else 0, dtype=torch.int32)
     words = row.numpy()
-    for word, bit in bits_of(without):
-        words[word] &= ~bit
     for word, bit in bits_of(() if only is None else (only,)):
         words[word] |= bit
+    return _cleared(row, without)
+
+
+def _cleared(row: torch.Tensor, tokens: Iterable[int]) -> torch.Tensor:
+    words = row.numpy()
+    for word, bit in bits_of(tokens):
+        words[word] &= ~bit
     return row

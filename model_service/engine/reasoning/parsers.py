@@ -17,6 +17,8 @@ from vllm.parser.abstract_parser import Parser
 from vllm.reasoning.minimax_m3_reasoning_parser import MiniMaxM3ReasoningParser
 from vllm.reasoning.muse_glimmer_reasoning_parser import MuseGlimmerReasoningParser
 
+from model_service.engine.reasoning.marked import asks_for_reasoning, marks_of
+
 _is_end_of_vllm = MiniMaxM3ReasoningParser.is_reasoning_end_streaming
 _whole_of_vllm = MiniMaxM3ReasoningParser.extract_reasoning
 _segments_of_vllm = MiniMaxM3ReasoningParser._visible_segments
@@ -42,16 +44,14 @@ def keep_ends_of_answers() -> None:
     MuseGlimmerReasoningParser.get_streaming_fallback_content = tail
 
 
-def grammars_have_reasoning(parser: Parser) -> bool:
-    """Whether the reasoning is a part of what is constrained."""
-    return isinstance(parser.reasoning_parser, MuseGlimmerReasoningParser)
-
-
-def is_behind_reasoning(parser: Parser, prompt: list[int]) -> bool:
+def is_behind_reasoning(parser: Parser, prompt: list[int], request: Any) -> bool:
     """Whether a constrained answer to this prompt begins with what is constrained. MiniMax M3 may reason without being asked to: then it
     does not."""
-    if isinstance(parser.reasoning_parser, MiniMaxM3ReasoningParser):
-        return not _is_open(parser.reasoning_parser, prompt)
+    reasoner = parser.reasoning_parser
+    if isinstance(reasoner, MiniMaxM3ReasoningParser):
+        return not _is_open(reasoner, prompt)
+    if (marks := marks_of(reasoner)) is not None:
+        return not asks_for_reasoning(reasoner, marks, prompt, request)
     return bool(parser.is_reasoning_end(prompt))
 
 
