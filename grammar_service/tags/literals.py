@@ -52,12 +52,14 @@ _UNWRITABLE = CodePoints.of([(0, 0x1F), (0x7F, 0x9F), (0x2028, 0x2029)])
 @dataclass(frozen=True)
 class Notation:
     """`marks`: a pattern of what strings must not have, each of which begins with the character `begin`, which those of bounded length do
-    without. Strings stand unescaped between two tokens `quote`; with none, they are literals of Python's. `comma` is between members and
-    items, `assign` behind a name. `is_converted`: the reader makes values of texts, by their schema; `is_sorted`: members are, by name."""
+    without. Strings stand unescaped between two tokens `quote`, or such texts where it `may_be_text`; with none, they are literals of
+    Python's. `comma` is between members and items, `assign` behind a name. `is_converted`: the reader makes values of texts, by their
+    schema; `is_sorted`: members are, by name."""
 
     marks: str = ""
     begin: str = ""
     quote: str = ""
+    may_be_text: bool = False
     comma: str = ", "
     assign: str = "="
     symbols: Mapping[bool | None, str] = field(default_factory=lambda: _PYTHON_SYMBOLS)
@@ -76,7 +78,24 @@ class Notation:
 
 NOTATIONS = {
     "gemma4": Notation(
-        r'<\|["a-z]|<[a-z_]+\|>|<(?:bos|eos|pad|unk|mask)>', "<", '<|"|>', ",", ":", _JSON_SYMBOLS, is_converted=True, is_sorted=True
+        r'<\|["a-z]|<[a-z_]+\|>|<(?:bos|eos|pad|unk|mask)>',
+        "<",
+        '<|"|>',
+        comma=",",
+        assign=":",
+        symbols=_JSON_SYMBOLS,
+        is_converted=True,
+        is_sorted=True,
+    ),
+    "functiongemma": Notation(
+        r"<escape>|<(?:start|end)_[a-z]+|<(?:bos|eos|pad|unk|mask)>",
+        "<",
+        "<escape>",
+        may_be_text=True,
+        comma=",",
+        assign=":",
+        symbols=_JSON_SYMBOLS,
+        is_sorted=True,
     ),
     "python": Notation(),
     "python_with_json_symbols": Notation(symbols=_JSON_SYMBOLS),
@@ -87,15 +106,16 @@ NumberRules = Callable[[JsonSchema, str], str]
 class LiteralWriter:
     """Writes the members of the objects of one schema. `seen` are schemas as the reader at the other end has them, None: it has none.
 
-    `token` is what stands in rules for a special token, `number_rules` the rules of a schema of numbers which stands at a pointer, in JSON.
+    `mark` is what stands in rules for a token or its text, `number_rules` the rules of a schema of numbers which stands at a pointer, in
+    JSON.
     Raises GrammarError with a pointer into the schema.
     """
 
-    def __init__(self, schema: JsonSchema, notation: Notation, token: Callable[[str], str], number_rules: NumberRules) -> None:
+    def __init__(self, schema: JsonSchema, notation: Notation, mark: Callable[[str], str], number_rules: NumberRules) -> None:
         self._schema = schema
         self._reader = Reader(Document(References(dict(walk(schema.normal))).schemas))
         self._notation = notation
-        self._quotes = ('"', "'") if notation.is_python else (token(notation.quote),)
+        self._quotes = ('"', "'") if notation.is_python else (mark(notation.quote),)
         self._comma = f'"{notation.comma}"'
         self._number_rules = number_rules
         self._names: dict[object, str] = {}
@@ -108,7 +128,7 @@ class LiteralWriter:
             objects = [shape for shape in self._possible(At("")).of("object").shapes if isinstance(shape, Objects)]
             if not objects:
                 raise UnsupportedGrammar("arguments are an object", "/type")
-            if not self._notation.is_python and any(not shape.named and shape.regions[0][1] != NOTHING for shape in objects):
+            if self._notation.is_converted and any(not shape.named and shape.regions[0][1] != NOTHING for shape in objects):
                 raise UnsupportedGrammar("arguments of any name are not told apart in this model's tool calls: list `properties`", "")
             root = " | ".join(self._members(shape, seen, is_outermost=True) for shape in objects)
         except GrammarError as error:

@@ -26,6 +26,7 @@ one another. `excludes` inside JSON, where it drops length bounds, are kept out 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -327,7 +328,11 @@ class _Reader:
         given, notation = fields["json_schema"], NOTATIONS[str(fields["notation"])]
         schema: Object = given if isinstance(given, dict) else {}
         if notation.quote:
-            self._kinds.setdefault("token", pointer)
+            self._kinds.setdefault("mark" if notation.may_be_text else "token", pointer)
+
+        def mark(spelling: str) -> str:
+            is_text = notation.may_be_text and spelling not in (self._special_tokens or {})
+            return json.dumps(spelling) if is_text else f"Token({self.token(spelling, '')})"
 
         def number_rules(numbers: JsonSchema, place: str) -> str:
             # As an argument: of numbers that are beyond doubles, readers of texts make strings.
@@ -335,7 +340,7 @@ class _Reader:
 
         try:
             read = schema_of(given, self._closed, self._formats_hold)
-            writer = LiteralWriter(read, notation, lambda spelling: f"Token({self.token(spelling, '')})", number_rules)
+            writer = LiteralWriter(read, notation, mark, number_rules)
             return {"type": "grammar", "grammar": writer.members(with_references_inlined(schema)[0])}
         except GrammarError as error:
             raise placed(error, pointer) from None

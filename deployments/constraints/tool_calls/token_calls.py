@@ -68,6 +68,12 @@ def _gemma_call(name: str, schema: Json) -> Format:
     return sequence(token("<|tool_call>"), text(f"call:{name}{{"), arguments, text("}"), token("<tool_call|>"))
 
 
+def _functiongemma_call(name: str, schema: Json) -> Format:
+    """Of FunctionGemma (`functiongemma_tool_parser.py`)."""
+    arguments: Format = {"type": "literals", "json_schema": {"type": "object"} if schema is None else schema, "notation": "functiongemma"}
+    return sequence(mark("<start_function_call>"), text(f"call:{name}{{"), arguments, text("}"), mark("<end_function_call>"))
+
+
 _THINKING = ("<think", "</think")
 """Marks of reasoning: with a reasoning parser, vLLM takes what is ahead of them for reasoning. All marks are short, since each of their
 characters costs compile time."""
@@ -134,6 +140,7 @@ def _plamo_call(name: str, schema: Json) -> Format:
 TOKEN_FORMATS: dict[str, TokenCalls] = {
     "mistral": TokenCalls(_mistral_call, text_marks=("[TOOL_C",)),
     "gemma4": TokenCalls(_gemma_call, excluded=("<|tool",), text_marks=("<|tool",)),
+    "functiongemma": TokenCalls(_functiongemma_call, excluded=("<start_f",), text_marks=("<start",)),
     "step3": TokenCalls(
         _step_call,
         excluded=("<｜too",),

@@ -15,6 +15,9 @@ _VALUE = regex.compile(
 )
 _IN_STRING = {quote: regex.compile(rf"(?P<quote>{quote})|\\(?P<escaped>.)|(?P<plain>[^\\{quote}]+)", regex.DOTALL) for quote in "\"'"}
 _SURROGATE = regex.compile(r"[\ud800-\udfff]")
+_QUOTE = "<escape>"
+_UNQUOTED = regex.compile(r"(?P<quote><escape>)|(?P<opening>[{\[])|(?P<closing>[}\]])|(?P<comma>,)|(?P<other>[^<{}\[\],]+)")
+_UNQUOTED_NAME = regex.compile(r"(?P<closing>\})|(?P<comma>,)|(?P<name>[^:{},]+):")
 _SYMBOLS = {"None": "null", "True": "true", "False": "false"}
 _ESCAPES = {"'": "'", '"': r"\"", "\\": r"\\", "n": r"\n", "r": r"\r", "t": r"\t"}
 
@@ -104,3 +107,61 @@ class PythonArguments:
             case "opening" | "closing":
                 self.depth += 1 if kind == "opening" else -1
         return _SYMBOLS.get(text, text)
+
+
+@dataclass
+class EscapedArguments:
+    """Arguments of FunctionGemma: JSON with names that have no quotes, and strings, which have no escapes, between two marks. `rest` waits
+    for more text; `levels` are the containers around it."""
+
+    rest: str = ""
+    in_string: bool = False
+    levels: str = ""
+    expects_name: bool = True
+
+    def read(self, piece: str) -> tuple[str, str | None]:
+        text, place, written = self.rest + piece, 0, list[str]()
+        if not self.levels:
+            self.levels = "{"
+            written.append("{")
+        while self.levels and (found := self._next(text, place)) is not None:
+            kind, value, place = found
+            written.append(self._json(kind, value))
+        self.rest = text[place:]
+        return "".join(written), None if self.levels else self.rest
+
+    def _next(self, text: str, place: int) -> tuple[str, str, int] | None:
+        """What comes at this place, and where it ends; None: more text is needed."""
+        if self.in_string:
+            return self._in_string(text, place)
+        found = (_UNQUOTED_NAME if self.expects_name else _UNQUOTED).match(text, place)
+        return (found.lastgroup or "", found[found.lastgroup or 0], found.end()) if found else None
+
+    @staticmethod
+    def _in_string(text: str, place: int) -> tuple[str, str, int] | None:
+        end = text.find(_QUOTE, place)
+        if end == place:
+            return "quote", _QUOTE, place + len(_QUOTE)
+        if end < 0:
+            tails = range(max(place, len(text) - len(_QUOTE) + 1), len(text))
+            end = next((start for start in tails if _QUOTE.startswith(text[start:])), len(text))
+        return ("plain", text[place:end], end) if end > place else None
+
+    def _json(self, kind: str, text: str) -> str:
+        match kind:
+            case "name":
+                self.expects_name = False
+                return f"{json.dumps(text, ensure_ascii=False)}: "
+            case "quote":
+                self.in_string = not self.in_string
+                return '"'
+            case "plain":
+                return json.dumps(text, ensure_ascii=False)[1:-1]
+            case "opening":
+                self.levels, self.expects_name = self.levels + text, text == "{"
+            case "closing":
+                self.levels, self.expects_name = self.levels[:-1], False
+            case "comma":
+                self.expects_name = self.levels.endswith("{")
+                return ", "
+        return text

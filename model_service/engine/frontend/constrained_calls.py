@@ -5,6 +5,7 @@ found by the text ahead of its arguments, and ends where these do. vLLM's parser
 stream Hunyuan and xLAM), write arguments again from half a number in a stream (`-0` and `-0.5`: Jamba, InternLM, Granite 20B, Apertus),
 leave out empty ones, or tell nothing at all (Phi-4 mini, which whole ends an answer's calls at the first `]`). Calls in Python are parsed
 from their beginning for each piece, 18 s of the event loop for 30 KB, and `1.` of `1.5` is told as `1.0`, which stays.
+FunctionGemma's leaves out what stands between no marks, takes strings for JSON, and streams arguments that are none.
 
 Where arguments are XML, strings have no entities, but CDATA sections. vLLM's parsers leave out values that have `<`, take spaces from the
 ends of strings, and leave arrays and objects as text (Step 3); write spaces for `Ġ`, read a string as XML or as it stands, and so break
@@ -30,6 +31,7 @@ from vllm.entrypoints.generate.base.protocol import (
 from vllm.renderers.chat_utils import make_tool_call_id
 from vllm.tool_parsers.abstract_tool_parser import ToolParser
 from vllm.tool_parsers.apertus_tool_parser import ApertusToolParser
+from vllm.tool_parsers.functiongemma_tool_parser import FunctionGemmaToolParser
 from vllm.tool_parsers.granite_20b_fc_tool_parser import Granite20bFCToolParser
 from vllm.tool_parsers.hunyuan_a13b_tool_parser import HunyuanA13BToolParser
 from vllm.tool_parsers.internlm2_tool_parser import Internlm2ToolParser
@@ -44,7 +46,7 @@ from vllm.tool_parsers.pythonic_tool_parser import PythonicToolParser
 from vllm.tool_parsers.step3_tool_parser import Step3ToolParser
 from vllm.tool_parsers.xlam_tool_parser import xLAMToolParser
 
-from model_service.engine.frontend.call_arguments import ArgumentsReader, JsonArguments, PythonArguments
+from model_service.engine.frontend.call_arguments import ArgumentsReader, EscapedArguments, JsonArguments, PythonArguments
 from model_service.engine.frontend.element_arguments import ElementArguments
 from model_service.messages import KEY_ARGUMENT
 
@@ -58,6 +60,7 @@ _INVOKED = regex.compile(r'<｜tool_call_begin｜>function<｜tool_sep｜><stept
 _STEP_ARGUMENT = regex.compile(r'<steptml:parameter name="([^"]+)">(.*?)</steptml:parameter>', regex.DOTALL)
 _FUNCTION = regex.compile(r' name="([^"]+)">')
 _MINICPM_ARGUMENT = regex.compile(r'<param name="([^"]+)">(?:<!\[CDATA\[(.*?)\]\]>|([^<]*))</param>', regex.DOTALL)
+_GEMMA_CALLED = regex.compile(r"call:([\w.\-]+)\{", regex.ASCII)
 _CALLED = regex.compile(r"([\w.\-]+)\(", regex.ASCII)
 
 
@@ -81,9 +84,14 @@ def _python(_: Mapping[str, Any]) -> ArgumentsReader:
     return PythonArguments()
 
 
+def _escaped(_: Mapping[str, Any]) -> ArgumentsReader:
+    return EscapedArguments()
+
+
 _BRACKET = Syntax("[", _CALLED, leads=True, arguments=_python)
 SYNTAXES: dict[type[ToolParser], Syntax] = {
     ApertusToolParser: Syntax("<|tools_prefix|>", _KEYED),
+    FunctionGemmaToolParser: Syntax("<start_function_call>", _GEMMA_CALLED, arguments=_escaped),
     Granite20bFCToolParser: Syntax("<function_call>"),
     HunyuanA13BToolParser: Syntax("<tool_calls>"),
     Internlm2ToolParser: Syntax("<|action_start|><|plugin|>"),

@@ -1,11 +1,13 @@
-"""Reasoning between texts, behind which vLLM keeps no constraint itself (vLLM 0.32: `reasoning/granite_reasoning_parser.py`,
-`reasoning/hunyuan_a13b_reasoning_parser.py`, `reasoning/minimax_m2_reasoning_parser.py`, `reasoning/muse_glimmer_reasoning_parser.py`,
-`parser/mistral.py`).
+"""Reasoning between texts (vLLM 0.32: `parser/engine/adapters.py`, `parser/mistral.py`, `reasoning/granite_reasoning_parser.py`,
+`reasoning/hunyuan_a13b_reasoning_parser.py`, `reasoning/minimax_m2_reasoning_parser.py`, `reasoning/muse_glimmer_reasoning_parser.py`).
 
-Granite, Hunyuan A13B and Muse Glimmer (without tools) tell the engine no place at which their reasoning ends; MiniMax M2's second parser
-leaves it in the answer; Mistral's takes text ahead of it for the answer's, and an earlier turn's end for its own. Here a constrained answer
-of these models begins with the text that begins their reasoning, where the prompt asks for some, and is constrained behind the first text
-that ends it. Both the engine and the reader go by these texts, however they are divided into tokens.
+vLLM keeps no constraint behind that of some models: Granite, Hunyuan A13B and Muse Glimmer (without tools) tell the engine no place at
+which it ends; MiniMax M2's second parser leaves it in the answer; Mistral's takes text ahead of it for the answer's, and an earlier turn's
+end for its own. Here a constrained answer of these models begins with the text that begins their reasoning, where the prompt asks for some,
+and is constrained behind the first text that ends it, however that is divided into tokens.
+
+Others reason between two tokens (`<think>`, `</think>`), which vLLM takes out of an answer too where its strings spell them. Here what is
+behind the first end is the answer's, and no reasoning spells an end.
 """
 
 from __future__ import annotations
@@ -33,18 +35,20 @@ _NO_EFFORT = (None, "none")
 
 @dataclass(frozen=True)
 class ReasoningMarks:
-    """`begin`: what the model writes first, "" where the prompt has; `end`: what ends the reasoning; `ends`: what does so as well;
-    `hidden`: what is no text of it."""
+    """`begin`: what may stand first, and must where the model `writes_begin`; `end`: what ends the reasoning; `ends`: what does so as well;
+    `hidden`: what is no text of it. `is_token`: only a token ends it, whose text is `end`."""
 
     begin: str
     end: str
     ends: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    writes_begin: bool = False
+    is_token: bool = False
 
     @cached_property
     def pattern(self) -> regex.Pattern[str]:
         ends, hidden = ("|".join(map(regex.escape, texts)) for texts in (self.all_ends, self.hidden))
-        return regex.compile(f"(?P<end>{ends})|(?P<hidden>{hidden})" if hidden else f"(?P<end>{ends})")
+        return regex.compile(rf"(?P<end>\s*(?:{ends}))|(?P<hidden>{hidden})" if hidden else rf"(?P<end>\s*(?:{ends}))")
 
     @property
     def all_ends(self) -> tuple[str, ...]:
@@ -88,26 +92,36 @@ class MarkedReader:
 _BEFORE, _NEXT = " to=", "<|eom|><|start|>assistant"
 _TO_SELF, _TO_USER = f"{_BEFORE}self<|message|>", f"{_BEFORE}user<|message|>"
 _BY_PARSER: dict[type[ReasoningParser], ReasoningMarks] = {
-    GraniteReasoningParser: ReasoningMarks("Here is my thought process:", "Here is my response:", ("Here's my response:",)),
-    HunyuanA13BReasoningParser: ReasoningMarks("<think>\n", "\n</think>\n<answer>\n"),
-    MiniMaxM2AppendThinkReasoningParser: ReasoningMarks("", "</think>"),
+    GraniteReasoningParser: ReasoningMarks(
+        "Here is my thought process:", "Here is my response:", ("Here's my response:",), writes_begin=True
+    ),
+    HunyuanA13BReasoningParser: ReasoningMarks("<think>\n", "\n</think>\n<answer>\n", writes_begin=True),
+    MiniMaxM2AppendThinkReasoningParser: ReasoningMarks("", "</think>", writes_begin=True),
     # A model may also leave a message without its end mark, or reason not at all.
     MuseGlimmerReasoningParser: ReasoningMarks(
-        _BEFORE, _NEXT + _TO_USER, (_TO_USER, _TO_USER.removeprefix(_BEFORE)), (_NEXT + _TO_SELF, _TO_SELF.removeprefix(_BEFORE))
+        _BEFORE,
+        _NEXT + _TO_USER,
+        (_TO_USER, _TO_USER.removeprefix(_BEFORE)),
+        (_NEXT + _TO_SELF, _TO_SELF.removeprefix(_BEFORE)),
+        writes_begin=True,
     ),
 }
 _MISTRAL = {
-    "special_token": ReasoningMarks("[THINK]", "[/THINK]"),
-    "text": ReasoningMarks("<think>", "</think>"),
+    "special_token": ReasoningMarks("[THINK]", "[/THINK]", writes_begin=True, is_token=True),
+    "text": ReasoningMarks("<think>", "</think>", writes_begin=True),
     "none": None,
 }
 
 
 def marks_of(reasoner: ReasoningParser | None) -> ReasoningMarks | None:
     """None: the model's reasoning is left to vLLM, or it has none."""
-    if isinstance(reasoner, ParserEngineReasoningAdapter) and isinstance(reasoner._parser_engine, MistralParser):
+    if not isinstance(reasoner, ParserEngineReasoningAdapter):
+        return next((marks for kind, marks in _BY_PARSER.items() if isinstance(reasoner, kind)), None)
+    if isinstance(reasoner._parser_engine, MistralParser):
         return _MISTRAL[reasoner._parser_engine._reasoning_encoding]
-    return next((marks for kind, marks in _BY_PARSER.items() if isinstance(reasoner, kind)), None)
+    begin, end = reasoner.reasoning_start_str, reasoner.reasoning_end_str
+    is_pair = begin is not None and end == begin.replace("<", "</", 1)
+    return ReasoningMarks(begin, end, is_token=True) if is_pair and reasoner.vocab.get(end) in reasoner.reasoning_end_token_ids else None
 
 
 def asks_for_reasoning(reasoner: ReasoningParser, marks: ReasoningMarks, prompt: Sequence[int], request: Any) -> bool:
@@ -146,8 +160,9 @@ class EndSearch:
         return any(text.find(end, max(0, len(before) - len(end) + 1)) >= 0 for end in self._ends)
 
 
-class Straddling:
-    """Tokens with the end of a mark and more behind it: no place in them could be the first one of the constrained answer."""
+class MisplacedEnds:
+    """Tokens that end the reasoning at no place at which an answer could begin: they have more behind the mark, or spell one that is a
+    token."""
 
     def __init__(self, marks: ReasoningMarks, vocabulary: Sequence[bytes]) -> None:
         self._ends = [end.encode() for end in marks.all_ends]
@@ -155,8 +170,12 @@ class Straddling:
         """By the part of the mark that is ahead of the token."""
         for token, text in enumerate(vocabulary):
             for end in self._ends:
-                self._note(token, text, end)
-        self.tokens = frozenset[int]().union(*self._tokens.values())
+                if not marks.is_token:
+                    self._note(token, text[:-1], end)
+                elif text != end:
+                    self._note(token, text, end)
+        self.behind_drafts = frozenset[int]() if marks.is_token else frozenset[int]().union(*self._tokens.values())
+        """Behind a text that nobody tells. That a draft spells a token is none of its likely mistakes."""
 
     def behind(self, written: bytes) -> frozenset[int]:
         """Those that must not follow this text."""
@@ -164,7 +183,7 @@ class Straddling:
 
     def _note(self, token: int, text: bytes, end: bytes) -> None:
         place = text.find(end[-1:])
-        while 0 <= place < len(text) - 1:
+        while place >= 0:
             head = text[: place + 1]
             if end.endswith(head):
                 self._tokens.setdefault(end[: len(end) - len(head)], set()).add(token)

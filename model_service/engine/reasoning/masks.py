@@ -23,7 +23,7 @@ from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 
 from grammar_service.canonical.packed_rows import bits_of
-from model_service.engine.reasoning.marked import MOST_TOKENS, EndSearch, ReasoningMarks, Straddling, marks_of
+from model_service.engine.reasoning.marked import MOST_TOKENS, EndSearch, MisplacedEnds, ReasoningMarks, marks_of
 
 _COHERE_BEGINS = ("<|START_ACTION|>", "<|START_RESPONSE|>", "<|START_TEXT|>")
 _MISTRAL_CALLS = "[TOOL_CALLS]"
@@ -54,24 +54,25 @@ class ReasoningMasks:
     def __init__(self, vocabulary: Sequence[bytes], vocab_size: int) -> None:
         self._vocabulary = vocabulary
         self._vocab_size = vocab_size
-        self._straddling: dict[ReasoningMarks, Straddling] = {}
+        self._misplaced: dict[ReasoningMarks, MisplacedEnds] = {}
 
     def of(self, manager: StructuredOutputManager, request: Request) -> ReasoningMask:
         """Raises what the reasoning parser does when it is made for the request."""
-        reasoner, straddling = manager._get_reasoner(request), None
+        reasoner, misplaced = manager._get_reasoner(request), None
         if (marks := marks_of(reasoner)) is not None:
             # A look at all tokens takes 0.1 s.
-            straddling = self._straddling.get(marks) or self._straddling.setdefault(marks, Straddling(marks, self._vocabulary))
-            vars(reasoner)["is_reasoning_end_streaming"] = EndSearch(marks, reasoner, len(request.prompt_token_ids or ()))
+            misplaced = self._misplaced.get(marks) or self._misplaced.setdefault(marks, MisplacedEnds(marks, self._vocabulary))
+            if not marks.is_token:
+                vars(reasoner)["is_reasoning_end_streaming"] = EndSearch(marks, reasoner, len(request.prompt_token_ids or ()))
         known = end_marks(reasoner) if reasoner is not None else EndMarks()
-        return ReasoningMask(known, request, self._vocab_size, self._vocabulary, straddling)
+        return ReasoningMask(known, request, self._vocab_size, self._vocabulary, misplaced)
 
 
 class ReasoningMask:
     """Of one request, for the scheduler's thread."""
 
     def __init__(
-        self, marks: EndMarks, request: Request, vocab_size: int, vocabulary: Sequence[bytes], straddling: Straddling | None = None
+        self, marks: EndMarks, request: Request, vocab_size: int, vocabulary: Sequence[bytes], misplaced: MisplacedEnds | None = None
     ) -> None:
         stops = {*request.sampling_params.all_stop_token_ids, request.sampling_params.eos_token_id}
         # Where nothing can make the reasoning end, the end of the answer must.
@@ -79,7 +80,7 @@ class ReasoningMask:
         self._marks = marks
         self._request = request
         self._vocabulary = vocabulary
-        self._straddling = straddling
+        self._misplaced = misplaced
         self._most = max_reasoning_tokens(request)
         self._open = _row(vocab_size, without=[token for token in masked - {*marks.end, None} if token < vocab_size])
         self._only = {token: _row(vocab_size, only=token) for token in (*marks.end, *marks.begin)}
@@ -92,13 +93,13 @@ class ReasoningMask:
         if written + drafts < len(self._marks.begin):
             return self._only[self._marks.begin[written + drafts]]
         if not self._marks.end or written < self._most:
-            return self._open if self._straddling is None else self._without_straddling(self._straddling, drafts)
+            return self._open if self._misplaced is None else self._without(self._misplaced, drafts)
         return self._only[self._marks.next_of(self._request.output_token_ids, drafts)]
 
-    def _without_straddling(self, straddling: Straddling, drafts: int) -> torch.Tensor:
+    def _without(self, misplaced: MisplacedEnds, drafts: int) -> torch.Tensor:
         """Which tokens the drafts are, nobody tells here."""
         last = self._request.output_token_ids[-MOST_TOKENS:]
-        masked = straddling.tokens if drafts else straddling.behind(b"".join(self._vocabulary[token] for token in last))
+        masked = misplaced.behind_drafts if drafts else misplaced.behind(b"".join(self._vocabulary[token] for token in last))
         return _cleared(self._open.clone(), masked) if masked else self._open
 
 
@@ -112,7 +113,7 @@ def end_marks(reasoner: ReasoningParser) -> EndMarks:
     """As far as they are known beforehand."""
     if isinstance(reasoner, DeepSeekV3ReasoningParser):
         reasoner = reasoner._parser
-    if (marks := marks_of(reasoner)) is not None:
+    if (marks := marks_of(reasoner)) is not None and marks.writes_begin:
         calls = [token for text, token in reasoner.vocab.items() if text == _MISTRAL_CALLS]
         return EndMarks(_tokens(reasoner, marks.end), frozenset(calls), _tokens(reasoner, marks.begin))
     others = frozenset[int]()

@@ -37,6 +37,9 @@ MARKS = (
     "<|tool_response>",
     "<|tool_call_start|>",
     "<|tool_call_end|>",
+    "<start_function_call>",
+    "<end_function_call>",
+    "<escape>",
 )
 PLACE = {"type": "object", "properties": {"name": {"type": "string"}, "at": {"type": "integer"}}, "required": ["name"]}
 SCHEMA: dict[str, Any] = {
@@ -100,9 +103,10 @@ PYTHON: dict[str, Any] = {
     "$filter": {"type": "string", "maxLength": 4},
 }
 IN_PYTHON = {**SCHEMA, "properties": {**{name: one for name, one in SCHEMA["properties"].items() if name != "größe"}, **PYTHON}}
-SCHEMAS = {"gemma4": SCHEMA, **dict.fromkeys(PYTHON_FORMATS, IN_PYTHON)}
+SCHEMAS = {"gemma4": SCHEMA, "functiongemma": SCHEMA, **dict.fromkeys(PYTHON_FORMATS, IN_PYTHON)}
 CALLS = {
     "gemma4": "<|tool_call>call:add{a:7}<tool_call|>",
+    "functiongemma": "<start_function_call>call:add{a:7}<end_function_call>",
     "lfm2": "<|tool_call_start|>[add(a=7)]<|tool_call_end|>",
     **dict.fromkeys(("pythonic", "llama4_pythonic"), "[add(a=7)]"),
     "olmo3": "<function_calls>add(a=7)</function_calls>",
@@ -189,7 +193,7 @@ def test_several_calls_of_several_arguments_are_read_back(name: str, marked: Pre
     assert most > 1
 
 
-@pytest.mark.parametrize("name", PYTHON_FORMATS)
+@pytest.mark.parametrize("name", [*PYTHON_FORMATS, "functiongemma"])
 def test_calls_of_tools_that_are_not_strict_are_read_back_too(
     name: str, marked: PreTrainedTokenizerFast, vocabulary: GrammarTokenizer
 ) -> None:
@@ -200,11 +204,25 @@ def test_calls_of_tools_that_are_not_strict_are_read_back_too(
     assert called == {"free", "look_up"}
 
 
+def test_marks_may_be_texts() -> None:
+    unmarked = tiny_tokenizer()
+    vocabulary = GrammarTokenizer.from_huggingface(unmarked)
+    place, words = r'{name:<escape>"a" <b>\n<escape>}', "[<escape>{<escape>,<escape><esc<escape>]"
+    call = f"<start_function_call>call:look_up{{place:{place},words:{words}}}<end_function_call>"
+    schema = {**SCHEMA, "required": ["place"]}
+    matcher = grammar("functiongemma", vocabulary, tool(schema)).matcher(None, 0)
+    tokens = [vocabulary.byte_tokens[byte] for byte in call.encode()]
+    assert all(map(matcher.accept, [*tokens, STOP_ID]))
+    for most in (1, 3, 50):
+        [(name, arguments)] = read("functiongemma", tokens, unmarked, tool(schema), stream=True, most=most)
+        assert (name, json.loads(arguments)) == ("look_up", {"place": {"name": r'"a" <b>\n'}, "words": ["{", "<esc"]})
+
+
 @EVERY_FORMAT
 def test_a_call_may_come_or_text(name: str, marked: PreTrainedTokenizerFast, vocabulary: GrammarTokenizer) -> None:
     matcher = grammar_of(auto_tag(parse_tools({"tools": several(name)}, name), None, name).spec, vocabulary).matcher(None, 0)
     call = marked.encode(CALLS[name], add_special_tokens=False)
-    ahead = vocabulary.encode("Let me <b>see</b>: \n") if name in ("gemma4", "lfm2", "olmo3") else []
+    ahead = vocabulary.encode("Let me <b>see</b>: \n") if name in ("gemma4", "functiongemma", "lfm2", "olmo3") else []
     assert all(map(matcher.accept, [*ahead, *call, STOP_ID]))
     assert read_in_all_ways(name, call, marked, several(name)) == [("add", {"a": 7})]
     for text in ("Let me see: f(x), [1]", "a < b", "Yes.", "\n\nYes", "1. f(a=1)", ""):
@@ -218,6 +236,7 @@ def test_a_call_may_come_or_text(name: str, marked: PreTrainedTokenizerFast, voc
         *((name, "a <|tool_call>") for name in ("gemma4", "lfm2")),
         *((name, "[f()]") for name in ("pythonic", "llama4_pythonic")),
         ("olmo3", "Well: <function_calls>see"),
+        ("functiongemma", "a <start_function_call>"),
     ],
 )
 def test_text_does_not_look_like_a_call(name: str, text: str, vocabulary: GrammarTokenizer) -> None:

@@ -113,7 +113,7 @@ def test_a_model_without_the_mark_is_told_so(tmp_path: Path) -> None:
         grammar_of(forced_tag(parse_tools({"tools": TOOLS}), "mistral", False).spec, older)
 
 
-def test_the_end_of_its_reasoning_is_a_token(folder: Path) -> None:
+def test_the_marks_of_its_reasoning_are_tokens(folder: Path) -> None:
     """Whose spelling its tokenizer takes for text."""
     reasoner = ReasoningParserManager.get_reasoning_parser("mistral")(get_tokenizer(str(folder)))
-    assert end_marks(reasoner) == EndMarks((35,), frozenset({9}))
+    assert end_marks(reasoner) == EndMarks((35,), frozenset({9}), (34,))

@@ -18,7 +18,7 @@ from vllm.parser.engine.adapters import ParserEngineToolAdapter
 from vllm.reasoning import _REASONING_PARSERS_TO_REGISTER, ReasoningParserManager
 from vllm.tool_parsers import _TOOL_PARSERS_TO_REGISTER, ToolParser, ToolParserManager
 
-from deployments.constraints.model_parsers import UNCONSTRAINED_REASONING, WITHOUT_JSON_CALLS
+from deployments.constraints.model_parsers import WITHOUT_JSON_CALLS
 from deployments.constraints.tool_calls.formats import TOOL_FORMATS
 from deployments.constraints.tool_calls.json_formats import JSON_FORMATS
 from deployments.constraints.tool_calls.tools import auto_tag, parse_tools
@@ -154,12 +154,11 @@ def test_forced_calls_are_json_only_where_the_parser_reads_it() -> None:
 def test_the_guide_has_every_parser_of_reasoning_and_what_is_known_of_its_end() -> None:
     told = rows("Reasoning")
     assert told.keys() == set(_REASONING_PARSERS_TO_REGISTER)
-    assert {name for name, (constrained, _) in told.items() if not MEANT[constrained]} == UNCONSTRAINED_REASONING.keys()
     tokenizer = marked_tokenizer(MARKS_OF_REASONING)
-    for name, (constrained, bound) in told.items():
+    for name, (_, bound) in told.items():
         if name not in OF_OTHER_TOKENIZERS:
             reasoner = ReasoningParserManager.get_reasoning_parser(name)(tokenizer, chat_template_kwargs={"thinking": True})
-            assert MEANT[bound] == (MEANT[constrained] and bool(end_marks(reasoner).end)), name
+            assert MEANT[bound] == bool(end_marks(reasoner).end), name
 
 
 def beginning(name: str) -> str:

@@ -190,14 +190,3 @@ def test_texts_whose_tokens_are_wanted_have_a_bound() -> None:
         with pytest.raises(ApiError) as caught:
             READER.read(Endpoint.TOKENIZE, body)
         assert (caught.value.code, caught.value.param) == ("over_limit", field)
-
-
-@pytest.mark.parametrize("parser", ["granite", "mistral"])
-def test_a_constraint_that_cannot_be_kept_behind_the_models_reasoning_is_refused(parser: str) -> None:
-    reader = replace(READER, reasoning_parser=parser)
-    with pytest.raises(ApiError, match=parser) as caught:
-        reader.read(Endpoint.CHAT, {"messages": MESSAGES, "guided_regex": "a"})
-    assert (caught.value.status, caught.value.param, caught.value.code) == (400, "guided_regex", "unsupported_parameter")
-    assert reader.read(Endpoint.CHAT, {"messages": MESSAGES}).requested is None
-    assert reader.read(Endpoint.COMPLETION, {"prompt": "a", "guided_regex": "a"}).requested is not None
-    assert replace(READER, reasoning_parser="qwen3").read(Endpoint.CHAT, {"messages": MESSAGES, "guided_regex": "a"}).requested

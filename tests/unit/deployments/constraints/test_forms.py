@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deployments.constraints.defaults import ConstraintDefaults
-from deployments.constraints.forms import NamedGrammar, Requested, take_constraint, wrap_in_model_format
+from deployments.constraints.forms import NamedGrammar, Requested, take_constraint
 from deployments.errors import ApiError
 from grammar_service.spec import GrammarKind, GrammarSpec
 
@@ -211,7 +211,7 @@ def test_auto_tools_are_free_unless_strict() -> None:
 
 def test_strict_auto_tools_of_an_unknown_call_format_are_refused() -> None:
     with pytest.raises(ApiError) as caught:
-        take({"tools": [STRICT_TOOL]}, tool_parser="functiongemma")
+        take({"tools": [STRICT_TOOL]}, tool_parser="a_plugins_own")
     assert caught.value.param == "tools"
 
 
@@ -287,19 +287,6 @@ def test_calls_are_not_forced_where_the_models_parser_would_take_them_for_text(p
     assert take(dict(body), "granite") is not None
 
 
-def test_tools_of_muse_glimmer_are_enforced_behind_its_reasoning_and_nothing_else_is() -> None:
-    for body in ({"tools": [STRICT_TOOL]}, {"tools": [TOOL], "tool_choice": "required"}):
-        requested = take(dict(body), "muse_glimmer")
-        assert requested is not None
-        assert wrap_in_model_format(requested, "muse_glimmer", "muse_glimmer") is requested
-        with pytest.raises(ApiError, match="cannot be kept behind"):
-            wrap_in_model_format(requested, "muse_glimmer", "hermes")
-    alone = take({"structured_outputs": {"regex": "a"}}, "muse_glimmer")
-    assert alone is not None
-    with pytest.raises(ApiError, match="cannot be kept behind"):
-        wrap_in_model_format(alone, "muse_glimmer", "muse_glimmer")
-
-
 @pytest.mark.parametrize("body", [{"tool_choice": "required"}, {}])
 def test_calls_are_enforced_only_in_the_format_that_the_template_writes(body: dict[str, Any]) -> None:
     asked = {**body, "tools": [STRICT_TOOL], "chat_template_kwargs": {"tool_call_format": "json"}}
@@ -311,7 +298,7 @@ def test_calls_are_enforced_only_in_the_format_that_the_template_writes(body: di
     assert take(dict(asked), "glm45") is not None
 
 
-@pytest.mark.parametrize(("parser", "advice"), [("functiongemma", "Use tool_choice 'required'"), ("hf", "Leave 'strict' out")])
+@pytest.mark.parametrize(("parser", "advice"), [("a_plugins_own", "Use tool_choice 'required'"), ("hf", "Leave 'strict' out")])
 def test_who_cannot_have_strict_tools_is_told_what_else_there_is(parser: str, advice: str) -> None:
     with pytest.raises(ApiError, match=advice):
         take({"tools": [STRICT_TOOL]}, parser)

@@ -8,15 +8,14 @@ from deployments.constraints.model_parsers import refusals
 
 
 @pytest.mark.parametrize(
-    ("tool_parser", "reasoning_parser", "told"),
+    ("tool_parser", "told"),
     [
-        (None, None, []),
-        ("hermes", "qwen3", []),
-        ("hf", None, ["model.tool_call_parser 'hf': strict tools, and forced calls are a 400"]),
-        ("hermes", "granite", ["model.reasoning_parser 'granite': constrained chats are a 400"]),
+        (None, []),
+        ("hermes", []),
+        ("hf", ["model.tool_call_parser 'hf': strict tools, and forced calls are a 400"]),
     ],
 )
-def test_what_is_refused_is_told(tool_parser: str | None, reasoning_parser: str | None, told: list[str]) -> None:
-    lines = refusals(tool_parser, reasoning_parser)
+def test_what_is_refused_is_told(tool_parser: str | None, told: list[str]) -> None:
+    lines = refusals(tool_parser)
     assert len(lines) == len(told)
     assert all(line.startswith(beginning) for line, beginning in zip(lines, told, strict=True))

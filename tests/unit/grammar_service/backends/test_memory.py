@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -22,6 +24,14 @@ KEPT_BYTES = 1 << 19
 
 @pytest.mark.parametrize("backend", ["llguidance", "xgrammar"])
 def test_memory_is_about_what_is_held_after_some_answers(backend: str) -> None:
+    """In a process of its own, where nothing that others have left is freed meanwhile."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+        told, held = alone.submit(told_and_held, backend).result()
+    assert 0.5 < told / held < 2
+
+
+def told_and_held(backend: str) -> tuple[int, int]:
+    """Bytes of some grammars."""
     tokenizer, loading = GrammarTokenizer.load(EMBEDDED_WEIGHTS), backend_named(backend)
     specs = [schema_spec(schema(number)) for number in range(4 * GRAMMARS)]
     payloads = [loading.compile(spec, tokenizer).data for spec in specs if not loading.unsupported(spec)][:GRAMMARS]
@@ -31,9 +41,8 @@ def test_memory_is_about_what_is_held_after_some_answers(backend: str) -> None:
     for seed in range(ANSWERS):
         for grammar in grammars:
             walk(grammar, tokenizer, seed)
-    held = handed_out() - before
     assert len(grammars) == GRAMMARS
-    assert 0.5 < sum(grammar.size_bytes for grammar in grammars) / held < 2
+    return sum(grammar.size_bytes for grammar in grammars), handed_out() - before
 
 
 def test_what_a_compiler_keeps_stays_within_its_bound_however_long_it_compiles() -> None:
