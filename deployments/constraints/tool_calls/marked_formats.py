@@ -83,7 +83,8 @@ MARKED_FORMATS: dict[str, MarkedFormat] = {
     ),
     "hunyuan_a13b": MarkedFormat(
         sequence(mark("<tool_calls>"), text("[")),
-        _objects(", ", "<tool_c"),
+        # Answers that are not constrained stand in a mark of their own.
+        _objects(", ", "<tool_c", "<ans", "</ans"),
         sequence(text("]"), mark("</tool_calls>")),
     ),
     "jamba": MarkedFormat(

@@ -28,7 +28,7 @@ from vllm.reasoning.muse_glimmer_reasoning_parser import MuseGlimmerReasoningPar
 from vllm.tool_parsers.muse_glimmer_tool_parser import MuseGlimmerToolParser
 
 from model_service.engine.frontend.constrained_calls import is_constrained
-from model_service.engine.reasoning.marked import MarkedReader, marks_of
+from model_service.engine.reasoning.marked import MarkedReader, marks_of, reasoning_tokens
 from model_service.engine.reasoning.parsers import (
     is_behind_reasoning,
     keep_ends_of_answers,
@@ -68,11 +68,14 @@ def replace_reasoning_parsing() -> None:
         if not state.reasoning_ended and (reader := _marked_reader(parser, request)) is not None:
             state.prompt_reasoning_checked = True
             reasoning, content = reader.read(delta_text)
+            reasoning += reader.end() if content is None and told["finished"] else ""
+            reasoning = reasoning if request.include_reasoning else ""
+            reader.tokens += len(delta_token_ids)
             if content is None:
-                reasoning += reader.end() if told["finished"] else ""
                 return DeltaMessage(reasoning=reasoning) if reasoning else None
             state.reasoning_ended = True
             delta_text, delta_token_ids = content, _last_tokens(parser, delta_token_ids, content)
+            reader.tokens -= len(delta_token_ids)
         piece: DeltaMessage | None = parse_delta(parser, delta_text, delta_token_ids, request, prompt_token_ids, **told)
         if reasoning:
             piece = piece or DeltaMessage()
@@ -105,17 +108,28 @@ def _is_in_grammar(request: Any, parser: Parser) -> bool:
 
 def _marked_reader(parser: DelegatingParser, request: Any) -> MarkedReader | None:
     """What reads the reasoning of this answer; None: vLLM does."""
-    reader: MarkedReader | None = vars(parser).get(_READER)
-    if reader is None and is_constrained(request) and not _is_in_grammar(request, parser):
-        marks = marks_of(parser.reasoning_parser)
-        reader = vars(parser)[_READER] = MarkedReader(marks) if marks is not None else None
-    return reader
+    known = vars(parser)
+    if _READER not in known:
+        reasoner, known[_READER] = parser.reasoning_parser, None
+        marks = marks_of(reasoner) if is_constrained(request) and not _is_in_grammar(request, parser) else None
+        if marks is not None:
+            reader = known[_READER] = MarkedReader(marks)
+            # vLLM would read all of an answer again to count the tokens of each piece.
+            vars(reasoner)["count_reasoning_tokens"] = lambda tokens: reader.tokens or reasoning_tokens(marks, reasoner, tokens)
+    found: MarkedReader | None = known[_READER]
+    return found
 
 
 def _last_tokens(parser: DelegatingParser, tokens: list[int], text: str) -> list[int]:
-    """Those of this text, which ends theirs."""
-    decode = parser.model_tokenizer.decode
-    return next(tokens[place:] for place in range(len(tokens) + 1) if len(decode(tokens[place:])) <= len(text))
+    """Those behind the reasoning, whose text ends with this one: what comes behind it may be held back."""
+    reasoner = parser.reasoning_parser
+    marks = marks_of(reasoner)
+    if (end := reasoner.vocab.get(marks.end if marks is not None else "")) in tokens:
+        return tokens[tokens.index(end) + 1 :]
+    place, decode = len(tokens), parser.model_tokenizer.decode
+    while place and len(decode(tokens[place:])) < len(text):
+        place -= 1
+    return tokens[place:]
 
 
 def _keep_escaped_line_breaks() -> None:

@@ -5,13 +5,11 @@ vLLM keeps no constraint behind that of some models: Granite, Hunyuan A13B and M
 which it ends; MiniMax M2's second parser leaves it in the answer; Mistral's takes text ahead of it for the answer's, and an earlier turn's
 end for its own. Here a constrained answer of these models begins with the text that begins their reasoning, where the prompt asks for some,
 and is constrained behind the first text that ends it, however that is divided into tokens.
-
-Others reason between two tokens (`<think>`, `</think>`), which vLLM takes out of an answer too where its strings spell them. Here what is
-behind the first end is the answer's, and no reasoning spells an end.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,42 +24,52 @@ from vllm.reasoning.hunyuan_a13b_reasoning_parser import HunyuanA13BReasoningPar
 from vllm.reasoning.minimax_m2_reasoning_parser import MiniMaxM2AppendThinkReasoningParser
 from vllm.reasoning.muse_glimmer_reasoning_parser import MuseGlimmerReasoningParser
 
+THINK_END = "</think>"
 MOST_TOKENS = 48
 """Of one of these texts."""
 _SYSTEM_PROMPT = 2048
 """Tokens at the beginning of a prompt, where the template says that the model is to reason."""
-_NO_EFFORT = (None, "none")
+_USER_TURNS = ("<|start_of_role|>user", "[INST]")
+"""What begins the first one, of models whose system prompt says that they are to reason."""
 
 
 @dataclass(frozen=True)
 class ReasoningMarks:
-    """`begin`: what may stand first, and must where the model `writes_begin`; `end`: what ends the reasoning; `ends`: what does so as well;
-    `hidden`: what is no text of it. `is_token`: only a token ends it, whose text is `end`."""
+    """`begin`: what stands first, by the model's own hand where it `writes_begin`; `end`: what ends the reasoning; `ends`: what does so as
+    well; `hidden`: what is no text of it. `is_token`: both are
+    special tokens."""
 
     begin: str
     end: str
     ends: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
-    writes_begin: bool = False
+    writes_begin: bool = True
     is_token: bool = False
 
     @cached_property
     def pattern(self) -> regex.Pattern[str]:
         ends, hidden = ("|".join(map(regex.escape, texts)) for texts in (self.all_ends, self.hidden))
-        return regex.compile(rf"(?P<end>\s*(?:{ends}))|(?P<hidden>{hidden})" if hidden else rf"(?P<end>\s*(?:{ends}))")
+        return regex.compile(rf"(?P<end>{ends})|(?P<hidden>{hidden})" if hidden else rf"(?P<end>{ends})")
 
     @property
     def all_ends(self) -> tuple[str, ...]:
         return (self.end, *self.ends)
+
+    def is_open_in(self, prompt: str) -> bool:
+        """Whether the prompt ends within the reasoning."""
+        begun = prompt.rfind(self.begin.strip())
+        return begun >= 0 and all(prompt.rfind(end.strip()) < begun for end in (*self.all_ends, THINK_END))
 
 
 class MarkedReader:
     """Reads one answer in pieces."""
 
     def __init__(self, marks: ReasoningMarks) -> None:
+        self.tokens = 0
+        """Of the reasoning, by whoever has them."""
         self._marks = marks
         self._rest = ""
-        self._has_begun = not marks.begin
+        self._has_begun = False
 
     def read(self, piece: str) -> tuple[str, str | None]:
         """The reasoning that can be told by now, and the text behind its end; None: it goes on."""
@@ -92,48 +100,55 @@ class MarkedReader:
 _BEFORE, _NEXT = " to=", "<|eom|><|start|>assistant"
 _TO_SELF, _TO_USER = f"{_BEFORE}self<|message|>", f"{_BEFORE}user<|message|>"
 _BY_PARSER: dict[type[ReasoningParser], ReasoningMarks] = {
-    GraniteReasoningParser: ReasoningMarks(
-        "Here is my thought process:", "Here is my response:", ("Here's my response:",), writes_begin=True
-    ),
-    HunyuanA13BReasoningParser: ReasoningMarks("<think>\n", "\n</think>\n<answer>\n", writes_begin=True),
-    MiniMaxM2AppendThinkReasoningParser: ReasoningMarks("", "</think>", writes_begin=True),
+    GraniteReasoningParser: ReasoningMarks("Here is my thought process:", "Here is my response:", ("Here's my response:",)),
+    HunyuanA13BReasoningParser: ReasoningMarks("<think>\n", f"{THINK_END}\n<answer>\n"),
+    MiniMaxM2AppendThinkReasoningParser: ReasoningMarks("<think>", THINK_END, writes_begin=False),
     # A model may also leave a message without its end mark, or reason not at all.
     MuseGlimmerReasoningParser: ReasoningMarks(
         _BEFORE,
         _NEXT + _TO_USER,
         (_TO_USER, _TO_USER.removeprefix(_BEFORE)),
         (_NEXT + _TO_SELF, _TO_SELF.removeprefix(_BEFORE)),
-        writes_begin=True,
     ),
 }
 _MISTRAL = {
-    "special_token": ReasoningMarks("[THINK]", "[/THINK]", writes_begin=True, is_token=True),
-    "text": ReasoningMarks("<think>", "</think>", writes_begin=True),
+    "special_token": ReasoningMarks("[THINK]", "[/THINK]", is_token=True),
+    "text": ReasoningMarks("<think>", THINK_END),
     "none": None,
 }
 
 
 def marks_of(reasoner: ReasoningParser | None) -> ReasoningMarks | None:
     """None: the model's reasoning is left to vLLM, or it has none."""
-    if not isinstance(reasoner, ParserEngineReasoningAdapter):
-        return next((marks for kind, marks in _BY_PARSER.items() if isinstance(reasoner, kind)), None)
-    if isinstance(reasoner._parser_engine, MistralParser):
+    if isinstance(reasoner, ParserEngineReasoningAdapter) and isinstance(reasoner._parser_engine, MistralParser):
         return _MISTRAL[reasoner._parser_engine._reasoning_encoding]
-    begin, end = reasoner.reasoning_start_str, reasoner.reasoning_end_str
-    is_pair = begin is not None and end == begin.replace("<", "</", 1)
-    return ReasoningMarks(begin, end, is_token=True) if is_pair and reasoner.vocab.get(end) in reasoner.reasoning_end_token_ids else None
+    return next((marks for kind, marks in _BY_PARSER.items() if isinstance(reasoner, kind)), None)
+
+
+def reasoning_tokens(marks: ReasoningMarks, reasoner: ReasoningParser, tokens: Sequence[int]) -> int:
+    """How many of an answer's are of its reasoning, with its marks."""
+    return bisect_left(
+        range(len(tokens)), True, key=lambda count: marks.pattern.search(reasoner.model_tokenizer.decode(tokens[:count])) is not None
+    )
 
 
 def asks_for_reasoning(reasoner: ReasoningParser, marks: ReasoningMarks, prompt: Sequence[int], request: Any) -> bool:
     """Whether the model reasons ahead of its answer to this prompt, which the template or the request tells."""
-    decode = reasoner.model_tokenizer.decode
-    if isinstance(reasoner, GraniteReasoningParser):
-        return marks.begin in decode(list(prompt[:_SYSTEM_PROMPT]))
+    if getattr(request, "continue_final_message", False):
+        return marks.is_open_in(end_of(prompt, reasoner))
     if isinstance(reasoner, HunyuanA13BReasoningParser | MiniMaxM2AppendThinkReasoningParser):
-        return not decode(list(prompt[-MOST_TOKENS:])).rstrip().endswith("</think>")
+        return not end_of(prompt, reasoner).rstrip().endswith(THINK_END)
     if isinstance(reasoner, MuseGlimmerReasoningParser):
-        return not decode(list(prompt[-MOST_TOKENS:])).endswith(_TO_USER)
-    return _effort(request) not in _NO_EFFORT or marks.begin in decode(list(prompt[:_SYSTEM_PROMPT]))
+        return True
+    if (effort := _effort(request)) is not None:
+        return effort != "none"
+    system_prompt = reasoner.model_tokenizer.decode(list(prompt[:_SYSTEM_PROMPT]))
+    return marks.begin in min((system_prompt.partition(turn)[0] for turn in _USER_TURNS), key=len)
+
+
+def end_of(prompt: Sequence[int], reasoner: ReasoningParser) -> str:
+    """As far as a prefilled answer may be long."""
+    return str(reasoner.model_tokenizer.decode(list(prompt[-_SYSTEM_PROMPT:])))
 
 
 def _effort(request: Any) -> str | None:
@@ -153,16 +168,18 @@ class EndSearch:
 
     def __call__(self, tokens: Sequence[int], delta: Iterable[int]) -> bool:
         """Whether the reasoning ends within the `delta`, the last ones of these tokens of the prompt and the answer."""
-        known = len(tokens) - len(list(delta))
+        last = list(delta)
+        if not any(end[-1] in self._decode(last) for end in self._ends):
+            return False
+        known = len(tokens) - len(last)
         window = list(tokens[max(self._prompt_tokens, known - MOST_TOKENS) :])
         behind = len(tokens) - known
         before, text = (self._decode(part) for part in (window[: len(window) - behind], window))
         return any(text.find(end, max(0, len(before) - len(end) + 1)) >= 0 for end in self._ends)
 
 
-class MisplacedEnds:
-    """Tokens that end the reasoning at no place at which an answer could begin: they have more behind the mark, or spell one that is a
-    token."""
+class Straddling:
+    """Tokens with the end of a mark and more behind it: no place in them could be the first one of the constrained answer."""
 
     def __init__(self, marks: ReasoningMarks, vocabulary: Sequence[bytes]) -> None:
         self._ends = [end.encode() for end in marks.all_ends]
@@ -170,12 +187,8 @@ class MisplacedEnds:
         """By the part of the mark that is ahead of the token."""
         for token, text in enumerate(vocabulary):
             for end in self._ends:
-                if not marks.is_token:
-                    self._note(token, text[:-1], end)
-                elif text != end:
-                    self._note(token, text, end)
-        self.behind_drafts = frozenset[int]() if marks.is_token else frozenset[int]().union(*self._tokens.values())
-        """Behind a text that nobody tells. That a draft spells a token is none of its likely mistakes."""
+                self._note(token, text[:-1], end)
+        self.tokens = frozenset[int]().union(*self._tokens.values())
 
     def behind(self, written: bytes) -> frozenset[int]:
         """Those that must not follow this text."""

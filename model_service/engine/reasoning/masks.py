@@ -10,7 +10,7 @@ those of the mark that begins it, where the model has to write that (`marked`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from vllm.parser.engine.adapters import ParserEngineReasoningAdapter
@@ -23,7 +23,7 @@ from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 
 from grammar_service.canonical.packed_rows import bits_of
-from model_service.engine.reasoning.marked import MOST_TOKENS, EndSearch, MisplacedEnds, ReasoningMarks, marks_of
+from model_service.engine.reasoning.marked import MOST_TOKENS, EndSearch, ReasoningMarks, Straddling, end_of, marks_of
 
 _COHERE_BEGINS = ("<|START_ACTION|>", "<|START_RESPONSE|>", "<|START_TEXT|>")
 _MISTRAL_CALLS = "[TOOL_CALLS]"
@@ -54,25 +54,27 @@ class ReasoningMasks:
     def __init__(self, vocabulary: Sequence[bytes], vocab_size: int) -> None:
         self._vocabulary = vocabulary
         self._vocab_size = vocab_size
-        self._misplaced: dict[ReasoningMarks, MisplacedEnds] = {}
+        self._straddling: dict[ReasoningMarks, Straddling] = {}
 
     def of(self, manager: StructuredOutputManager, request: Request) -> ReasoningMask:
         """Raises what the reasoning parser does when it is made for the request."""
-        reasoner, misplaced = manager._get_reasoner(request), None
-        if (marks := marks_of(reasoner)) is not None:
-            # A look at all tokens takes 0.1 s.
-            misplaced = self._misplaced.get(marks) or self._misplaced.setdefault(marks, MisplacedEnds(marks, self._vocabulary))
-            if not marks.is_token:
-                vars(reasoner)["is_reasoning_end_streaming"] = EndSearch(marks, reasoner, len(request.prompt_token_ids or ()))
+        reasoner, straddling, prompt = manager._get_reasoner(request), None, request.prompt_token_ids or ()
         known = end_marks(reasoner) if reasoner is not None else EndMarks()
-        return ReasoningMask(known, request, self._vocab_size, self._vocabulary, misplaced)
+        if (marks := marks_of(reasoner)) is not None:
+            if not marks.is_token:
+                # A look at all tokens takes 0.1 s.
+                straddling = self._straddling.get(marks) or self._straddling.setdefault(marks, Straddling(marks, self._vocabulary))
+                vars(reasoner)["is_reasoning_end_streaming"] = EndSearch(marks, reasoner, len(prompt))
+            if marks.is_open_in(end_of(prompt, reasoner)):
+                known = replace(known, begin=())
+        return ReasoningMask(known, request, self._vocab_size, self._vocabulary, straddling)
 
 
 class ReasoningMask:
     """Of one request, for the scheduler's thread."""
 
     def __init__(
-        self, marks: EndMarks, request: Request, vocab_size: int, vocabulary: Sequence[bytes], misplaced: MisplacedEnds | None = None
+        self, marks: EndMarks, request: Request, vocab_size: int, vocabulary: Sequence[bytes], straddling: Straddling | None = None
     ) -> None:
         stops = {*request.sampling_params.all_stop_token_ids, request.sampling_params.eos_token_id}
         # Where nothing can make the reasoning end, the end of the answer must.
@@ -80,7 +82,7 @@ class ReasoningMask:
         self._marks = marks
         self._request = request
         self._vocabulary = vocabulary
-        self._misplaced = misplaced
+        self._straddling = straddling
         self._most = max_reasoning_tokens(request)
         self._open = _row(vocab_size, without=[token for token in masked - {*marks.end, None} if token < vocab_size])
         self._only = {token: _row(vocab_size, only=token) for token in (*marks.end, *marks.begin)}
@@ -93,13 +95,13 @@ class ReasoningMask:
         if written + drafts < len(self._marks.begin):
             return self._only[self._marks.begin[written + drafts]]
         if not self._marks.end or written < self._most:
-            return self._open if self._misplaced is None else self._without(self._misplaced, drafts)
+            return self._open if self._straddling is None else self._without(self._straddling, drafts)
         return self._only[self._marks.next_of(self._request.output_token_ids, drafts)]
 
-    def _without(self, misplaced: MisplacedEnds, drafts: int) -> torch.Tensor:
+    def _without(self, straddling: Straddling, drafts: int) -> torch.Tensor:
         """Which tokens the drafts are, nobody tells here."""
         last = self._request.output_token_ids[-MOST_TOKENS:]
-        masked = misplaced.behind_drafts if drafts else misplaced.behind(b"".join(self._vocabulary[token] for token in last))
+        masked = straddling.tokens if drafts else straddling.behind(b"".join(self._vocabulary[token] for token in last))
         return _cleared(self._open.clone(), masked) if masked else self._open
 
 
@@ -113,9 +115,10 @@ def end_marks(reasoner: ReasoningParser) -> EndMarks:
     """As far as they are known beforehand."""
     if isinstance(reasoner, DeepSeekV3ReasoningParser):
         reasoner = reasoner._parser
-    if (marks := marks_of(reasoner)) is not None and marks.writes_begin:
+    if (marks := marks_of(reasoner)) is not None:
         calls = [token for text, token in reasoner.vocab.items() if text == _MISTRAL_CALLS]
-        return EndMarks(_tokens(reasoner, marks.end), frozenset(calls), _tokens(reasoner, marks.begin))
+        begin = _tokens(reasoner, marks.begin) if marks.writes_begin else ()
+        return EndMarks(_tokens(reasoner, marks.end), frozenset(calls), begin)
     others = frozenset[int]()
     if isinstance(reasoner, ParserEngineReasoningAdapter):
         ends = reasoner.reasoning_end_token_ids

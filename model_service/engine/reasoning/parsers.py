@@ -50,7 +50,7 @@ def is_behind_reasoning(parser: Parser, prompt: list[int], request: Any) -> bool
     reasoner = parser.reasoning_parser
     if isinstance(reasoner, MiniMaxM3ReasoningParser):
         return not _is_open(reasoner, prompt)
-    if (marks := marks_of(reasoner)) is not None and marks.writes_begin:
+    if (marks := marks_of(reasoner)) is not None:
         return not asks_for_reasoning(reasoner, marks, prompt, request)
     return bool(parser.is_reasoning_end(prompt))
 

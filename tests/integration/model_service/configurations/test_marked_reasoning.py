@@ -60,12 +60,17 @@ def reasoning(parser: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def told(engine: RunningEngine, spec: GrammarSpec = SPEC, **fields: Any) -> tuple[str, str]:
     """Content and reasoning, the same whole and streamed."""
     fields = {"max_tokens": 160, **fields}
-    choice = engine.body(QUESTION, spec, **fields)["choices"][0]
+    body = engine.body(QUESTION, spec, **fields)
+    events = engine.events(QUESTION, spec, stream_options={"include_usage": True}, **fields)
+    choice = body["choices"][0]
     assert choice["finish_reason"] == "stop"
     whole = choice["message"]["content"] or "", choice["message"]["reasoning"] or ""
-    deltas = [event["choices"][0]["delta"] for event in engine.events(QUESTION, spec, **fields) if event["choices"]]
+    deltas = [event["choices"][0]["delta"] for event in events if event["choices"]]
     streamed = tuple("".join(delta.get(field) or "" for delta in deltas) for field in ("content", "reasoning"))
     assert whole == streamed
+    counted, streamed_count = (one["usage"]["completion_tokens_details"].get("reasoning_tokens", 0) for one in (body, events[-1]))
+    assert counted == streamed_count
+    assert counted or not whole[1]
     return whole
 
 
@@ -85,10 +90,18 @@ def test_where_a_prompt_asks_for_none_it_begins_at_once(parser: str, reasoning: 
 
 def test_what_an_answer_has_of_marks_is_its_own(parser: str, reasoning: RunningEngine) -> None:
     text = r'"[THINK] Here is my response: </think>\n</answer> [/THINK] to=user<|message|> <|eot|> $a\n`"'
+    if parser == "minicpmv":
+        text = text.replace("</think>", "")  # vLLM reads it, and takes that out
     spec = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps({"const": json.loads(text)}))
     content, thoughts = told(reasoning, spec, max_tokens=240, **ASKED[parser])
     assert content == text
     assert thoughts
+
+
+def test_reasoning_that_is_not_wanted_is_left_out(parser: str, reasoning: RunningEngine) -> None:
+    content, thoughts = told(reasoning, include_reasoning=False, **ASKED[parser])
+    assert is_of_the_schema(content)
+    assert not thoughts
 
 
 def test_without_a_constraint_it_answers_as_ever(parser: str, reasoning: RunningEngine) -> None:

@@ -8,14 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from model_service.engine.reasoning.marked import EndSearch, MarkedReader, MisplacedEnds, ReasoningMarks
+from model_service.engine.reasoning.marked import EndSearch, MarkedReader, ReasoningMarks, Straddling
 
 MARKS = ReasoningMarks("<begin>", "\n<end>", ("\n[end]",), ("<next>",))
-TOKEN = ReasoningMarks("<think>", "</think>", is_token=True)
 TEXTS = {
     "<begin>I think\n<end>{}": ("I think", "{}"),
     "<begin>I think\n[end]{}\n<end>": ("I think", "{}\n<end>"),
-    "<begin>a<next>b\n\n \n<end>": ("ab", ""),
+    "<begin>a<next>b\n\n \n<end>": ("ab\n\n ", ""),
     "no mark\n<end>x": ("no mark", "x"),
     "<begin>goes on\n<en": ("goes on\n<en", None),
     "<begin>goes on <ne": ("goes on <ne", None),
@@ -55,17 +54,22 @@ def test_the_engine_sees_the_end_in_the_token_that_completes_it() -> None:
 
 def test_no_token_goes_on_behind_a_mark() -> None:
     vocabulary = [b"<", b"end", b">", b">{", b"end>a>", b"\n<end>", b"\n<end>x", b"x>y", b"", b"d>"]
-    ends = MisplacedEnds(MARKS, vocabulary)
+    ends = Straddling(MARKS, vocabulary)
     assert ends.behind(b"text\n<end") == {3, 6}
     assert ends.behind(b"text\n<") == {4, 6}
     assert ends.behind(b"text") == {6}
-    assert ends.behind_drafts == {3, 4, 6}
+    assert ends.tokens == {3, 4, 6}
 
 
-def test_a_mark_that_is_a_token_is_not_spelled() -> None:
-    vocabulary = [b"</think>", b"</", b"think", b">", b">\n", b"think>", b"</think>\n"]
-    ends = MisplacedEnds(TOKEN, vocabulary)
-    assert ends.behind(b"so </think") == {3, 4, 6}
-    assert ends.behind(b"so </") == {5, 6}
-    assert ends.behind(b"so") == {6}
-    assert not ends.behind_drafts
+@pytest.mark.parametrize(
+    ("prompt", "is_open"),
+    [
+        ("ask", False),
+        ("ask <begin> I think", True),
+        ("<begin> I think\n<end> so", False),
+        ("<begin> one\n[end] so <begin> two", True),
+        ("<begin></think>", False),
+    ],
+)
+def test_a_prompt_may_end_within_the_reasoning(prompt: str, is_open: bool) -> None:
+    assert MARKS.is_open_in(prompt) is is_open
