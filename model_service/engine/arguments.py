@@ -40,7 +40,7 @@ LONGEST_THAT_FITS = -1
 """As vLLM writes it: the model's own context, cut to what the KV cache holds (`v1/core/kv_cache_utils.py`)."""
 
 SCHEDULED_DRAFTS = "model_service.engine.workers.scheduled_drafts.ScheduledDrafts"
-MOST_LOOKED_UP = 8
+MOST_LOOKED_UP = 16
 """Drafts of a request in one forward."""
 
 SMALL_BLOCK = 32
@@ -122,6 +122,8 @@ def _values(settings: EngineSettings) -> dict[str, Any]:
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
     if settings.prompt_lookup:
         named["speculative_config"] = {"method": "custom_class", "model": SCHEDULED_DRAFTS, "num_speculative_tokens": MOST_LOOKED_UP}
+    if "speculative_config" in {**named, **settings.engine_args}:
+        named["per_request_spec_decode_metrics"] = "summary"
     if settings.lookahead:
         on_cpu["block_size"] = SMALL_BLOCK
     return {**named, **({} if settings.on_gpu else on_cpu), **settings.engine_args}

@@ -313,6 +313,10 @@ def with_ours(call: Call, *, is_followed: bool) -> dict[str, Any]:
 def _usage(account: ForcedAccount, call: Call, asked: Asked | None) -> ForcedUsage:
     def more() -> dict[str, Any]:
         told = {"not_canonical": account.not_canonical} if _is_canonical(call) else {}
+        if account.drafted:
+            # As OpenAI tells them of what a client predicts.
+            rejected = account.drafted - account.accepted
+            told |= {"accepted_prediction_tokens": account.accepted, "rejected_prediction_tokens": rejected}
         if CLOSE_ARGUMENT in (call.body.get("vllm_xargs") or {}):
             told["closed_at_limit"] = account.closed
         if asked is None:

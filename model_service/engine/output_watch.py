@@ -10,6 +10,7 @@ from typing import Any
 
 from vllm.v1.engine import EngineCoreOutput
 from vllm.v1.engine.output_processor import OutputProcessor, OutputProcessorOutput, RequestState
+from vllm.v1.metrics.stats import RequestSpecDecodeMetrics
 
 from model_service.jump_forward.account import ForcedAccount
 from model_service.jump_forward.prefill_load import PrefillLoad
@@ -57,6 +58,8 @@ class OutputWatch:
         for output in outputs:
             if output.prefill_stats is not None:
                 self._prefilled(output)
+            if output.spec_decode_metrics is not None:
+                self._drafted(output, output.spec_decode_metrics)
         if all(output.num_nans_in_logits >= 0 for output in outputs):
             return self._process(outputs, *args, **options)
         parts = [self._measured(turn, *args, **options) for turn in turns(outputs)]
@@ -69,6 +72,13 @@ class OutputWatch:
         if (state := self._states.get(output.request_id)) is not None:
             forced = len(output.new_token_ids) if Mark.FORCED in marks(output.num_nans_in_logits) else 0
             self._load.answered(state.external_req_id, forced)
+
+    def _drafted(self, output: EngineCoreOutput, told: RequestSpecDecodeMetrics) -> None:
+        state = self._states.get(output.request_id)
+        account, _ = self._watched.get(state.external_req_id, _NOBODYS) if state is not None else _NOBODYS
+        if account is not None:
+            account.drafted += told.num_draft_tokens
+            account.accepted += sum(accepted * times for accepted, times in enumerate(told.histogram))
 
     def _measured(self, outputs: list[EngineCoreOutput], *args: Any, **options: Any) -> OutputProcessorOutput:
         """No two of one request: what has become of its text is then of its output."""

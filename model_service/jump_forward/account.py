@@ -1,5 +1,6 @@
 """What a grammar has done to the answers to one call: how many tokens it forced, and where they stand in the text; how many answers had
-to leave the tokenizer's own tokens, and how many were closed at their limit."""
+to leave the tokenizer's own tokens, and how many were closed at their limit. Beside it, how many tokens were drafted, and how many of these
+accepted."""
 
 from __future__ import annotations
 
@@ -22,6 +23,8 @@ class ForcedAccount:
         self.segments = 0
         self.not_canonical = 0
         self.closed = 0
+        self.drafted = 0
+        self.accepted = 0
         self._choices: dict[int, _Choice] = {}
 
     def add(self, choice: int, tokens: int, start: int, end: int) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 LONGEST_VALUE = 64
 """Bytes of a value that are looked for."""
 _WORDS = bytes(byte if byte >= 0x80 or chr(byte).isalnum() else 0x20 for byte in range(256)).lower()
+_WORD = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
 _ENDS = frozenset(b'"\\\n\r\t\0')
 """What a value in JSON does not have as it stands."""
 
@@ -34,3 +36,15 @@ def _ends(value: bytes) -> Iterator[bytes]:
         if value[place + 1] != 0x20 and len(value) - place <= LONGEST_VALUE:
             yield value[place:]
         place = value.find(b" ", place + 1)
+
+
+def count_words(text: bytes) -> int:
+    return len(_WORD.findall(text))
+
+
+def first_words(text: bytes, count: int) -> bytes | None:
+    """The beginning of a text with so many words; None: it has less, or the last one of them may go on."""
+    for number, word in enumerate(_WORD.finditer(text), 1):
+        if number == count:
+            return text[: word.end()] if word.end() < len(text) else None
+    return None

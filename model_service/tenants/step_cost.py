@@ -16,27 +16,27 @@ what steps do tell."""
 
 
 class StepCost:
-    """`base` + `row` times rows + `token` times the tokens that are more than one a row, in ns, fitted by least squares. Made with the
-    most rows and tokens of a step, which only scale."""
+    """`base` + `row` times rows + `token` times the tokens that are more than one a row + `draft` times the drafts among these, in ns,
+    fitted by least squares. Made with the most rows and tokens of a step, which only scale."""
 
     def __init__(self, rows: int, tokens: int) -> None:
-        self._scale = np.array([1.0, 1.0 / max(rows, 1), 1.0 / max(tokens, 1)])
-        self._squares = np.zeros((3, 3))
-        self._products = np.zeros(3)
+        self._scale = np.array([1.0, 1.0 / max(rows, 1), 1.0 / max(tokens, 1), 1.0 / max(rows, 1)])
+        self._squares = np.zeros((4, 4))
+        self._products = np.zeros(4)
         self._steps = 0
-        self.base = self.row = self.token = 0.0
+        self.base = self.row = self.token = self.draft = 0.0
 
     @property
     def is_known(self) -> bool:
         return self._steps >= FIT_EVERY
 
-    def of(self, rows: int, tokens: int) -> float:
-        return self.base + self.row * rows + self.token * tokens
+    def of(self, rows: int, tokens: int, drafts: int = 0) -> float:
+        return self.base + self.row * rows + self.token * tokens + self.draft * drafts
 
-    def add(self, rows: int, tokens: int, ns: int) -> None:
+    def add(self, rows: int, tokens: int, ns: int, drafts: int = 0) -> None:
         """A step has taken that long."""
-        took = min(float(ns), OUTLIER * self.of(rows, tokens)) if self.is_known else float(ns)
-        step = self._scale * (1.0, rows, tokens)
+        took = min(float(ns), OUTLIER * self.of(rows, tokens, drafts)) if self.is_known else float(ns)
+        step = self._scale * (1.0, rows, tokens, drafts)
         self._squares = MEMORY * self._squares + np.outer(step, step)
         self._products = MEMORY * self._products + took * step
         self._steps += 1
@@ -44,6 +44,6 @@ class StepCost:
             self._fit()
 
     def _fit(self) -> None:
-        ridge = RIDGE * self._squares[0, 0] * np.eye(3)
+        ridge = RIDGE * self._squares[0, 0] * np.eye(4)
         found = np.linalg.solve(self._squares + ridge, self._products) * self._scale
-        self.base, self.row, self.token = (max(float(one), 0.0) for one in found)
+        self.base, self.row, self.token, self.draft = (max(float(one), 0.0) for one in found)

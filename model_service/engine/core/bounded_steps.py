@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from vllm.config import VllmConfig
-from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.request import Request, RequestStatus
 
@@ -46,14 +45,14 @@ class _Requests:
 
 
 class BoundedSteps:
-    """Of one scheduler, which tells of its requests and its steps."""
+    """Of one scheduler, which tells of its requests, and whose steps cost what `cost` has learnt."""
 
-    def __init__(self, scheduler: Scheduler, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, scheduler: Scheduler, cost: StepCost, clock: Callable[[], float] = time.monotonic) -> None:
         self._scheduler = scheduler
         self._clock = clock
         self._budget: int = scheduler.max_num_scheduled_tokens
         self._threshold: int = scheduler.scheduler_config.long_prefill_token_threshold
-        self._cost = StepCost(scheduler.max_num_running_reqs, self._budget)
+        self._cost = cost
         self._tenants: dict[str, str] = {}
         self._requests = Counter[str]()
         self._ran: dict[str, int] = {}
@@ -72,11 +71,6 @@ class BoundedSteps:
             self._requests[tenant] -= 1
             if not self._requests[tenant]:
                 del self._requests[tenant]
-
-    def took(self, output: SchedulerOutput, ns: int) -> None:
-        """So long the step was computed."""
-        if rows := len(output.num_scheduled_tokens):
-            self._cost.add(rows, output.total_num_scheduled_tokens - rows, ns)
 
     @contextmanager
     def bounded(self) -> Iterator[None]:

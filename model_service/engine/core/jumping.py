@@ -137,6 +137,7 @@ class Jumping:
         first, last = parts[0], parts[-1]
         first.events, first.prefill_stats = output.events, output.prefill_stats
         last.finish_reason, last.stop_reason = output.finish_reason, output.stop_reason
+        last.spec_decode_metrics = output.spec_decode_metrics
         last.kv_transfer_params, last.ec_transfer_params = output.kv_transfer_params, output.ec_transfer_params
         return parts
 

@@ -1,80 +1,178 @@
 """Drafts of what is likely to follow (vLLM 0.32: `v1/core/sched/scheduler.py`, `v1/sample/rejection_sampler.py`).
 
-An answer that is extracted from a text repeats parts of it. Where the grammar leaves the choice, the value so far is looked up in the
-prompt, and what follows there is verified by the next forward, several tokens at once; what the grammar decides is carried on with. vLLM's
-rejection sampler decides, so that the distribution of answers stays.
+An answer that is extracted from a text repeats parts of it, and members of few values are often what they were. Where the grammar leaves
+the choice, the value so far is looked up in the prompt, or a value that begins in the tenant's last answers of this grammar; what follows
+there is verified by the next forward, several tokens at once, and what the grammar decides is carried on with. vLLM's rejection sampler
+decides, so that the distribution of answers stays. A draft is made where it is likelier to be accepted than what it costs is worth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from vllm.v1.request import Request
+from vllm.v1.request import Request, RequestStatus
 
 from grammar_service.backends import Matcher
+from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.segments import Segment, Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
-from model_service.jump_forward.prompt_lookup import LONGEST_VALUE, PromptLookup
+from model_service.engine.core.grammar_loading import tenant_of
+from model_service.engine.key_constraint import key_of
+from model_service.jump_forward.acceptance import Acceptance
+from model_service.jump_forward.prompt_lookup import LONGEST_VALUE, PromptLookup, first_words
+from model_service.jump_forward.recent_values import RecentValues
+from model_service.tenants.step_cost import StepCost
 
-MOST_OF_A_STEP = 16
-"""Drafts of all requests together. On two cores, 8 clients get 1.11 times as many extractions by that, and 0.93 times as many with 8 drafts
-each, as without. Where that is not two for each, a request has one, and only where it is certain: a look-up in a long prompt takes a
-millisecond."""
 MOST_PROMPT = 1 << 15
 """Tokens, the last ones of a prompt. Their text is made in 8 ms, while all requests wait."""
+UNKNOWN = 0.02
+"""What a draft costs of a step that has none, until that is known: two cores take so much for a model of 135 million parameters."""
+LONGEST_ANSWER = 2048
+"""Tokens of an answer whose values are remembered."""
 _BYTES_PER_TOKEN = 6
 _AHEAD_OF_VALUES = b":,[{ \n"
 _AFTER_VALUES = b",", b"}", b"]"
+_AFTER_STRINGS = b'",', b'"}', b'"]', b'"'
+_NAME = re.compile(rb'"((?:[^"\\]|\\.){1,64})":')
+_IN_STRING = re.compile(rb'":\s*"[^"]*$')
+_BEGINNING = re.compile(rb'"((?:[^"\\]|\\.){1,64})":\s*("?)$')
+
+
+@dataclass(slots=True)
+class _Drafting:
+    """For one forward of a request. `parts` are the drafts in turn: their kind, None for what the grammar decides, and how many. `chance`:
+    that all of them are accepted."""
+
+    request: Request
+    matcher: Matcher
+    room: int
+    owner: Hashable
+    tokens: list[int] = field(default_factory=list)
+    parts: list[tuple[Hashable, int]] = field(default_factory=list)
+    chance: float = 1.0
+
+    @property
+    def left(self) -> int:
+        return self.room - len(self.tokens)
+
+    @property
+    def said(self) -> list[int]:
+        return [*self.request.output_token_ids[-LONGEST_VALUE:], *self.tokens]
 
 
 class PromptDrafts:
-    """For one scheduler. `most`: of a request."""
+    """For one scheduler, whose steps cost what `cost` has learnt. `most`: of a request."""
 
-    def __init__(self, tokenizer: GrammarTokenizer, segmenter: Segmenter, most: int) -> None:
+    def __init__(self, tokenizer: GrammarTokenizer, segmenter: Segmenter, cost: StepCost, most: int) -> None:
         self._vocabulary = tokenizer.vocabulary
         self._segmenter = segmenter
+        self._cost = cost
         self._most = most
+        self._acceptance = Acceptance()
+        self._recent = RecentValues()
         self._lookups: dict[str, PromptLookup] = {}
+        self._parts: dict[str, list[tuple[Hashable, int]]] = {}
 
     def find(self, request: Request, running: int) -> list[int]:
         """For the request's next forward, in which so many requests take part; its grammar holds for its next token."""
         grammar = request.structured_output_request.grammar
         assert isinstance(grammar, KeyedGrammar)
-        room = min(self._most, max(1, MOST_OF_A_STEP // running), request.max_tokens - request.num_output_tokens - 1)
         if grammar.is_canonical or not _can_verify(request):
             return []
-        return list(grammar.forced(lambda: Segment(tuple(self._found(request, grammar.matcher, room)), False)).tokens)
+        room = min(self._most, request.max_tokens - request.num_output_tokens - 1)
+        drafting = _Drafting(request, grammar.matcher, room, _owner(request))
+        found = grammar.forced(lambda: Segment(tuple(self._found(drafting, self._least_chance(running))), False))
+        self._parts[request.request_id] = drafting.parts
+        return list(found.tokens)
 
-    def _found(self, request: Request, matcher: Matcher, room: int) -> list[int]:
-        said, tokens = request.output_token_ids[-LONGEST_VALUE:], list[int]()
-        while len(tokens) < room and (more := self._more(request, matcher, [*said, *tokens], room - len(tokens))):
-            tokens += more
-        matcher.rollback(len(tokens))
-        return tokens
+    def judged(self, request_id: str, drafted: int, accepted: int) -> None:
+        """So many drafts of the request's last ones were verified and accepted."""
+        for kind, count in self._parts.pop(request_id, ()):
+            tried = min(count, drafted)
+            if kind is not None and tried:
+                self._acceptance.judged(kind, min(tried, accepted), accepted < tried)
+            drafted, accepted = drafted - tried, accepted - tried
+            if drafted <= 0 or accepted < 0:
+                return
 
-    def ended(self, request_id: str) -> None:
-        self._lookups.pop(request_id, None)
+    def ended(self, request: Request) -> None:
+        self._lookups.pop(request.request_id, None)
+        self._parts.pop(request.request_id, None)
+        structured = request.structured_output_request
+        if structured is not None and request.status == RequestStatus.FINISHED_STOPPED and request.num_output_tokens <= LONGEST_ANSWER:
+            self._recent.add(_owner(request), b"".join(self._vocabulary[token] for token in request.output_token_ids))
 
-    def _more(self, request: Request, matcher: Matcher, said: Sequence[int], room: int) -> list[int]:
-        """Tokens that the matcher has taken."""
-        if forced := matcher.forced_bytes():
-            return self._taken(matcher, said, forced, room)
-        if room < 2:
-            return []
-        text = self._text(said)
+    def _least_chance(self, rows: int) -> float:
+        """At which a draft saves as much as it costs: a forward for this request, of so many in a step."""
+        if not self._cost.is_known:
+            return min(1.0, UNKNOWN * rows)
+        cost = self._cost
+        return min(1.0, (cost.token + cost.draft) * rows / max(cost.of(rows, 0), 1.0))
+
+    def _found(self, drafting: _Drafting, least: float) -> list[int]:
+        while drafting.left > 0 and drafting.chance >= least and self._goes_on(drafting, least):
+            pass
+        drafting.matcher.rollback(len(drafting.tokens))
+        return drafting.tokens
+
+    def _goes_on(self, drafting: _Drafting, least: float) -> bool:
+        """Whether there are more."""
+        if forced := drafting.matcher.forced_bytes():
+            tokens = self._segmenter.continued(drafting.said, forced)
+            # Accepted, they save one forward together, and were to be computed anyway.
+            lost = least * len(tokens)
+            fits = len(tokens) <= drafting.left and drafting.chance * (1 + lost) >= lost
+            return fits and self._take(drafting, None, (forced,), drafting.left) > 0
+        for kind, texts in self._proposals(drafting, self._text(drafting.said)):
+            most = min(drafting.left, self._acceptance.worthwhile(kind, drafting.chance, least))
+            if not most:
+                self._acceptance.passed_over(kind)
+                return False
+            if taken := self._take(drafting, kind, texts, most):
+                drafting.chance *= self._acceptance.likely(kind) ** taken
+                return True
+        return False
+
+    def _proposals(self, drafting: _Drafting, text: bytes) -> Iterator[tuple[Hashable, Sequence[bytes]]]:
+        """Each with its kind, the likeliest one first, in words of which the first are tried that the grammar allows."""
+        if (beginning := _BEGINNING.search(text)) is not None:
+            name = _read(beginning[1])
+            value, quote = self._recent.likely(drafting.owner, name), beginning[2]
+            if value.startswith(quote):
+                yield (drafting.owner, name, "recent"), (value.removeprefix(quote),)
+            return
         if text.endswith(b'"') or not (value := text[text.rfind(b'"') + 1 :].lstrip(_AHEAD_OF_VALUES)):
-            return []
-        texts = self._lookup(request).continuation(value, room * _BYTES_PER_TOKEN), *_AFTER_VALUES
-        return next((tokens for text in texts if (tokens := self._taken(matcher, said, text, room))), [])
+            return
+        names = _NAME.findall(text)
+        place = drafting.owner, _read(names[-1] if names else b"")
+        ends = _AFTER_STRINGS if _IN_STRING.search(text) else _AFTER_VALUES
+        found = self._lookup(drafting.request).continuation(value, drafting.left * _BYTES_PER_TOKEN)
+        whole = first_words(value + found, self._recent.words(*place)) if ends is _AFTER_STRINGS else None
+        if whole is not None and len(whole) >= len(value):
+            yield (*place, "words"), [whole[len(value) :] + end for end in ends]
+        elif found:
+            yield (*place, "prompt"), (found,)
+        yield (*place, "end"), ends
 
-    def _taken(self, matcher: Matcher, said: Sequence[int], text: bytes, room: int) -> list[int]:
-        tokens = list[int]()
-        for token in self._segmenter.continued(said, text)[:room] if text else ():
-            if not matcher.accept(token):
+    def _take(self, drafting: _Drafting, kind: Hashable, texts: Sequence[bytes], most: int) -> int:
+        """How many tokens the matcher has taken, of the text of which it takes all, or else of the first of which it takes some."""
+        said, best = drafting.said, list[int]()
+        for text in texts:
+            tokens = self._segmenter.continued(said, text)[:most]
+            taken = accepted_prefix(drafting.matcher, tokens)
+            best = best or [*tokens[:taken]]
+            if taken == len(tokens) > 0:
+                best = [*tokens]
                 break
-            tokens.append(token)
-        return tokens
+        for token in best:
+            drafting.matcher.accept(token)
+        drafting.tokens += best
+        if best:
+            drafting.parts.append((kind, len(best)))
+        return len(best)
 
     def _lookup(self, request: Request) -> PromptLookup:
         if request.request_id not in self._lookups:
@@ -84,6 +182,15 @@ class PromptDrafts:
     def _text(self, tokens: Sequence[int]) -> bytes:
         """Special tokens end values."""
         return b"".join(self._vocabulary[token] or b'"' for token in tokens)
+
+
+def _read(name: bytes) -> str:
+    return name.decode("utf-8", "replace")
+
+
+def _owner(request: Request) -> Hashable:
+    """Of whose answers others may learn from each other: those of a tenant, and of a salt, by one grammar."""
+    return tenant_of(request), request.cache_salt, key_of(request.structured_output_request.structured_output_key[1])
 
 
 def _can_verify(request: Request) -> bool:

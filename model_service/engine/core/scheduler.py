@@ -34,6 +34,7 @@ from model_service.engine.core.step_counter import StepCounter
 from model_service.engine.core_options import CoreOptions, core_options
 from model_service.engine.verification import MOST_DRAFTS
 from model_service.engine.workers.mask_output import StepMasks
+from model_service.tenants.step_cost import StepCost
 
 
 class MaskcastScheduler(Scheduler):
@@ -46,10 +47,13 @@ class MaskcastScheduler(Scheduler):
         backend = self._plug_backend(options)
         self.masks = mask_source(self.vllm_config, manager, self.requests, backend.vocabulary, super().get_grammar_bitmask)
         self.jumping = self._jumping(backend) if options.jump_forward and not self.return_sampling_mask else None
+        self._cost = StepCost(self.max_num_running_reqs, self.max_num_scheduled_tokens)
         self.prompt_drafts = self._prompt_drafts(backend) if options.prompt_lookup else None
+        self._undrafted = set[str]()
+        """Requests that want to know of certain tokens at each place, which vLLM does not tell in a step with drafts."""
         self.closing = AnswerClosing(self, backend.vocabulary)
         self.canonical = CanonicalAnswers(manager, self.requests, backend.vocabulary, can_redraw(self.vllm_config))
-        self._steps = BoundedSteps(self) if can_bound(self.vllm_config) and not options.lookahead else None
+        self._steps = BoundedSteps(self, self._cost) if can_bound(self.vllm_config) and not options.lookahead else None
         vocabulary, writer = fingerprint_number(backend.vocabulary.fingerprint), FiguresWriter(options.figures)
         self._counter = StepCounter(writer, backend.grammars, self.canonical, options.count_mask_rows, vocabulary)
 
@@ -75,11 +79,17 @@ class MaskcastScheduler(Scheduler):
         return Jumping(self.structured_output_manager, backend.segmenter(), self.requests, self.max_model_len, admits)
 
     def _prompt_drafts(self, backend: ArtifactBackend) -> PromptDrafts | None:
-        return PromptDrafts(backend.vocabulary, self.jumping.segmenter, self.num_spec_tokens) if self.jumping is not None else None
+        if self.jumping is None:
+            return None
+        return PromptDrafts(backend.vocabulary, self.jumping.segmenter, self._cost, self.num_spec_tokens)
 
     def add_request(self, request: Request) -> None:
         if self._steps is not None:
             self._steps.added(request)
+        if self.prompt_drafts is not None and request.sampling_params is not None and request.sampling_params.logprob_token_ids:
+            self._undrafted.add(request.request_id)
+            for running in self.running:
+                running.spec_token_ids = []
         super().add_request(request)
 
     def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
@@ -113,11 +123,13 @@ class MaskcastScheduler(Scheduler):
 
     def update_from_output(self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput) -> dict[int, EngineCoreOutputs]:
         self.canonical.computed(scheduler_output, model_runner_output, self.jumping, self._no_tokens())
+        self._judge_drafts(scheduler_output, model_runner_output)
         outputs: dict[int, EngineCoreOutputs] = super().update_from_output(scheduler_output, model_runner_output)
         self.canonical.taken()
         took_ns = self._counter.end_step(scheduler_output)
-        if self._steps is not None:
-            self._steps.took(scheduler_output, took_ns)
+        if rows := len(scheduler_output.num_scheduled_tokens):
+            drafts = sum(map(len, scheduler_output.scheduled_spec_decode_tokens.values()))
+            self._cost.add(rows, scheduler_output.total_num_scheduled_tokens - rows, took_ns, drafts)
         if self.jumping is not None:
             self.jumping.split(outputs)
         _first_ones_first(outputs.values())
@@ -125,10 +137,17 @@ class MaskcastScheduler(Scheduler):
         self.closing.mark(outputs)
         return outputs
 
+    def _judge_drafts(self, output: SchedulerOutput, computed: ModelRunnerOutput) -> None:
+        if self.prompt_drafts is None or not computed.sampled_token_ids:
+            return
+        for name, drafts in output.scheduled_spec_decode_tokens.items():
+            sampled = len(computed.sampled_token_ids[computed.req_id_to_index[name]])
+            if sampled:
+                self.prompt_drafts.judged(name, len(drafts), sampled - 1)
+
     def update_draft_token_ids(self, draft_token_ids: DraftTokenIds) -> None:
         names, drafts = draft_token_ids.req_ids, draft_token_ids.draft_token_ids
-        may_draft = self.prompt_drafts is None or not any(request.sampling_params.logprob_token_ids for request in self.running)
-        found = [self._drafts(*one) if may_draft else [] for one in zip(names, drafts, strict=True)]
+        found = [self._drafts(*one) if not self._undrafted else [] for one in zip(names, drafts, strict=True)]
         super().update_draft_token_ids(DraftTokenIds(names, found))
 
     def _drafts(self, request_id: str, drafts: list[int]) -> list[int]:
@@ -192,7 +211,8 @@ class MaskcastScheduler(Scheduler):
         if self.jumping is not None:
             self.jumping.ended(request)
         if self.prompt_drafts is not None:
-            self.prompt_drafts.ended(request.request_id)
+            self.prompt_drafts.ended(request)
+            self._undrafted.discard(request.request_id)
         return super()._free_request(request, delay_free_blocks)
 
     def shutdown(self) -> None:

@@ -49,6 +49,11 @@ def test_the_same_answers_in_fewer_forwards(looking_up: RunningEngine, jumping: 
         forwards.append(engine.engine.core.steps - before)
     assert told(answers[0]) == told(answers[1])
     assert forwards[0] < 0.75 * forwards[1]
+    accepted, none = (
+        [answer.usage["completion_tokens_details"].get("accepted_prediction_tokens", 0) for answer in each] for each in answers
+    )
+    assert min(accepted) > 0
+    assert not any(none)
 
 
 @pytest.mark.parametrize(

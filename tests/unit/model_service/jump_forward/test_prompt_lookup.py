@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model_service.jump_forward.prompt_lookup import LONGEST_VALUE, PromptLookup
+from model_service.jump_forward.prompt_lookup import LONGEST_VALUE, PromptLookup, first_words
 
 PROMPT = """Order note: 8 Picture-Frames for Marek Novotny.\nPlease deliver to "Malmö", Bologna; 18 of them. Marek thanks."""
 
@@ -40,3 +40,17 @@ def test_of_a_long_value_the_end_is_looked_for() -> None:
     assert len(value) > LONGEST_VALUE
     assert PromptLookup(" ".join(words).encode()).continuation(value.encode(), 7) == b" word40"
     assert PromptLookup(b"a" * 200).continuation(b"a" * 100, 4) == b""
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "found"),
+    [
+        ("Ada Young, and", 2, "Ada Young"),
+        ("Ada Young", 2, None),
+        ("Ada", 2, None),
+        ("(Malmö) is", 1, "(Malmö"),
+        ("Ada Young.", 0, None),
+    ],
+)
+def test_so_many_words_begin_a_text(text: str, count: int, found: str | None) -> None:
+    assert first_words(text.encode(), count) == (None if found is None else found.encode())

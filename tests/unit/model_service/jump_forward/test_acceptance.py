@@ -1,0 +1,56 @@
+"""Drafts are made where those like them were accepted, and tried again where they were not."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from model_service.jump_forward.acceptance import EXPECTED, REMEMBERED, Acceptance
+
+
+def judge(acceptance: Acceptance, kind: str, share: float, runs: int, seed: int = 0) -> None:
+    chance = random.Random(seed)
+    for _ in range(runs):
+        accepted = 0
+        while accepted < 4 and chance.random() < share:
+            accepted += 1
+        acceptance.judged(kind, accepted, was_rejected=accepted < 4)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_it_learns_the_share_within_some_requests(share: float) -> None:
+    acceptance = Acceptance()
+    judge(acceptance, "name", share, 40)
+    assert acceptance.likely("name") == pytest.approx(share, abs=0.2)
+    assert acceptance.likely("another one") == EXPECTED
+
+
+def test_drafts_in_turn_are_as_many_as_are_likely_enough() -> None:
+    acceptance = Acceptance()
+    judge(acceptance, "name", 0.5, 200)
+    half = acceptance.likely("name")
+    assert acceptance.worthwhile("name", 1.0, half**3 * 0.99) == 3
+    assert acceptance.worthwhile("name", half, half**3 * 0.99) == 2
+    assert acceptance.worthwhile("name", 0.1, 0.2) == 0
+    assert acceptance.worthwhile("name", 1.0, 0.0) > 1000
+
+
+def test_what_was_never_accepted_is_tried_again_at_last() -> None:
+    acceptance = Acceptance()
+    judge(acceptance, "name", 0.0, 50)
+    chances = 0
+    while not acceptance.worthwhile("name", 1.0, 0.3):
+        acceptance.passed_over("name")
+        chances += 1
+    assert 20 < chances < 200
+    judge(acceptance, "name", 0.0, 3)
+    assert not acceptance.worthwhile("name", 1.0, 0.3)
+
+
+def test_kinds_that_were_not_judged_for_long_are_forgotten() -> None:
+    acceptance = Acceptance()
+    judge(acceptance, "name", 0.0, 50)
+    for number in range(REMEMBERED):
+        acceptance.judged(number, 1, was_rejected=False)
+    assert acceptance.likely("name") == EXPECTED
