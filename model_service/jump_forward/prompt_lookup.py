@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -9,23 +10,23 @@ LONGEST_VALUE = 64
 """Bytes of a value that are looked for."""
 _WORDS = bytes(byte if byte >= 0x80 or chr(byte).isalnum() else 0x20 for byte in range(256)).lower()
 _WORD = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
-_ENDS = frozenset(b'"\\\n\r\t\0')
-"""What a value in JSON does not have as it stands."""
 
 
 class PromptLookup:
     """Of one request, whose prompt is `text`. Case and punctuation do not matter where a value is looked for."""
 
     def __init__(self, text: bytes) -> None:
-        self._text = b" " + text
+        self._text = b" " + json.dumps(text.decode("utf-8", "replace"), ensure_ascii=False)[1:-1].encode()
+        """As a string of JSON has it."""
         self._words = self._text.translate(_WORDS)
 
-    def continuation(self, value: bytes, most: int) -> bytes:
-        """What follows the value in the prompt, or the longest end of it that begins with a word; at most `most` bytes."""
+    def continuation(self, value: bytes, most: int, has_escapes: bool = False) -> bytes:
+        """What follows the value in the prompt, or the longest end of it that begins with a word; at most `most` bytes. Where the value
+        `has_escapes` line breaks and quotes are a part of it, else it ends there."""
         for words in _ends(b" " + value.translate(_WORDS)):
             if (place := self._words.find(words)) >= 0:
                 found = self._text[place + len(words) : place + len(words) + most]
-                return found[: next((end for end, byte in enumerate(found) if byte in _ENDS), len(found))]
+                return found if has_escapes else found.partition(b"\\")[0]
         return b""
 
 

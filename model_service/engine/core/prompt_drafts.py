@@ -149,7 +149,7 @@ class PromptDrafts:
         names = _NAME.findall(text)
         place = drafting.owner, _read(names[-1] if names else b"")
         ends = _AFTER_STRINGS if _IN_STRING.search(text) else _AFTER_VALUES
-        found = self._lookup(drafting.request).continuation(value, drafting.left * _BYTES_PER_TOKEN)
+        found = self._lookup(drafting.request).continuation(value, drafting.left * _BYTES_PER_TOKEN, b"\\" in text)
         whole = first_words(value + found, self._recent.words(*place)) if ends is _AFTER_STRINGS else None
         if whole is not None and len(whole) >= len(value):
             yield (*place, "words"), [whole[len(value) :] + end for end in ends]

@@ -34,6 +34,12 @@ def test_a_value_goes_on_as_it_does_where_its_words_stand_first(value: str, foll
     assert found.decode("utf-8", "ignore") == following
 
 
+def test_a_value_of_several_lines_goes_on_behind_their_ends() -> None:
+    lookup = PromptLookup(b'if order["city"] == 1:\n    return 2')
+    assert lookup.continuation(b"order", 20) == b"["
+    assert lookup.continuation(rb"a\nif order", 40, has_escapes=True) == rb"[\"city\"] == 1:\n    return 2"
+
+
 def test_of_a_long_value_the_end_is_looked_for() -> None:
     words = [f"word{number}" for number in range(50)]
     value = " ".join(["other", *words[:40]])

@@ -1,0 +1,1 @@
+"""Drafts inside free values, beside jumps alone and vLLM's own drafts."""

@@ -1,0 +1,111 @@
+"""`python -m load_tests.drafts`: a real model at the HTTP port, with drafts inside free values, with jumps alone, and by vLLM's own server
+without drafts and with its own: n-grams of the prompt, and suffixes (where the package `arctic_inference` is installed).
+
+All get the same bodies, as an OpenAI client sends them. By turns, each server alone on the machine, with clients of a process of their own
+in a closed loop. A piece of a stream is what one forward gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from deployments.commands.progress import CaseProgress
+from deployments.config_model import SMOLLM2, name_of
+from deployments.reporting.report import BenchReport, Row
+from load_tests.drafts.figures import DRAFTS, JUMPS, NGRAM, SIDES, STOCK, SUFFIX, targets
+from load_tests.drafts.tasks import ALL, make
+from load_tests.front_door.clients.messages import Course
+from load_tests.front_door.clients.process import ClientProcess, client_process
+from load_tests.front_door.figures import OURS, STREAM
+from load_tests.front_door.figures import STOCK as STOCK_SERVER
+from load_tests.front_door.servers import HOST, running
+from load_tests.front_door.turns import measured_cell
+from load_tests.front_door.workloads import Workload
+from load_tests.real_model.tasks import Exercise, chat_body, is_valid, names_of
+from load_tests.reporting.running_service import PACKAGES
+
+DIFFERENT = 16
+"""Exercises of a task; clients ask them round and round."""
+WARMING = 8
+"""Clients of the warm-up."""
+_NGRAM = {"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4, "prompt_lookup_min": 2}
+_SUFFIX = {"method": "suffix", "num_speculative_tokens": 16}
+SERVERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    STOCK: (STOCK_SERVER, {}),
+    NGRAM: (STOCK_SERVER, {"engine_args": {"speculative_config": _NGRAM}}),
+    SUFFIX: (STOCK_SERVER, {"engine_args": {"speculative_config": _SUFFIX}}),
+    JUMPS: (OURS, {"prompt_lookup": False}),
+    DRAFTS: (OURS, {"prompt_lookup": True}),
+}
+"""Which server, and the settings of its model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    model: str
+    workloads: Sequence[Workload]
+    sides: Sequence[str]
+    clients: Sequence[int]
+    turns: int
+    seconds: float
+
+
+def main(
+    model: Annotated[str, typer.Option(help="as `model.path` has it")] = SMOLLM2,
+    tasks: Annotated[str, typer.Option(help="which, with commas between")] = ",".join(ALL),
+    clients: Annotated[str, typer.Option(help="clients at a time, with commas between")] = "1,8,32",
+    turns: Annotated[int, typer.Option(min=1, help="of all sides")] = 3,
+    seconds: Annotated[float, typer.Option(min=0.5, help="that are measured of each cell")] = 10.0,
+    json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
+) -> None:
+    """Compare requests a second with jumps alone and with vLLM's own server and drafts."""
+    workloads = [_workload(task, make(task, DIFFERENT), name_of(model)) for task in names_of(tasks, ALL)]
+    sides = [side for side in SIDES if side != SUFFIX or find_spec("arctic_inference") is not None]
+    plan = Plan(model, workloads, sides, [int(number) for number in clients.split(",")], turns, seconds)
+    command = f"python -m load_tests.drafts --clients {clients} --turns {turns} --seconds {seconds:g}"
+    if tasks != ",".join(ALL) or model != SMOLLM2:
+        command += f" --model {model} --tasks '{tasks}'"
+    rows = _rows(plan)
+    report = BenchReport.here(command, PACKAGES, targets(rows), rows)
+    raise typer.Exit(report.publish(Console(), json_out))
+
+
+def _workload(task: str, exercises: Sequence[Exercise], model: str) -> Workload:
+    bodies = [chat_body(exercise, model) for exercise in exercises]
+    return Workload(
+        task, dict.fromkeys(SIDES, bodies), lambda answer: answer.finish == "length" or is_valid(exercises[answer.body], answer.text)
+    )
+
+
+def _rows(plan: Plan) -> list[Row]:
+    rows: list[Row] = []
+    with client_process() as client, CaseProgress(Console(stderr=True)) as progress:
+        for turn in range(plan.turns):
+            for side in plan.sides if turn % 2 == 0 else plan.sides[::-1]:
+                progress.say(f"turn {turn + 1} of {plan.turns}, {side}: starting")
+                rows += _turn(plan, client, turn, side, progress.say)
+    return rows
+
+
+def _turn(plan: Plan, client: ClientProcess, turn: int, side: str, say: Callable[[str], None]) -> Iterator[Row]:
+    server_kind, settings = SERVERS[side]
+    with running(server_kind, {"model": {"path": plan.model, **settings}}) as server:
+        for workload in plan.workloads:  # so that every grammar is compiled, every kernel has run, and drafts are learnt
+            course = Course(HOST, server.port, workload.encoded(side, stream=True), WARMING, stream=True, seconds=None)
+            client.answers(course, lambda: None, lambda _: None)
+        for workload, clients in product(plan.workloads, plan.clients):
+            row = measured_cell(server, client, turn, side, workload, clients, STREAM, plan.seconds).row()
+            say(f"{side:14}{row['workload']:16}{clients:3} {row['requests_per_s']:7.2f}/s  pieces {row['pieces_per_request']}")
+            yield row
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,44 @@
+"""What was promised of drafts; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from deployments.reporting.report import Row, Target
+from load_tests.front_door.figures import STREAM, Found
+from load_tests.real_model.tasks import EXTRACTION
+
+STOCK, NGRAM, SUFFIX, JUMPS, DRAFTS = SIDES = ("stock", "stock, n-gram", "stock, suffix", "jumps alone", "drafts")
+PROMISED = {(1, STOCK): 3.0, (1, NGRAM): 1.5, (32, STOCK): 1.8}
+"""Requests a second of extraction: drafts by another side, with so many clients."""
+NOWHERE_BELOW = 0.97
+FORWARDS = 0.5
+
+
+def targets(rows: Sequence[Row]) -> list[Target]:
+    """Of the cells that were run; ratios are medians over turns of those within a turn."""
+    return [*_promised(rows), *_nowhere_below(Found(rows, JUMPS, DRAFTS)), *_sound(rows)]
+
+
+def _promised(rows: Sequence[Row]) -> Iterator[Target]:
+    for (clients, side), least in PROMISED.items():
+        found = Found(rows, side, DRAFTS)
+        if found.side(side, EXTRACTION, clients, STREAM):
+            name = f"{EXTRACTION}, {clients} client{'s' if clients > 1 else ''}: requests a second, {DRAFTS} / {side}"
+            yield Target.at_least(name, found.ratio("requests_per_s", EXTRACTION, clients), least, "×")
+    found = Found(rows, JUMPS, DRAFTS)
+    if found.side(JUMPS, EXTRACTION, 1, STREAM):
+        name = f"{EXTRACTION}, 1 client: forwards a request, {DRAFTS} / {JUMPS}"
+        yield Target.at_most(name, found.ratio("pieces_per_request", EXTRACTION, 1), FORWARDS, "×")
+
+
+def _nowhere_below(found: Found) -> Iterator[Target]:
+    every = {row["clients"] for row in found.rows}
+    for task, clients in found.cells(every, STREAM):
+        name = f"{task}, {clients} client{'s' if clients > 1 else ''}: requests a second, {DRAFTS} / {JUMPS}"
+        yield Target.at_least(name, found.ratio("requests_per_s", task, clients), NOWHERE_BELOW, "×")
+
+
+def _sound(rows: Sequence[Row]) -> Iterator[Target]:
+    yield Target.at_most("requests that were not answered", float(sum(row["failed"] for row in rows)), 0, "")
+    yield Target.at_most("answers that are not what was asked for", float(sum(row["wrong"] for row in rows)), 0, "")
