@@ -35,8 +35,11 @@ class CharacterReader:
             return self._shorthands[char], at + 2
         if char in _CONTROL:
             return points(_CONTROL[char]), at + 2
-        if self._is_ecma and (found := self._ecma_escape(at)):
-            return found
+        if found := _PROPERTY.match(self._text, at + 1):
+            chosen = code_points_with(found[2], found[3])
+            return (chosen.complement() if found[1] == "P" else chosen), found.end()
+        if self._is_ecma and (code_point := self._ecma_escape(at)):
+            return code_point
         if code := _CODE.match(self._text, at + 1):
             value = int(code.group(1) or code.group(2), 16)
             if 0xD800 <= value <= 0xDFFF:
@@ -49,10 +52,7 @@ class CharacterReader:
         return points(char), at + 2
 
     def _ecma_escape(self, at: int) -> tuple[CodePoints, int] | None:
-        """Escapes that only ECMA-262 has, with its `u` flag."""
-        if found := _PROPERTY.match(self._text, at + 1):
-            chosen = code_points_with(found[2], found[3])
-            return (chosen.complement() if found[1] == "P" else chosen), found.end()
+        """Escapes of code points that only ECMA-262 has, with its `u` flag."""
         if (found := _ECMA_CODE.match(self._text, at + 1)) is None:
             return None
         if found["high"]:

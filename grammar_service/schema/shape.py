@@ -26,7 +26,15 @@ def fault_of(keyword: str, value: Json) -> str | None:
         holds = test(value)
     else:
         return None
-    return None if holds else wanted
+    if holds:
+        return None
+    return f"{wanted}{_unknown_type(value)}" if keyword == "type" else wanted
+
+
+def _unknown_type(value: Json) -> str:
+    """Its name, for who reads the message."""
+    named = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str) and item not in TYPES]
+    return f", and {named[0][:40]!r} is none" if named else ""
 
 
 def check_bounds(schema: Schema, pointer: str) -> None:

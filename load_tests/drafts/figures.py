@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from deployments.reporting.quantiles import median
 from deployments.reporting.report import Row, Target
 from load_tests.front_door.figures import STREAM, Found
 from load_tests.real_model.tasks import EXTRACTION
@@ -13,6 +14,27 @@ PROMISED = {(1, STOCK): 3.0, (1, NGRAM): 1.5, (32, STOCK): 1.8}
 """Requests a second of extraction: drafts by another side, with so many clients."""
 NOWHERE_BELOW = 0.97
 FORWARDS = 0.5
+
+
+HEADINGS = ("task", "clients", *SIDES, f"{DRAFTS} / {JUMPS}", "forwards a request")
+
+
+def lines(rows: Sequence[Row]) -> list[list[str]]:
+    """Requests a second of each side; forwards of jumps alone and with drafts."""
+    found = Found(rows, JUMPS, DRAFTS)
+    every = {row["clients"] for row in rows}
+    return [_line(found, task, clients) for task, clients in found.cells(every, STREAM)]
+
+
+def _line(found: Found, task: str, clients: int) -> list[str]:
+    def middle(side: str, figure: str) -> str:
+        value = median(row[figure] for row in found.side(side, task, clients, STREAM) if row[figure] is not None)
+        return "–" if value is None else f"{value:.2f}" if figure == "requests_per_s" else f"{value:.1f}"
+
+    more = found.ratio("requests_per_s", task, clients)
+    speeds = [middle(side, "requests_per_s") for side in SIDES]
+    forwards = " : ".join(middle(side, "pieces_per_request") for side in (JUMPS, DRAFTS))
+    return [task, str(clients), *speeds, "–" if more is None else f"{more:.2f} ×", forwards]
 
 
 def targets(rows: Sequence[Row]) -> list[Target]:

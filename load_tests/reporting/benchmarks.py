@@ -39,6 +39,7 @@ class Benchmark:
 BENCHMARKS: Mapping[str, Benchmark] = {
     "real_model": Benchmark("python -m load_tests.real_model", SERVICE),
     "confidence": Benchmark("python -m load_tests.real_model.confidence", SERVICE),
+    "drafts": Benchmark("python -m load_tests.drafts", SERVICE, separate=True),
     "front_door": Benchmark("python -m load_tests.front_door", SERVICE),
     "front_door_handle": Benchmark("python -m load_tests.front_door.handle", SERVICE),
     "vllm_client": Benchmark("python -m load_tests.front_door.vllm_client", SERVICE),

@@ -11,6 +11,7 @@ from load_tests.automata import figures as automata
 from load_tests.canonical import tables as canonical
 from load_tests.canonical.distribution import figures as distribution
 from load_tests.canonical.distribution.figures import WITH, WITHOUT
+from load_tests.drafts import figures as drafts
 from load_tests.front_door import table as front_door
 from load_tests.front_door.handle.figures import BATCH, BATCH_CLIENTS, CLIENTS, HANDLE, HTTP, RESPONSES
 from load_tests.jump_forward.overlap import figures as overlap
@@ -154,6 +155,10 @@ def _real_model(report: BenchReport) -> list[str]:
     return ["", *table(front_door.headings(), front_door.lines(speed)), "", "## What the answers are worth", "", *worth]
 
 
+def _drafts(report: BenchReport) -> list[str]:
+    return ["", *table(drafts.HEADINGS, drafts.lines(report.rows))]
+
+
 def _confidence(report: BenchReport) -> list[str]:
     return ["", *table(confidence.HEADINGS, confidence.lines(report.rows))]
 
@@ -276,6 +281,7 @@ def _tokenizers(report: BenchReport) -> list[str]:
 _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "real_model": _real_model,
     "confidence": _confidence,
+    "drafts": _drafts,
     "ablation": _ablation,
     "automata": _automata,
     "canonical": _canonical,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from grammar_service.regexes.string_set import StringSet
@@ -68,7 +68,8 @@ EVERY_NAME: tuple[Region, ...] = ((StringSet.everything(), ANYTHING),)
 @dataclass(frozen=True, slots=True)
 class Objects:
     """Objects of `least` to `most` properties (None: no bound), with all `required` ones. A property that is `named` satisfies its
-    expression, any other that of the region its name is in; regions are disjoint and hold all names."""
+    expression, any other that of the region its name is in; regions are disjoint and hold all names. They are written in this order: what
+    `properties` declare, and behind that what is named by other keywords alone, `undeclared`."""
 
     named: Named = ()
     regions: tuple[Region, ...] = EVERY_NAME
@@ -76,11 +77,18 @@ class Objects:
     least: int = 0
     most: int | None = None
     seen: Seen = Seen()
+    undeclared: frozenset[str] = field(default=frozenset(), compare=False)
+
+    @classmethod
+    def naming(cls, name: str, asked: Expression, required: tuple[str, ...] = ()) -> Objects:
+        """As a keyword does that declares nothing."""
+        return cls(((name, asked),), required=required, undeclared=frozenset({name}))
 
     def meet(self, other: Objects) -> Objects | None:
         """Both at once; None where nothing is left."""
-        names = dict.fromkeys([*dict(self.named), *dict(other.named)])
         mine, theirs = dict(self.named), dict(other.named)
+        declared = dict.fromkeys([*self._declared(), *other._declared()])
+        names = dict.fromkeys([*declared, *mine, *theirs])
         if len(names) > MAX_NAMES:
             raise Inexact(f"objects of more than {MAX_NAMES} properties are not combined")
         bounds = [most for most in (self.most, other.most) if most is not None]
@@ -91,7 +99,11 @@ class Objects:
             max(self.least, other.least),
             min(bounds) if bounds else None,
             self.seen.union(other.seen),
+            frozenset(names.keys() - declared.keys()),
         ).tidy()
+
+    def _declared(self) -> list[str]:
+        return [name for name, _ in self.named if name not in self.undeclared]
 
     def asked_of(self, name: str) -> Expression:
         return self._asked(name, dict(self.named))
@@ -106,13 +118,13 @@ class Objects:
     def tidy(self) -> Objects | None:
         """The same objects, every required property named; None if there are plainly none."""
         named = dict(self.named)
-        for name in self.required:
-            named.setdefault(name, self._asked(name, named))
+        unnamed = [name for name in self.required if name not in named]
+        named |= {name: self._asked(name, named) for name in unnamed}
         fewest = max(self.least, len(self.required))
         if any(named[name] == NOTHING for name in self.required) or (self.most is not None and self.most < fewest):
             return None
         least = 0 if self.least <= len(self.required) else self.least
-        return Objects(tuple(named.items()), self.regions, self.required, least, self.most, self.seen)
+        return replace(self, named=tuple(named.items()), least=least, undeclared=self.undeclared.union(unnamed))
 
     def complement(self) -> list[Objects]:
         """Raises Inexact: some property of a kind, whatever its name."""
@@ -129,7 +141,7 @@ class Objects:
             differs = asked not in (ANYTHING, self.asked_of(name))
             if differs or name in missing:
                 # Without it, or, where that is no difference, only with it.
-                outside.append(Objects(((name, negated(asked) if differs else NOTHING),), required=() if name in missing else (name,)))
+                outside.append(Objects.naming(name, negated(asked) if differs else NOTHING, () if name in missing else (name,)))
         return [both for shape in outside if (both := self.meet(shape)) is not None]
 
     def _with_further_name(self, other: Objects, empty: Empty) -> list[Objects]:
@@ -147,7 +159,12 @@ class Objects:
         chosen = [some for count in range(len(optional) + 1) for some in combinations(optional, count)]
         least = len(self.required) + 1
         return [
-            Objects(tuple((name, ANYTHING if name in some else NOTHING) for name in optional), required=some, least=least + len(some))
+            Objects(
+                tuple((name, ANYTHING if name in some else NOTHING) for name in optional),
+                required=some,
+                least=least + len(some),
+                undeclared=frozenset(optional),
+            )
             for some in chosen
         ]
 

@@ -56,7 +56,8 @@ def names(allowed: Cases) -> Cases:
         shapes = allowed.of("string").shapes
         listed = [name for shape in shapes if isinstance(shape, Strings) for name in shape.values or ()]
         if all(isinstance(shape, Strings) and shape.values is not None for shape in shapes):
-            return Alternatives((Objects(tuple((name, ANYTHING) for name in listed), ((StringSet.everything(), NOTHING),)),))
+            named = tuple((name, ANYTHING) for name in listed)
+            return Alternatives((Objects(named, ((StringSet.everything(), NOTHING),), undeclared=frozenset(listed)),))
         language = StringSet.of_strings(())
         for shape in shapes:
             language = language.union(shape.language()) if isinstance(shape, Strings) else language
@@ -70,8 +71,8 @@ def names(allowed: Cases) -> Cases:
 
 def where_present(name: str, asked: Cases, effort: Effort) -> Cases:
     """Objects without the property, those with it that are among `asked`, and all that is no object."""
-    absent = Cases.about("object", Alternatives((Objects(((name, NOTHING),)),)))
-    present = Cases.only("object", Objects(required=(name,), named=((name, ANYTHING),)))
+    absent = Cases.about("object", Alternatives((Objects.naming(name, NOTHING),)))
+    present = Cases.only("object", Objects.naming(name, ANYTHING, required=(name,)))
     return absent.join(present.meet(asked, effort)) if asked != EVERYTHING else EVERYTHING
 
 

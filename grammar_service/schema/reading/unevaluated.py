@@ -55,9 +55,11 @@ def _object(shape: Objects, asked: Expression) -> Objects | None:
     seen = shape.seen
     named = [(name, old if name in seen else every(old, asked)) for name, old in shape.named]
     # Names that were evaluated but are not named keep what their region asks of them.
-    named += [(name, shape.asked_of(name)) for name in sorted(seen.names - dict(shape.named).keys())]
+    further = sorted(seen.names - dict(shape.named).keys())
+    named += [(name, shape.asked_of(name)) for name in further]
     known_names = seen.others or StringSet.of_strings(())
     inside = [(names.intersection(known_names), old) for names, old in shape.regions]
     outside = [(names.intersection(known_names.complement()), every(old, asked)) for names, old in shape.regions]
     regions = joined([(names, new) for names, new in [*inside, *outside] if not names.is_empty])
-    return replace(shape, named=tuple(named), regions=regions, seen=Seen(others=StringSet.everything())).tidy()
+    undeclared = shape.undeclared.union(further)
+    return replace(shape, named=tuple(named), regions=regions, seen=Seen(others=StringSet.everything()), undeclared=undeclared).tidy()

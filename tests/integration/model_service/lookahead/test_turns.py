@@ -21,7 +21,7 @@ from tests.integration.model_service.lookahead.expected import LIMIT, tokenizer
 from tests.integration.model_service.lookahead.torch_model import TorchModel
 from tests.integration.model_service.running_engine import RunningEngine
 
-TASKS = 5
+TASKS = 3
 ARMS: tuple[LookaheadArm | None, ...] = (None, CDLH, APPX, CDSL, KEEPING, *REUSING)
 
 

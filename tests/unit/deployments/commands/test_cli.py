@@ -35,7 +35,7 @@ def test_a_taken_port_stops_the_start_before_anything_runs() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        result = CliRunner().invoke(app, ["serve", "--once", "--port", str(taken.getsockname()[1])])
+        result = CliRunner().invoke(app, ["serve", "embedded", "--once", "--port", str(taken.getsockname()[1])])
     assert isinstance(result.exception, StartError)
 
 

@@ -74,6 +74,21 @@ def test_language_is_that_of_ascii_fullmatch(pattern: str, backend: str, tokeniz
 
 
 @pytest.mark.parametrize(
+    ("pattern", "right", "wrong"),
+    [
+        (r"\p{Lu}\p{L}+", "Éa", "éa"),
+        (r"\P{L}{3}", "1-²", "12a"),
+        (r"[\p{N}-]+", "1-²", "a"),
+        (r"\p{Script=Greek}{2,300}", "αβ", "ab"),
+    ],
+)
+def test_unicode_properties_are_those_of_patterns(pattern: str, right: str, wrong: str, tokenizer: GrammarTokenizer) -> None:
+    grammar = grammar_of(GrammarSpec(GrammarKind.REGEX, pattern), tokenizer)
+    assert accepts(grammar, right)
+    assert not accepts(grammar, wrong)
+
+
+@pytest.mark.parametrize(
     "pattern",
     [
         r"(a)\1",
@@ -82,7 +97,8 @@ def test_language_is_that_of_ascii_fullmatch(pattern: str, backend: str, tokeniz
         "(?i:a)",
         "(?>a)",
         "a++",
-        r"\p{L}",
+        r"\p{No_such_property}",
+        r"\p",
         "(?=" * 9 + "a" + ")" * 9,
         "(?#x)a",
         "a{,3}",

@@ -52,6 +52,11 @@ def test_what_is_no_schema_is_invalid_at_its_pointer(schema: Any, pointer: str) 
     assert caught.value.pointer == pointer
 
 
+def test_a_type_that_is_none_is_named() -> None:
+    with pytest.raises(InvalidGrammar, match="'strng' is none"):
+        schema_of({"type": ["null", "strng"]})
+
+
 @pytest.mark.parametrize(
     ("schema", "pointer"),
     [
