@@ -23,7 +23,7 @@ from vllm.utils.argparse_utils import FlexibleArgumentParser
 from vllm.utils.import_utils import import_plugin
 
 from model_service.errors import EngineSettingsError
-from model_service.settings import EngineSettings
+from model_service.settings import EngineSettings, by_name
 
 NO_DOMAIN = "none.invalid"
 """Images come in the request (`data:`): an engine that fetches what requests name reaches hosts that the clients do not. vLLM takes an
@@ -122,7 +122,7 @@ def _values(settings: EngineSettings) -> dict[str, Any]:
     on_cpu = {"kv_cache_memory_bytes": int(settings.cpu_kv_cache_gib * 2**30), "enforce_eager": settings.eager}
     if settings.prompt_lookup:
         named["speculative_config"] = {"method": "custom_class", "model": SCHEDULED_DRAFTS, "num_speculative_tokens": MOST_LOOKED_UP}
-    if "speculative_config" in {**named, **settings.engine_args}:
+    if "speculative_config" in named or "speculative_config" in by_name(settings.engine_args):
         named["per_request_spec_decode_metrics"] = "summary"
     if settings.lookahead:
         on_cpu["block_size"] = SMALL_BLOCK

@@ -5,29 +5,40 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 LONGEST_VALUE = 64
 """Bytes of a value that are looked for."""
 _WORDS = bytes(byte if byte >= 0x80 or chr(byte).isalnum() else 0x20 for byte in range(256)).lower()
 _WORD = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
+_ESCAPE = re.compile(rb"\\(?:u[0-9a-f]{4}|.)")
+MOST_TEXT = 1 << 17
+"""Bytes of a text, the last ones. A look-up that finds nothing takes 4 ms in as many."""
+MOST_ENDS = 6
+"""Ends of a value that are looked for."""
 
 
 class PromptLookup:
     """Of one request, whose prompt is `text`. Case and punctuation do not matter where a value is looked for."""
 
     def __init__(self, text: bytes) -> None:
-        self._text = b" " + json.dumps(text.decode("utf-8", "replace"), ensure_ascii=False)[1:-1].encode()
+        self._text = b" " + json.dumps(text[-MOST_TEXT:].decode("utf-8", "replace"), ensure_ascii=False)[1:-1].encode()
         """As a string of JSON has it."""
-        self._words = self._text.translate(_WORDS)
+        self._words = _words(self._text)
 
     def continuation(self, value: bytes, most: int, has_escapes: bool = False) -> bytes:
         """What follows the value in the prompt, or the longest end of it that begins with a word; at most `most` bytes. Where the value
         `has_escapes` line breaks and quotes are a part of it, else it ends there."""
-        for words in _ends(b" " + value.translate(_WORDS)):
+        for words in islice(_ends(b" " + _words(value)), MOST_ENDS):
             if (place := self._words.find(words)) >= 0:
                 found = self._text[place + len(words) : place + len(words) + most]
                 return found if has_escapes else found.partition(b"\\")[0]
         return b""
+
+
+def _words(text: bytes) -> bytes:
+    """A text of the same length, with blanks between its words."""
+    return _ESCAPE.sub(lambda escape: b" " * len(escape[0]), text).translate(_WORDS)
 
 
 def _ends(value: bytes) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ FEW = 3
 """Values that tell nothing of how long others are."""
 LONGEST = 32
 """Bytes of one."""
-MOST_MEMBERS = 64
+LONGEST_NAME, MOST_MEMBERS = 64, 64
 REMEMBERED = 1024
 """Grammars of tenants."""
 
@@ -39,8 +39,9 @@ class RecentValues:
         if len(self._owners) > REMEMBERED:
             self._owners.popitem(last=False)
         for name, value in _scalars(values):
-            if len(members) < MOST_MEMBERS or name in members:
-                members.setdefault(name, deque(maxlen=RECENT)).append(value)
+            members.setdefault(name, deque(maxlen=RECENT)).append(value)
+            if len(members) > MOST_MEMBERS:
+                del members[next(iter(members))]
 
     def words(self, owner: Hashable, name: str) -> int:
         """How many the member's value has most often; 0: too few are known."""
@@ -63,5 +64,8 @@ def _scalars(value: Any) -> Iterator[tuple[str, bytes]]:
         for name, member in found.items():
             if isinstance(member, dict | list):
                 waiting.append(member)
-            elif len(text := json.dumps(member, ensure_ascii=False).encode("utf-8", "surrogatepass")) <= LONGEST:
+            elif (
+                len(name) <= LONGEST_NAME
+                and len(text := json.dumps(member, ensure_ascii=False).encode("utf-8", "surrogatepass")) <= LONGEST
+            ):
                 yield name, text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Protocol, Self, TypeVar
 
 from grammar_service.errors import UnsupportedGrammar
@@ -225,10 +226,17 @@ def _without(shape: Shape, other: Shape, effort: Effort, possible: Possible, emp
     both = list(filter(possible, _meets([shape], [other])))
     if not both:
         return [shape]
-    if both == [shape]:
+    if both == [shape] or [*map(_unordered, both)] == [_unordered(shape)]:
         return []
     effort.spend(STEPS_A_PAIR * _size(shape) * _size(other))
     return list(filter(possible, _difference(shape, other, empty)))
+
+
+def _unordered(shape: Shape) -> Shape:
+    """In what order members come makes no other values."""
+    if not isinstance(shape, Objects):
+        return shape
+    return replace(shape, named=tuple(sorted(shape.named, key=itemgetter(0))), required=tuple(sorted(shape.required)))
 
 
 def _difference(shape: Shape, other: Shape, empty: Empty) -> Sequence[Shape]:

@@ -28,4 +28,4 @@ def cases_of_value(value: Json) -> Cases:
             return Cases.only("array", Arrays(items, NOTHING, len(items), len(items)))
         case dict():
             named = tuple((name, exactly(member)) for name, member in value.items())
-            return Cases.only("object", Objects(named, ((StringSet.everything(), NOTHING),), tuple(value)))
+            return Cases.only("object", Objects(named, ((StringSet.everything(), NOTHING),), tuple(value), undeclared=frozenset(value)))

@@ -9,14 +9,16 @@ decides, so that the distribution of answers stays. A draft is made where it is 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from vllm.v1.request import Request, RequestStatus
 
 from grammar_service.backends import Matcher
+from grammar_service.backends.mask_budget import SearchBudget
 from grammar_service.backends.protocol import accepted_prefix
-from grammar_service.segments import Segment, Segmenter
+from grammar_service.segments import Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.core.grammar_loading import tenant_of
@@ -32,7 +34,7 @@ UNKNOWN = 0.02
 """What a draft costs of a step that has none, until that is known: two cores take so much for a model of 135 million parameters."""
 LONGEST_ANSWER = 2048
 """Tokens of an answer whose values are remembered."""
-_BYTES_PER_TOKEN = 6
+_BYTES_PER_TOKEN, _LONGEST_TOKEN = 6, 16
 _AHEAD_OF_VALUES = b":,[{ \n"
 _AFTER_VALUES = b",", b"}", b"]"
 _AFTER_STRINGS = b'",', b'"}', b'"]', b'"'
@@ -42,16 +44,26 @@ _BEGINNING = re.compile(rb'"((?:[^"\\]|\\.){1,64})":\s*("?)$')
 
 
 @dataclass(slots=True)
+class _Known:
+    """Of a request. `parts` are its last drafts in turn: their kind, None for what the grammar decides, and how many. `budget`: of the
+    time in which they are looked for, by how many were accepted."""
+
+    lookup: PromptLookup | None = None
+    wants_lookup: bool = False
+    parts: list[tuple[Hashable, int]] = field(default_factory=list)
+    budget: SearchBudget = field(default_factory=SearchBudget)
+
+
+@dataclass(slots=True)
 class _Drafting:
-    """For one forward of a request. `parts` are the drafts in turn: their kind, None for what the grammar decides, and how many. `chance`:
-    that all of them are accepted."""
+    """For one forward of a request. `chance`: that all drafts are accepted."""
 
     request: Request
+    known: _Known
     matcher: Matcher
     room: int
     owner: Hashable
     tokens: list[int] = field(default_factory=list)
-    parts: list[tuple[Hashable, int]] = field(default_factory=list)
     chance: float = 1.0
 
     @property
@@ -73,8 +85,7 @@ class PromptDrafts:
         self._most = most
         self._acceptance = Acceptance()
         self._recent = RecentValues()
-        self._lookups: dict[str, PromptLookup] = {}
-        self._parts: dict[str, list[tuple[Hashable, int]]] = {}
+        self._requests: dict[str, _Known] = {}
 
     def find(self, request: Request, running: int) -> list[int]:
         """For the request's next forward, in which so many requests take part; its grammar holds for its next token."""
@@ -82,15 +93,19 @@ class PromptDrafts:
         assert isinstance(grammar, KeyedGrammar)
         if grammar.is_canonical or not _can_verify(request):
             return []
-        room = min(self._most, request.max_tokens - request.num_output_tokens - 1)
-        drafting = _Drafting(request, grammar.matcher, room, _owner(request))
-        found = grammar.forced(lambda: Segment(tuple(self._found(drafting, self._least_chance(running))), False))
-        self._parts[request.request_id] = drafting.parts
-        return list(found.tokens)
+        known, began = self._requests.setdefault(request.request_id, _Known()), time.thread_time()
+        if grammar.must_end or known.budget.is_spent:
+            return []
+        found = self._looked_for(request, known, grammar, running)
+        known.budget.spend(time.thread_time() - began, 0)
+        return found
 
     def judged(self, request_id: str, drafted: int, accepted: int) -> None:
         """So many drafts of the request's last ones were verified and accepted."""
-        for kind, count in self._parts.pop(request_id, ()):
+        if (known := self._requests.get(request_id)) is None:  # aborted meanwhile
+            return
+        known.budget.spend(0.0, accepted)
+        for kind, count in known.parts:
             tried = min(count, drafted)
             if kind is not None and tried:
                 self._acceptance.judged(kind, min(tried, accepted), accepted < tried)
@@ -99,8 +114,7 @@ class PromptDrafts:
                 return
 
     def ended(self, request: Request) -> None:
-        self._lookups.pop(request.request_id, None)
-        self._parts.pop(request.request_id, None)
+        self._requests.pop(request.request_id, None)
         structured = request.structured_output_request
         if structured is not None and request.status == RequestStatus.FINISHED_STOPPED and request.num_output_tokens <= LONGEST_ANSWER:
             self._recent.add(_owner(request), b"".join(self._vocabulary[token] for token in request.output_token_ids))
@@ -112,6 +126,18 @@ class PromptDrafts:
         cost = self._cost
         return min(1.0, (cost.token + cost.draft) * rows / max(cost.of(rows, 0), 1.0))
 
+    def _looked_for(self, request: Request, known: _Known, grammar: KeyedGrammar, running: int) -> list[int]:
+        room, least = min(self._most, request.max_tokens - request.num_output_tokens - 1), self._least_chance(running)
+        for _ in range(2):
+            known.parts, known.wants_lookup, found = [], False, list[int]()
+            # The prompt's text is neither time nor memory that the grammar takes.
+            with grammar.watched(counts_time=False):
+                found = self._found(_Drafting(request, known, grammar.matcher, room, _owner(request)), least)
+            if not known.wants_lookup:
+                break
+            known.lookup = PromptLookup(self._text((request.prompt_token_ids or ())[-MOST_PROMPT:]))
+        return found
+
     def _found(self, drafting: _Drafting, least: float) -> list[int]:
         while drafting.left > 0 and drafting.chance >= least and self._goes_on(drafting, least):
             pass
@@ -121,6 +147,8 @@ class PromptDrafts:
     def _goes_on(self, drafting: _Drafting, least: float) -> bool:
         """Whether there are more."""
         if forced := drafting.matcher.forced_bytes():
+            if len(forced) > drafting.left * _LONGEST_TOKEN:
+                return False
             tokens = self._segmenter.continued(drafting.said, forced)
             # Accepted, they save one forward together, and were to be computed anyway.
             lost = least * len(tokens)
@@ -141,7 +169,7 @@ class PromptDrafts:
         if (beginning := _BEGINNING.search(text)) is not None:
             name = _read(beginning[1])
             value, quote = self._recent.likely(drafting.owner, name), beginning[2]
-            if value.startswith(quote):
+            if value and value.startswith(quote):
                 yield (drafting.owner, name, "recent"), (value.removeprefix(quote),)
             return
         if text.endswith(b'"') or not (value := text[text.rfind(b'"') + 1 :].lstrip(_AHEAD_OF_VALUES)):
@@ -149,7 +177,10 @@ class PromptDrafts:
         names = _NAME.findall(text)
         place = drafting.owner, _read(names[-1] if names else b"")
         ends = _AFTER_STRINGS if _IN_STRING.search(text) else _AFTER_VALUES
-        found = self._lookup(drafting.request).continuation(value, drafting.left * _BYTES_PER_TOKEN, b"\\" in text)
+        if drafting.known.lookup is None:
+            drafting.known.wants_lookup = True
+            return
+        found = drafting.known.lookup.continuation(value, drafting.left * _BYTES_PER_TOKEN, b"\\" in text)
         whole = first_words(value + found, self._recent.words(*place)) if ends is _AFTER_STRINGS else None
         if whole is not None and len(whole) >= len(value):
             yield (*place, "words"), [whole[len(value) :] + end for end in ends]
@@ -171,17 +202,13 @@ class PromptDrafts:
             drafting.matcher.accept(token)
         drafting.tokens += best
         if best:
-            drafting.parts.append((kind, len(best)))
+            drafting.known.parts.append((kind, len(best)))
         return len(best)
-
-    def _lookup(self, request: Request) -> PromptLookup:
-        if request.request_id not in self._lookups:
-            self._lookups[request.request_id] = PromptLookup(self._text((request.prompt_token_ids or ())[-MOST_PROMPT:]))
-        return self._lookups[request.request_id]
 
     def _text(self, tokens: Sequence[int]) -> bytes:
         """Special tokens end values."""
-        return b"".join(self._vocabulary[token] or b'"' for token in tokens)
+        known = len(self._vocabulary)
+        return b"".join((self._vocabulary[token] if token < known else b"") or b'"' for token in tokens)
 
 
 def _read(name: bytes) -> str:

@@ -51,6 +51,10 @@ class ReasoningMarks:
         ends, hidden = ("|".join(map(regex.escape, texts)) for texts in (self.all_ends, self.hidden))
         return regex.compile(rf"(?P<end>{ends})|(?P<hidden>{hidden})" if hidden else rf"(?P<end>{ends})")
 
+    @cached_property
+    def end_pattern(self) -> regex.Pattern[str]:
+        return regex.compile("|".join(map(regex.escape, self.all_ends)))
+
     @property
     def all_ends(self) -> tuple[str, ...]:
         return (self.end, *self.ends)
@@ -128,14 +132,15 @@ def marks_of(reasoner: ReasoningParser | None) -> ReasoningMarks | None:
 def reasoning_tokens(marks: ReasoningMarks, reasoner: ReasoningParser, tokens: Sequence[int]) -> int:
     """How many of an answer's are of its reasoning, with its marks."""
     return bisect_left(
-        range(len(tokens)), True, key=lambda count: marks.pattern.search(reasoner.model_tokenizer.decode(tokens[:count])) is not None
+        range(len(tokens)), True, key=lambda count: marks.end_pattern.search(reasoner.model_tokenizer.decode(tokens[:count])) is not None
     )
 
 
 def asks_for_reasoning(reasoner: ReasoningParser, marks: ReasoningMarks, prompt: Sequence[int], request: Any) -> bool:
     """Whether the model reasons ahead of its answer to this prompt, which the template or the request tells."""
     if getattr(request, "continue_final_message", False):
-        return marks.is_open_in(end_of(prompt, reasoner))
+        content = request.messages[-1].get("content") if request.messages else None
+        return isinstance(content, str) and marks.is_open_in(content)
     if isinstance(reasoner, HunyuanA13BReasoningParser | MiniMaxM2AppendThinkReasoningParser):
         return not end_of(prompt, reasoner).rstrip().endswith(THINK_END)
     if isinstance(reasoner, MuseGlimmerReasoningParser):
@@ -169,7 +174,8 @@ class EndSearch:
     def __call__(self, tokens: Sequence[int], delta: Iterable[int]) -> bool:
         """Whether the reasoning ends within the `delta`, the last ones of these tokens of the prompt and the answer."""
         last = list(delta)
-        if not any(end[-1] in self._decode(last) for end in self._ends):
+        told = self._decode(last)
+        if not any(end[-1] in told for end in self._ends):
             return False
         known = len(tokens) - len(last)
         window = list(tokens[max(self._prompt_tokens, known - MOST_TOKENS) :])

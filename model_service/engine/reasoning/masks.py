@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from vllm.parser.engine.adapters import ParserEngineReasoningAdapter
@@ -138,10 +139,16 @@ def end_marks(reasoner: ReasoningParser) -> EndMarks:
 
 
 def mask_reasoning(manager: StructuredOutputManager) -> None:
-    """Let `manager`, which fills the rows of requests that reason with all tokens, fill them with what `KeyedGrammar.reasoning` allows."""
+    """Let `manager`, which fills the rows of requests that reason with all tokens, fill them with what `KeyedGrammar.reasoning` allows.
+    Where there are drafts, it fills each row by itself."""
+    first, masks_of_step = dict[int, int](), manager.grammar_bitmask
+
+    def grammar_bitmask(*arguments: Any, **named: Any) -> Any:
+        first.clear()
+        return masks_of_step(*arguments, **named)
 
     def fill(batch: Iterable[tuple[StructuredOutputGrammar, int, bool]]) -> None:
-        rows, first = manager._grammar_bitmask, dict[int, int]()
+        rows = manager._grammar_bitmask
         for grammar, index, is_constrained in batch:
             mask = None if is_constrained else getattr(grammar, "reasoning", None)
             drafts = index - first.setdefault(id(grammar), index)
@@ -154,6 +161,7 @@ def mask_reasoning(manager: StructuredOutputManager) -> None:
                 rows[index].fill_(-1)
 
     manager._fill_bitmasks = fill
+    manager.grammar_bitmask = grammar_bitmask
 
 
 def _tokens(reasoner: ReasoningParser, text: str) -> tuple[int, ...]:

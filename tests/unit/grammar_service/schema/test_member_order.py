@@ -28,7 +28,7 @@ SCHEMAS: dict[str, tuple[dict[str, Any], list[list[str]]]] = {
         [["admin", "email", "id"], ["admin", "email", "id"]],
     ),
     "two declare": ({"required": ["id"], "allOf": [{"properties": {"x": TEXT}}], "properties": DECLARED}, [["x", "admin", "email", "id"]]),
-    "names": ({"propertyNames": {"enum": ["id", "z", "admin"]}, "properties": DECLARED}, [["admin", "email", "id", "z"]]),
+    "names": ({"propertyNames": {"enum": ["id", "z", "admin"]}, "properties": DECLARED}, [["admin", "id", "z"]]),
     "counted": (
         {"minProperties": 2, "required": ["id"], "properties": DECLARED, "additionalProperties": False},
         [["admin", "email", "id"], ["admin", "email", "id"]],

@@ -37,6 +37,8 @@ def test_a_value_goes_on_as_it_does_where_its_words_stand_first(value: str, foll
 def test_a_value_of_several_lines_goes_on_behind_their_ends() -> None:
     lookup = PromptLookup(b'if order["city"] == 1:\n    return 2')
     assert lookup.continuation(b"order", 20) == b"["
+    assert PromptLookup(b"Companies:\nAcme Ltd\nBeta Inc\tDelta").continuation(b"Beta", 20) == b" Inc"
+    assert PromptLookup(b"Acmeville\nAcme Ltd").continuation(b"Ac", 20) == b"meville"
     assert lookup.continuation(rb"a\nif order", 40, has_escapes=True) == rb"[\"city\"] == 1:\n    return 2"
 
 
