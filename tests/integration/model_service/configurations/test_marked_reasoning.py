@@ -106,3 +106,12 @@ def test_reasoning_that_is_not_wanted_is_left_out(parser: str, reasoning: Runnin
 
 def test_without_a_constraint_it_answers_as_ever(parser: str, reasoning: RunningEngine) -> None:
     assert reasoning.ask(QUESTION, None, max_tokens=8, **ASKED[parser]).usage["completion_tokens"] > 0
+
+
+def test_marks_of_several_tokens_are_written_once_beside_drafts() -> None:
+    ngrams = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4, "prompt_lookup_min": 1}
+    with running_engine(engine_args={"reasoning_parser": "granite", "speculative_config": ngrams}) as engine:
+        content, thoughts = told(engine, **ASKED["granite"])
+        assert is_of_the_schema(content)
+        assert thoughts
+        assert BEGIN not in thoughts
