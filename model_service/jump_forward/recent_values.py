@@ -27,8 +27,8 @@ class RecentValues:
         self._owners: OrderedDict[Hashable, dict[str, deque[bytes]]] = OrderedDict()
 
     def add(self, owner: Hashable, text: bytes) -> None:
-        """An answer. What is no JSON object is left out."""
-        if not text.lstrip().startswith(b"{"):
+        """An answer. What is no JSON object or array is left out."""
+        if not text.lstrip().startswith((b"{", b"[")):
             return
         try:
             values = json.loads(text)

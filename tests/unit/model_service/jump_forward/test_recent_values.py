@@ -30,6 +30,12 @@ def test_values_of_all_kinds_and_depths_are_found_by_their_names() -> None:
     assert found == [b"true", b"7.5", b"null", b'"kg"', '"Malmö"'.encode(), b"", b""]
 
 
+def test_forced_calls_of_tools_are_arrays() -> None:
+    values = RecentValues()
+    values.add("tenant", json.dumps([{"name": "book", "parameters": {"day": "Monday"}}, 3, [{"x": 1}]]).encode())
+    assert [values.likely("tenant", name) for name in ("name", "day", "x")] == [b'"book"', b'"Monday"', b"1"]
+
+
 def test_nobody_else_gets_them() -> None:
     values = RecentValues()
     values.add(("a", "grammar"), answer(city="Leeds"))
@@ -39,7 +45,7 @@ def test_nobody_else_gets_them() -> None:
 
 def test_what_is_no_object_or_too_much_is_left_out() -> None:
     values = RecentValues()
-    for text in (b"", b"no", b"[1]", b'{"cut": ', b'{"a": ' * 5000, b"\xff{", answer(long="x" * LONGEST)):
+    for text in (b"", b"no", b"[1]", b"7", b'{"cut": ', b'{"a": ' * 5000, b"\xff{", answer(long="x" * LONGEST)):
         values.add("tenant", text)
     assert values.likely("tenant", "long") == b""
     values.add("tenant", answer(**{"x" * 100: 1}, **{f"member {number}": 1 for number in range(2 * MOST_MEMBERS)}))
