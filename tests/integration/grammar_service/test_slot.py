@@ -25,7 +25,7 @@ from grammar_service.vocabulary.source import TokenizerSource
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 PLENTY = 1 << 30
 PLENTY_S = 120.0
-SPIN = "import os\nos.sched_setaffinity(0, {{{processor}}})\nwhile True: pass"
+SPIN = "import os\nos.nice(10)\nos.sched_setaffinity(0, {{{processor}}})\nwhile True: pass"
 ENDLESS = Judging(GrammarSpec(GrammarKind.JSON_SCHEMA, r'{"pattern": "^(a+)+\\1$"}'), (f'"{"a" * 40}b"',))
 JOB = Job(GrammarSpec(GrammarKind.REGEX, "ab?"), "xgrammar")
 
@@ -62,7 +62,7 @@ async def test_a_grammar_is_not_blamed_for_the_time_in_which_its_child_has_no_pr
     assert slot.pid == pid
 
 
-async def test_a_child_that_others_leave_a_hundredth_of_a_processor_is_not_taken_for_one_that_hangs(slot: Slot) -> None:
+async def test_a_child_that_others_leave_some_hundredths_of_a_processor_is_not_taken_for_one_that_hangs(slot: Slot) -> None:
     processor = min(os.sched_getaffinity(0))
     os.sched_setaffinity(await child_of(slot), {processor})
     other = await asyncio.create_subprocess_exec(sys.executable, "-c", SPIN.format(processor=processor))
