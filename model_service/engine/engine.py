@@ -28,24 +28,9 @@ from model_service.engine.arguments import load_parsers, parse_arguments
 from model_service.engine.configuration import USAGE, check_logits, engine_facts, plug, stock_config
 from model_service.engine.drafting import start_draft
 from model_service.engine.forking import fork_cores
-from model_service.engine.frontend.cohere_calls import read_cohere_calls
-from model_service.engine.frontend.constrained_calls import read_constrained_calls
-from model_service.engine.frontend.kimi_answers import read_kimi_answers
-from model_service.engine.frontend.parser_patches import (
-    admit_named_kimi_calls,
-    convert_each_call_by_its_tool,
-    disable_mistral_grammars,
-    escape_surrogates,
-    join_arguments,
-    keep_answers_without_calls,
-    keep_constrained_arguments,
-    replace_tool_call_patterns,
-    split_streams_at_calls,
-)
-from model_service.engine.frontend.reasoning import replace_reasoning_parsing
+from model_service.engine.frontend.patched_parsers import patch_parsers
 from model_service.engine.frontend.refused_fields import first_fault, refused_field, refused_images
 from model_service.engine.frontend.rendering import CURRENT_TENANT, quiet_argument_warnings, render_short_prompts_at_once
-from model_service.engine.frontend.required_tool_calls import replace_required_tool_call_streaming
 from model_service.engine.keyed import KeyedEngine, core_processes
 from model_service.engine.lookahead.lookaheads import Asked, Lookaheads
 from model_service.engine.lookahead.wished import WishedGrammars
@@ -101,20 +86,7 @@ class Engine:
         await engine.reset_mm_cache()  # or what vLLM has tried its memory with would stay in it
         render_short_prompts_at_once(engine.renderer)
         quiet_argument_warnings()
-        replace_required_tool_call_streaming()
-        replace_tool_call_patterns()
-        disable_mistral_grammars()
-        keep_constrained_arguments()
-        convert_each_call_by_its_tool()
-        join_arguments()
-        keep_answers_without_calls()
-        escape_surrogates()
-        read_constrained_calls()
-        read_cohere_calls()
-        split_streams_at_calls()
-        admit_named_kimi_calls()
-        read_kimi_answers()
-        replace_reasoning_parsing()
+        patch_parsers()
         tasks = await engine.get_supported_tasks()
         try:
             await init_app_state(engine, self._state, arguments, tasks)

@@ -50,8 +50,8 @@ def replace_reasoning_parsing() -> None:
         if prompt and is_constrained(request) and is_behind_reasoning(parser, prompt, request):
             return None, text
         if (reader := _marked_reader(parser, request)) is not None:
-            reasoning, content = reader.read(text)
-            return (reasoning if content is not None else reasoning + reader.end()) or None, content or None
+            reasoning, content = _read(reader, text, request, is_last=True)
+            return reasoning or None, content or None
         if prompt:
             note_prompt(parser, prompt)
         found: tuple[str | None, str | None] = extract(parser, text, request)
@@ -67,9 +67,7 @@ def replace_reasoning_parsing() -> None:
             state.prompt_reasoning_checked = state.reasoning_ended = True
         if not state.reasoning_ended and (reader := _marked_reader(parser, request)) is not None:
             state.prompt_reasoning_checked = True
-            reasoning, content = reader.read(delta_text)
-            reasoning += reader.end() if content is None and told["finished"] else ""
-            reasoning = reasoning if request.include_reasoning else ""
+            reasoning, content = _read(reader, delta_text, request, is_last=told["finished"])
             reader.tokens += len(delta_token_ids)
             if content is None:
                 return DeltaMessage(reasoning=reasoning) if reasoning else None
@@ -118,6 +116,13 @@ def _marked_reader(parser: DelegatingParser, request: Any) -> MarkedReader | Non
             vars(reasoner)["count_reasoning_tokens"] = lambda tokens: reader.tokens or reasoning_tokens(marks, reasoner, tokens)
     found: MarkedReader | None = known[_READER]
     return found
+
+
+def _read(reader: MarkedReader, text: str, request: Any, *, is_last: bool) -> tuple[str, str | None]:
+    """The reasoning that the client wants to see of this piece, and the text behind its end."""
+    reasoning, content = reader.read(text)
+    reasoning += reader.end() if content is None and is_last else ""
+    return (reasoning if request.include_reasoning else ""), content
 
 
 def _last_tokens(parser: DelegatingParser, tokens: list[int], text: str) -> list[int]:

@@ -36,8 +36,7 @@ _USER_TURNS = ("<|start_of_role|>user", "[INST]")
 @dataclass(frozen=True)
 class ReasoningMarks:
     """`begin`: what stands first, by the model's own hand where it `writes_begin`; `end`: what ends the reasoning; `ends`: what does so as
-    well; `hidden`: what is no text of it. `is_token`: both are
-    special tokens."""
+    well; `hidden`: what is no text of it. `is_token`: both are special tokens."""
 
     begin: str
     end: str

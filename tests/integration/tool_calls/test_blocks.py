@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +12,6 @@ from jsonschema import Draft202012Validator
 from transformers import PreTrainedTokenizerFast
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.parser.abstract_parser import Parser
-from vllm.parser.inkling import InklingParser
 from vllm.parser.parser_manager import ParserManager
 from vllm.reasoning import ReasoningParserManager
 
@@ -20,13 +19,13 @@ from deployments.constraints.tool_calls.tools import auto_tag, forced_tag, parse
 from grammar_service.backends import CompiledGrammar
 from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.engine.frontend.parser_patches import CONVERTING_TWICE, join_arguments, keep_constrained_arguments
 from model_service.engine.frontend.reasoning import reasoning_ended
 from model_service.engine.reasoning.masks import end_marks
 from model_service.messages import KEY_ARGUMENT
 from tests.driving import allowed, grammar_of
 from tests.integration.tool_calls.reading import deltas, merged
 from tests.integration.tool_calls.test_literals import SCHEMA as TYPES
+from tests.integration.tool_calls.walking import check_calls
 from tests.tokenizers.tiny_tokenizer import STOP_ID, tiny_tokenizer
 
 PLAMO = ("<|plamo:begin_", "<|plamo:end_", ":plamo|>", "<|plamo:constrain|>", "<|plamo:msg|>", "<|plamo:tag|>")
@@ -82,18 +81,6 @@ WAYS = (None, 1, 5, LONGEST)
 """Tokens at once; None: the answer is read whole."""
 EVERY_FORMAT = pytest.mark.parametrize("name", CALLS)
 Grammars = Callable[..., CompiledGrammar]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _patched() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:  # so that all is as before in the end
-        for kind in CONVERTING_TWICE:
-            for method in ("_check_skip_tool_parsing", "_fix_arg_types"):
-                patch.setattr(kind, method, getattr(kind, method))
-        patch.setattr(InklingParser, "_events_to_delta", InklingParser._events_to_delta)
-        keep_constrained_arguments()
-        join_arguments()
-        yield
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["special", "plain"])
@@ -177,17 +164,8 @@ def tokens_of(text: str, marked: PreTrainedTokenizerFast) -> list[int]:
 def test_calls_are_read_back_whole_and_streamed(
     name: str, single: bool, marked: PreTrainedTokenizerFast, vocabulary: GrammarTokenizer, grammars: Grammars
 ) -> None:
-    called, most = set(), 0
-    for seed in range(16):
-        tokens = walk(grammars(name, single), vocabulary, seed)
-        _, calls = read_all_ways(name, tokens, marked)
-        assert calls, marked.decode(tokens)
-        for called_name, arguments in calls:
-            Draft202012Validator(SCHEMAS[called_name]).validate(json.loads(arguments))
-        called |= {called_name for called_name, _ in calls}
-        most = max(most, len(calls))
-    assert called == SCHEMAS.keys()
-    assert (most == 1) == single
+    walks = (walk(grammars(name, single), vocabulary, seed) for seed in range(16))
+    check_calls((read_all_ways(name, tokens, marked)[1] for tokens in walks), SCHEMAS, single)
 
 
 @EVERY_FORMAT

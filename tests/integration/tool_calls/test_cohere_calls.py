@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,19 +10,18 @@ from jsonschema import Draft202012Validator
 from transformers import PreTrainedTokenizerFast
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.parser.abstract_parser import Parser
-from vllm.parser.cohere_command import CohereCommandParser
 from vllm.parser.parser_manager import ParserManager
 from vllm.reasoning import ReasoningParserManager
 
 from deployments.constraints.tool_calls.tools import auto_tag, forced_tag, parse_tools
 from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.engine.frontend.cohere_calls import read_cohere_calls
 from model_service.engine.reasoning.masks import end_marks
 from model_service.messages import KEY_ARGUMENT
 from tests.driving import grammar_of
 from tests.integration.tool_calls.reading import deltas, merged
 from tests.integration.tool_calls.test_blocks import SCHEMA, SCHEMAS, TOOLS, walk
+from tests.integration.tool_calls.walking import check_calls
 from tests.tokenizers.tiny_tokenizer import STOP_ID, tiny_tokenizer
 
 MARKS = tuple(f"<|{side}_{name}|>" for name in ("ACTION", "THINKING", "RESPONSE", "TEXT") for side in ("START", "END"))
@@ -45,15 +43,6 @@ HOSTILE = (
 )
 EVERY_FORMAT = pytest.mark.parametrize("name", ["cohere_command3", "cohere_command4"])
 Answer = tuple[str, list[tuple[str, str]]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _patched() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:  # so that all is as before in the end
-        for method in ("adjust_request", "parse", "parse_delta"):
-            patch.setattr(CohereCommandParser, method, getattr(CohereCommandParser, method))
-        read_cohere_calls()
-        yield
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["special", "plain"])
@@ -107,17 +96,9 @@ def tokens_of(text: str, marked: PreTrainedTokenizerFast) -> list[int]:
 @pytest.mark.parametrize("single", [False, True])
 def test_calls_are_read_back(name: str, single: bool, marked: PreTrainedTokenizerFast, vocabulary: GrammarTokenizer) -> None:
     compiled = grammar_of(forced_tag(parse_tools({"tools": TOOLS}, name), name, single).spec, vocabulary)
-    called, most = set(), 0
-    for seed in range(16):
-        content, calls = read_all_ways(name, walk(compiled, vocabulary, seed), marked)
-        assert calls
-        assert not content
-        for called_name, arguments in calls:
-            Draft202012Validator(SCHEMAS[called_name]).validate(json.loads(arguments))
-        called |= {called_name for called_name, _ in calls}
-        most = max(most, len(calls))
-    assert called == SCHEMAS.keys()
-    assert (most == 1) == single
+    answers = [read_all_ways(name, walk(compiled, vocabulary, seed), marked) for seed in range(16)]
+    assert not any(content for content, _ in answers)
+    check_calls((calls for _, calls in answers), SCHEMAS, single)
 
 
 @EVERY_FORMAT

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 from transformers import PreTrainedTokenizerFast
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-from vllm.parser.abstract_parser import DelegatingParser, Parser
-from vllm.parser.kimi_k3 import KimiK3Parser
+from vllm.parser.abstract_parser import Parser
 from vllm.parser.parser_manager import ParserManager
-from vllm.reasoning.kimi_k3_reasoning_parser import KimiK3ReasoningParser
 
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import Requested, take_constraint, wrap_in_model_format
 from deployments.errors import ApiError
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.engine.frontend.kimi_answers import read_kimi_answers
-from model_service.engine.frontend.parser_patches import keep_answers_without_calls
 from model_service.messages import KEY_ARGUMENT
 from tests.driving import grammar_of
 from tests.integration.tool_calls.reading import deltas
 from tests.integration.tool_calls.test_kimi_channels import (
     CLOSE,
+    LIKELY,
     MARKS,
     OPEN,
     REASONING,
@@ -33,8 +29,8 @@ from tests.integration.tool_calls.test_kimi_channels import (
     TOOLS,
     accepts,
     channel,
-    walk,
 )
+from tests.integration.tool_calls.walking import walk
 from tests.tokenizers.tiny_tokenizer import STOP_ID, marked_tokenizer
 
 SCHEMA: dict[str, Any] = {
@@ -57,21 +53,6 @@ SPELLED = (
 )
 HEAD, TAIL = channel("response", "\0").split("\0")
 Told = tuple[str | None, str | None]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _patched() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:  # so that all is as before in the end
-        for kind, names in (
-            (KimiK3Parser, ("_extract_tool_calls", "_extract_tool_calls_streaming", "parse_delta")),
-            (DelegatingParser, ("_extract_tool_calls", "_extract_tool_calls_streaming")),
-            (KimiK3ReasoningParser, ("extract_reasoning",)),
-        ):
-            for name in names:
-                patch.setattr(kind, name, getattr(kind, name))
-        keep_answers_without_calls()
-        read_kimi_answers()
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +103,7 @@ def stream(marked: PreTrainedTokenizerFast, tokens: list[int], request: ChatComp
 def test_an_answer_of_a_schema_is_read_back(reasons: bool, marked: PreTrainedTokenizerFast, vocabulary: GrammarTokenizer) -> None:
     compiled = grammar_of(constraint(ANSWER).spec, vocabulary)
     for seed in range(40):
-        reasoning, content = read_in_all_ways(marked, walk(compiled, vocabulary, seed), reasons)
+        reasoning, content = read_in_all_ways(marked, walk(compiled, vocabulary, seed, LIKELY, 0.4), reasons)
         assert reasoning == ("let me see" if reasons else None)
         Draft202012Validator(SCHEMA).validate(json.loads(content or ""))
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,10 +13,7 @@ from vllm.entrypoints.generate.base.protocol import DeltaMessage
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.exceptions import VLLMValidationError
 from vllm.parser.abstract_parser import Parser
-from vllm.parser.kimi_k3 import KimiK3Parser
 from vllm.parser.parser_manager import ParserManager
-from vllm.reasoning.kimi_k3_reasoning_parser import KimiK3ReasoningParser
-from vllm.tool_parsers.kimi_k3_tool_parser import KimiK3ToolParser
 
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import Requested, refusal, take_constraint
@@ -28,12 +23,11 @@ from grammar_service.errors import GrammarError
 from grammar_service.limits import Limits
 from grammar_service.resolve import resolve
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.engine.frontend.kimi_answers import read_kimi_answers
-from model_service.engine.frontend.parser_patches import admit_named_kimi_calls
 from model_service.messages import KEY_ARGUMENT
-from tests.driving import allowed, grammar_of
+from tests.driving import grammar_of
 from tests.integration.tool_calls import test_literals
 from tests.integration.tool_calls.reading import deltas, merged
+from tests.integration.tool_calls.walking import LONGEST, walk
 from tests.tokenizers.tiny_tokenizer import STOP_ID, marked_tokenizer
 
 OPEN, CLOSE, SEPARATOR = MARKS = "<|open|>", "<|close|>", "<|sep|>"
@@ -53,20 +47,9 @@ TOOLS = [{"type": "function", "function": {"name": name, "strict": True, "parame
 ANSWER = {"type": "object", "properties": {"note": {"type": "string"}, "n": {"type": "integer"}}, "required": ["note"]}
 NAMED = {"type": "function", "function": {"name": "add.v2"}}
 REASONING = f"let me see{CLOSE}think{SEPARATOR}"
-LONGEST = 3000
+LIKELY = b'<>/"\\|open cls5-.nul{}[]:, \n'
+"""What looks like a mark."""
 Told = tuple[str | None, list[tuple[str, Any]]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _patched() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:  # so that all is as before in the end
-        patch.setattr(KimiK3ToolParser, "adjust_request", KimiK3ToolParser.adjust_request)
-        patch.setattr(KimiK3ReasoningParser, "extract_reasoning", KimiK3ReasoningParser.extract_reasoning)
-        for name in ("_extract_tool_calls", "_extract_tool_calls_streaming", "parse_delta"):
-            patch.setattr(KimiK3Parser, name, getattr(KimiK3Parser, name))
-        admit_named_kimi_calls()
-        read_kimi_answers()
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -109,29 +92,6 @@ def ids(vocabulary: GrammarTokenizer, text: str) -> list[int]:
     parts = re.split("|".join(f"({re.escape(mark)})" for mark in MARKS), text)
     marks = vocabulary.special_tokens
     return [token for part in parts if part for token in ([marks[part]] if part in MARKS else vocabulary.encode(part))]
-
-
-def walk(compiled: CompiledGrammar, vocabulary: GrammarTokenizer, seed: int) -> list[int]:
-    """The tokens of a random answer, which likes what looks like a mark, and ends values."""
-    choose, matcher = random.Random(seed), compiled.matcher(None, 0)
-    marks = set(vocabulary.special_tokens.values())
-    likely = {token for token, text in enumerate(vocabulary.vocabulary) if text and set(text) <= set(b'<>/"\\|open cls5-.nul{}[]:, \n')}
-    tokens: list[int] = []
-    while len(tokens) < LONGEST:
-        options = allowed(matcher, vocabulary.vocab_size)
-        if STOP_ID in options and (len(options) == 1 or choose.random() < 0.5):
-            return tokens
-        if options & marks and choose.random() < (0.4 if len(tokens) < 12 else 0.1 if len(tokens) < LONGEST // 4 else 0.9):
-            token = choose.choice(sorted(options & marks))
-        elif len(tokens) > 200 and (ends := [one for one in options if vocabulary.vocabulary[one] in (b"}", b"]", b'"')]):
-            token = choose.choice(ends)
-        else:
-            texts = options - marks - {STOP_ID} or options - {STOP_ID}
-            pool = sorted(texts & likely if texts & likely and choose.random() < 0.7 else texts)
-            token = choose.choice([one for one in pool if vocabulary.vocabulary[one].isascii()] or pool)
-        assert matcher.accept(token)
-        tokens.append(token)
-    raise AssertionError(f"the walk does not end: {b''.join(vocabulary.vocabulary[token] for token in tokens)!r}")
 
 
 def of_vllm(marked: PreTrainedTokenizerFast, body: dict[str, Any], reasons: bool) -> tuple[ChatCompletionRequest, Parser]:
@@ -184,7 +144,7 @@ def test_each_kind_of_argument_is_read_back_and_valid(member: str, marked: PreTr
     body = {"tools": tool(schema), "tool_choice": "required", "parallel_tool_calls": False}
     compiled = grammar(vocabulary, body)
     for seed in range(4):
-        tokens = walk(compiled, vocabulary, seed)
+        tokens = walk(compiled, vocabulary, seed, LIKELY, 0.4)
         _, [(_, arguments)] = read_in_all_ways(marked, tokens, body)
         assert Draft202012Validator(schema).is_valid(arguments), (marked.decode(tokens), arguments)
 
@@ -193,7 +153,7 @@ def test_each_kind_of_argument_is_read_back_and_valid(member: str, marked: PreTr
 def test_calls_are_read_back(body: dict[str, Any], marked: PreTrainedTokenizerFast, vocabulary: GrammarTokenizer) -> None:
     compiled, counts, names = grammar(vocabulary, body), set(), set()
     for seed in range(40):
-        content, calls = read_in_all_ways(marked, walk(compiled, vocabulary, seed), body)
+        content, calls = read_in_all_ways(marked, walk(compiled, vocabulary, seed, LIKELY, 0.4), body)
         for called, arguments in calls:
             Draft202012Validator(SCHEMAS[called]).validate(arguments)
         assert "tool_choice" not in body or not content
@@ -209,7 +169,7 @@ def test_an_answer_of_a_schema_or_calls_are_read_back(marked: PreTrainedTokenize
     body = {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": ANSWER}}}
     compiled, called = grammar(vocabulary, body), 0
     for seed in range(40):
-        content, calls = read_in_all_ways(marked, walk(compiled, vocabulary, seed))
+        content, calls = read_in_all_ways(marked, walk(compiled, vocabulary, seed, LIKELY, 0.4))
         called += bool(calls)
         assert bool(content) != bool(calls)
         for name, arguments in calls:

@@ -4,7 +4,6 @@ allows."""
 from __future__ import annotations
 
 import json
-import random
 from typing import Any
 
 import pytest
@@ -21,8 +20,9 @@ from grammar_service.errors import GrammarError
 from grammar_service.limits import Limits
 from grammar_service.resolve import resolve
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from tests.driving import allowed, grammar_of
+from tests.driving import grammar_of
 from tests.integration.tool_calls.reading import read
+from tests.integration.tool_calls.walking import walk
 from tests.tokenizers.tiny_tokenizer import STOP_ID, tiny_tokenizer
 
 QUOTE, BEGIN, END = '<|"|>', "<|tool_call>", "<tool_call|>"
@@ -112,7 +112,8 @@ CALLS = {
     "olmo3": "<function_calls>add(a=7)</function_calls>",
 }
 """As the models' chat templates write a call."""
-LONGEST = 3000
+LIKELY = b'<>/"\\|tool_call=5-.nul{}[]:, \n'
+"""What looks like a mark."""
 EVERY_FORMAT = pytest.mark.parametrize("name", CALLS)
 
 
@@ -125,29 +126,6 @@ def marked() -> PreTrainedTokenizerFast:
 
 def grammar(name: str, vocabulary: GrammarTokenizer, tools: list[dict[str, Any]], single: bool = False) -> CompiledGrammar:
     return grammar_of(forced_tag(parse_tools({"tools": tools}, name), name, single).spec, vocabulary)
-
-
-def walk(grammar: CompiledGrammar, vocabulary: GrammarTokenizer, seed: int) -> list[int]:
-    """The tokens of a random answer, which likes what looks like a mark, and ends values."""
-    choose, matcher = random.Random(seed), grammar.matcher(None, 0)
-    marks = set(vocabulary.special_tokens.values())
-    likely = {token for token, text in enumerate(vocabulary.vocabulary) if text and set(text) <= set(b'<>/"\\|tool_call=5-.nul{}[]:, \n')}
-    tokens: list[int] = []
-    while len(tokens) < LONGEST:
-        options = allowed(matcher, vocabulary.vocab_size)
-        if STOP_ID in options and (len(options) == 1 or choose.random() < 0.5):
-            return tokens
-        if options & marks and choose.random() < (0.1 if len(tokens) < LONGEST // 4 else 0.9):
-            token = choose.choice(sorted(options & marks))
-        elif len(tokens) > 200 and (ends := [one for one in options if vocabulary.vocabulary[one] in (b"}", b"]", b")", b'"', b"'")]):
-            token = choose.choice(ends)
-        else:
-            texts = options - marks - {STOP_ID} or options - {STOP_ID}
-            pool = sorted(texts & likely if texts & likely and choose.random() < 0.7 else texts)
-            token = choose.choice([one for one in pool if vocabulary.vocabulary[one].isascii()] or pool)
-        assert matcher.accept(token)
-        tokens.append(token)
-    raise AssertionError(f"the walk does not end: {b''.join(vocabulary.vocabulary[token] for token in tokens)!r}")
 
 
 def read_in_all_ways(name: str, tokens: list[int], marked: PreTrainedTokenizerFast, tools: list[dict[str, Any]]) -> list[tuple[str, Any]]:
@@ -175,7 +153,7 @@ def test_each_kind_of_argument_is_read_back_and_valid(
     schema = {**SCHEMAS[name], "properties": {member: SCHEMAS[name]["properties"][member]}, "required": [member]}
     compiled = grammar(name, vocabulary, tool(schema), single=True)
     for seed in range(4):
-        tokens = walk(compiled, vocabulary, seed)
+        tokens = walk(compiled, vocabulary, seed, LIKELY)
         [(_, arguments)] = read_in_all_ways(name, tokens, marked, tool(schema))
         assert Draft202012Validator(schema).is_valid(arguments), (marked.decode(tokens), arguments)
 
@@ -186,7 +164,7 @@ def test_several_calls_of_several_arguments_are_read_back(name: str, marked: Pre
     schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in tools}
     compiled, most = grammar(name, vocabulary, tools), 0
     for seed in range(15):
-        calls = read_in_all_ways(name, walk(compiled, vocabulary, seed), marked, tools)
+        calls = read_in_all_ways(name, walk(compiled, vocabulary, seed, LIKELY), marked, tools)
         most = max(most, len(calls))
         for called, arguments in calls:
             Draft202012Validator(schemas[called]).validate(arguments)
@@ -200,7 +178,7 @@ def test_calls_of_tools_that_are_not_strict_are_read_back_too(
     tools = [{"type": "function", "function": {"name": "free", "parameters": {"type": "object"}}}, *tool(OTHER)]
     compiled, called = grammar(name, vocabulary, tools), set[str]()
     for seed in range(20):
-        called |= {name for name, _ in read_in_all_ways(name, walk(compiled, vocabulary, seed), marked, tools)}
+        called |= {name for name, _ in read_in_all_ways(name, walk(compiled, vocabulary, seed, LIKELY), marked, tools)}
     assert called == {"free", "look_up"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -15,14 +15,12 @@ from vllm.entrypoints.generate.base.protocol import DeltaMessage
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.parser.abstract_parser import Parser
 from vllm.parser.parser_manager import ParserManager
-from vllm.tool_parsers import ToolParserManager
 
 from deployments.constraints.tool_calls.token_calls import OF_XML
 from deployments.constraints.tool_calls.tools import auto_tag, forced_tag, parse_tools
 from grammar_service.backends import CompiledGrammar
 from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.engine.frontend.constrained_calls import read_constrained_calls
 from model_service.messages import KEY_ARGUMENT
 from tests.driving import allowed, grammar_of
 from tests.integration.tool_calls.reading import deltas, merged, request
@@ -104,16 +102,6 @@ UNWRITTEN = {
 """Those that would end the argument, or look like another one's beginning."""
 LONGEST = 3000
 EVERY_FORMAT = pytest.mark.parametrize("name", sorted(OF_XML))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _patched() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:  # so that all is as before in the end
-        for parser in map(ToolParserManager.get_tool_parser, OF_XML):
-            for method in ("extract_tool_calls", "extract_tool_calls_streaming"):
-                patch.setattr(parser, method, getattr(parser, method))
-        read_constrained_calls()
-        yield
 
 
 @pytest.fixture(scope="module", params=["special", "added", "text"])

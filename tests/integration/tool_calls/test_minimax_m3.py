@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,11 +10,8 @@ from jsonschema import Draft202012Validator
 from transformers import PreTrainedTokenizerFast
 from vllm.entrypoints.generate.base.protocol import DeltaMessage
 from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
-from vllm.parser.abstract_parser import DelegatingParser
-from vllm.parser.minimax_m3 import MinimaxM3Parser
 from vllm.parser.parser_manager import ParserManager
 from vllm.reasoning.minimax_m3_reasoning_parser import MiniMaxM3ReasoningParser
-from vllm.reasoning.muse_glimmer_reasoning_parser import MuseGlimmerReasoningParser
 
 from deployments.constraints.tool_calls.tools import auto_tag, forced_tag, parse_tools
 from grammar_service.backends.protocol import accepted_prefix
@@ -23,37 +19,12 @@ from grammar_service.errors import GrammarError
 from grammar_service.limits import Limits
 from grammar_service.resolve import resolve
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.engine.frontend.parser_patches import CONVERTING_TWICE, convert_each_call_by_its_tool, keep_constrained_arguments
-from model_service.engine.frontend.reasoning import replace_reasoning_parsing
 from model_service.messages import KEY_ARGUMENT
 from tests.driving import grammar_of
 from tests.integration.tool_calls.reading import deltas, merged, request
 from tests.tokenizers.tiny_tokenizer import STOP_ID, marked_tokenizer
 
 NAME, MARK, BEGIN, END = "minimax_m3", "]<]minimax[>[", "<mm:think>", "</mm:think>"
-PATCHED: tuple[tuple[type[Any], tuple[str, ...]], ...] = (
-    *((kind, ("_check_skip_tool_parsing", "_fix_arg_types")) for kind in CONVERTING_TWICE),
-    (MinimaxM3Parser, ("_convert_args",)),
-    (DelegatingParser, ("extract_reasoning", "parse_delta", "set_prompt_token_ids")),
-    (ChatCompletionRequest, ("resolve_reasoning_ended",)),
-    (MuseGlimmerReasoningParser, ("get_streaming_fallback_content",)),
-    (
-        MiniMaxM3ReasoningParser,
-        ("adjust_initial_state_from_prompt", "is_reasoning_end_streaming", "extract_reasoning", "_visible_segments"),
-    ),
-)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _patched() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:  # so that all is as before in the end
-        for kind, methods in PATCHED:
-            for method in methods:
-                patch.setattr(kind, method, getattr(kind, method))
-        keep_constrained_arguments()
-        convert_each_call_by_its_tool()
-        replace_reasoning_parsing()
-        yield
 
 
 @pytest.fixture(scope="module", params=[(MARK, BEGIN, END), (BEGIN, END)], ids=["tokens", "texts"])

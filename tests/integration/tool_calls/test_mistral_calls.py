@@ -18,7 +18,6 @@ from deployments.constraints.tool_calls.tools import auto_tag, forced_tag, parse
 from grammar_service.backends import CompiledGrammar
 from grammar_service.errors import InvalidGrammar
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.engine.frontend.parser_patches import disable_mistral_grammars
 from model_service.engine.reasoning.masks import EndMarks, end_marks
 from tests.driving import allowed, grammar_of
 from tests.tokenizers.mistral_folder import save_sentencepiece_model, save_tekken_model
@@ -62,7 +61,6 @@ def walk(grammar: CompiledGrammar, vocabulary: GrammarTokenizer, seed: int) -> l
 
 
 def read(folder: Path, tokens: list[int], choice: Any, stream: bool) -> list[tuple[str, Any]]:
-    disable_mistral_grammars()
     tokenizer = get_tokenizer(str(folder))
     told = {"model": "any", "messages": [{"role": "user", "content": "hello"}], "tools": TOOLS, "tool_choice": choice}
     request = ChatCompletionRequest.model_validate(told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,6 @@ from jsonschema import Draft202012Validator
 from transformers import PreTrainedTokenizerFast
 from vllm.entrypoints.generate.base.protocol import DeltaMessage
 from vllm.parser.parser_manager import ParserManager
-from vllm.reasoning.muse_glimmer_reasoning_parser import MuseGlimmerReasoningParser
 
 from deployments.constraints.tool_calls.channels.muse_glimmer import PARSER
 from deployments.constraints.tool_calls.tools import auto_tag, forced_tag, parse_tools
@@ -20,7 +19,6 @@ from grammar_service.backends import CompiledGrammar
 from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from model_service.engine.frontend.reasoning import reasoning_ended
-from model_service.engine.reasoning.parsers import keep_ends_of_answers
 from tests.driving import allowed, grammar_of
 from tests.integration.tool_calls.reading import deltas, read, request
 from tests.tokenizers.tiny_tokenizer import STOP_ID, marked_tokenizer
@@ -59,15 +57,6 @@ ANSWER = {"type": "object", "properties": {"note": {"type": "string"}}, "require
 THOUGHT = ' to=self<|message|>I <atem:invoke name="stop"></atem:invoke> to=user<|eom|><|start|>assistant'
 CALL = '<atem:function_calls>\n<atem:invoke name="{0}">\n{1}</atem:invoke>\n</atem:function_calls>'
 LONGEST = 3000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _patched() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:  # so that all is as before in the end
-        method = "get_streaming_fallback_content"
-        patch.setattr(MuseGlimmerReasoningParser, method, getattr(MuseGlimmerReasoningParser, method))
-        keep_ends_of_answers()
-        yield
 
 
 def tools(schemas: dict[str, Any] | None = None, strict: bool = True) -> list[dict[str, Any]]:

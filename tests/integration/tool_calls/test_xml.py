@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 from transformers import PreTrainedTokenizerFast
-from vllm.parser.minimax_m3 import MinimaxM3Parser
 
 from deployments.constraints.defaults import ConstraintDefaults
 from deployments.constraints.forms import Requested, refusal, take_constraint
@@ -23,7 +21,6 @@ from grammar_service.limits import Limits
 from grammar_service.resolve import resolve
 from grammar_service.tags.mark_suffix import with_suffix
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.engine.frontend.parser_patches import CONVERTING_TWICE, convert_each_call_by_its_tool, keep_constrained_arguments
 from tests.driving import allowed, grammar_of
 from tests.integration.tool_calls.reading import read
 from tests.tokenizers.tiny_tokenizer import STOP_ID, marked_tokenizer
@@ -97,18 +94,6 @@ CALLS = {
 """As the models' chat templates write a call."""
 LONGEST, MANY = 3000, 100
 EVERY_FORMAT = pytest.mark.parametrize("name", XML_FORMATS)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _patched() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:  # so that all is as before in the end
-        for kind in CONVERTING_TWICE:
-            for method in ("_check_skip_tool_parsing", "_fix_arg_types"):
-                patch.setattr(kind, method, getattr(kind, method))
-        patch.setattr(MinimaxM3Parser, "_convert_args", MinimaxM3Parser._convert_args)
-        keep_constrained_arguments()
-        convert_each_call_by_its_tool()
-        yield
 
 
 @pytest.fixture(scope="module")
