@@ -1,12 +1,14 @@
 """What is changed in vLLM's parsers of tool calls (vLLM 0.32: `tool_parsers/deepseekv3_tool_parser.py`, `parser/mistral.py`,
 `parser/engine/parser_engine.py`, `parser/inkling.py`, `parser/minimax_m3.py`, `tool_parsers/hy_v4_tool_parser.py`,
-`tool_parsers/kimi_k3_tool_parser.py`).
+`tool_parsers/kimi_k3_tool_parser.py`, `tokenizers/mistral.py`).
 
 DeepSeek V3: in vLLM's regexes, the type and the name of a call match any characters, including the markers around them. The search then
 tries each pair of markers: an answer of 33,000 characters blocks the event loop for 3 s.
 
 Mistral: vLLM puts a grammar of its own into each chat, with a function of `mistral_common` that has another argument since 1.13, so that
 each is an error. Grammars are the grammar service's.
+
+Of pieces of a character, which are tokens of its own, its tokenizer makes replacement characters where special tokens are wanted.
 
 Hunyuan 4: where one piece of a stream has the end of a call without arguments and a call with some behind it, vLLM takes all in between for
 the name.
@@ -27,13 +29,14 @@ takes the types of the first call that has the same text of arguments, whichever
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import wraps
 from itertools import groupby
 from typing import Any
 
 import regex
+from mistral_common.tokens.tokenizers.base import SpecialTokenPolicy
 from vllm.entrypoints.generate.base.protocol import DeltaMessage, FunctionCall
 from vllm.parser.abstract_parser import DelegatingParser
 from vllm.parser.engine.events import EventType, SemanticEvent
@@ -44,6 +47,7 @@ from vllm.parser.kimi_k2 import KimiK2Parser
 from vllm.parser.minimax_m3 import MinimaxM3Parser, _minimax_m3_arg_converter
 from vllm.parser.mistral import MistralParser
 from vllm.parser.plamo3 import Plamo3Parser
+from vllm.tokenizers.mistral import MistralTokenizer
 from vllm.tool_parsers.deepseekv3_tool_parser import DeepSeekV3ToolParser
 from vllm.tool_parsers.hy_v4_tool_parser import HYV4ToolExtractor, StreamDelta
 from vllm.tool_parsers.kimi_k3_tool_parser import KimiK3ToolParser
@@ -53,6 +57,7 @@ from model_service.engine.frontend.call_arguments import with_escaped_surrogates
 from model_service.engine.frontend.constrained_calls import is_constrained
 from model_service.engine.frontend.required_tool_calls import streamed_arguments
 
+_NO_TEXT = "\N{REPLACEMENT CHARACTER}"
 _TO_NAME = r"(?P<type>[^\n<]*)<｜tool▁sep｜>(?P<function_name>[^\n<]*)\n"
 _TO_ARGUMENTS = rf"{_TO_NAME}```json\n"
 _PATTERNS = {
@@ -80,6 +85,21 @@ def replace_tool_call_patterns() -> None:
 def disable_mistral_grammars() -> None:
     """Let Mistral's parser ask for the marks of calls and of reasoning in the text, and for nothing else."""
     MistralParser.adjust_request = ParserEngine.adjust_request
+
+
+def keep_split_characters() -> None:
+    """Let Mistral's tokenizer give the bytes of tokens that are no text, as it does where special tokens are left out."""
+    convert = MistralTokenizer.convert_ids_to_tokens
+
+    @wraps(convert)
+    def convert_ids_to_tokens(tokenizer: MistralTokenizer, ids: Sequence[int], skip_special_tokens: bool = False) -> list[str | bytes]:
+        tokens: list[str | bytes] = list(convert(tokenizer, ids, skip_special_tokens))
+        if skip_special_tokens or not tokenizer.is_tekken:
+            return tokens
+        pieces = zip(ids, tokens, strict=True)
+        return [tokenizer.tokenizer.id_to_byte_piece(one, SpecialTokenPolicy.KEEP) if _NO_TEXT in text else text for one, text in pieces]
+
+    MistralTokenizer.convert_ids_to_tokens = convert_ids_to_tokens
 
 
 def keep_constrained_arguments() -> None:

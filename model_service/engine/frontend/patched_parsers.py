@@ -18,6 +18,7 @@ def patch_parsers() -> None:
     replace_required_tool_call_streaming()
     parser_patches.replace_tool_call_patterns()
     parser_patches.disable_mistral_grammars()
+    parser_patches.keep_split_characters()
     parser_patches.keep_constrained_arguments()
     parser_patches.convert_each_call_by_its_tool()
     parser_patches.join_arguments()

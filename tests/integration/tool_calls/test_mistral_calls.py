@@ -13,6 +13,7 @@ from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionReque
 from vllm.parser.parser_manager import ParserManager
 from vllm.reasoning import ReasoningParserManager
 from vllm.tokenizers import get_tokenizer
+from vllm.tokenizers.detokenizer_utils import detokenize_incrementally
 
 from deployments.constraints.tool_calls.tools import auto_tag, forced_tag, parse_tools
 from grammar_service.backends import CompiledGrammar
@@ -115,3 +116,17 @@ def test_the_marks_of_its_reasoning_are_tokens(folder: Path) -> None:
     """Whose spelling its tokenizer takes for text."""
     reasoner = ReasoningParserManager.get_reasoning_parser("mistral")(get_tokenizer(str(folder)))
     assert end_marks(reasoner) == EndMarks((35,), frozenset({9}), (34,))
+
+
+@pytest.mark.parametrize("skips", [True, False])
+def test_characters_that_are_split_into_tokens_are_whole_in_the_end(folder: Path, skips: bool) -> None:
+    tokenizer = get_tokenizer(str(folder))
+    text = "a\u0d05\u0d4d\u0d05\N{GRINNING FACE}\N{REPLACEMENT CHARACTER}b"
+    ids = tokenizer.encode(text, add_special_tokens=False)
+    tokens: list[str] = []
+    told, prefix, read_up_to = "", 0, 0
+    for end in range(1, len(ids) + 1):
+        new, piece, prefix, read_up_to = detokenize_incrementally(tokenizer, ids[:end], tokens or None, prefix, read_up_to, skips)
+        tokens, told = tokens + new, told + piece
+    assert len(ids) > len(text)
+    assert told == text
