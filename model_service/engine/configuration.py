@@ -34,8 +34,8 @@ ASYNC_SCHEDULER = "model_service.engine.core.async_scheduler.MaskcastAsyncSchedu
 CPU_WORKER = "model_service.engine.workers.cpu_worker.MaskcastCPUWorker"
 GPU_WORKER = "model_service.engine.workers.worker.MaskcastWorker"
 OUR_WORKERS = frozenset({CPU_WORKER, GPU_WORKER})
-_DRAFTED_ANEW = frozenset({"custom_class", "ngram", "suffix"})
-"""Methods of drafts that look at nothing but the tokens, after each step."""
+_JUMPS_BESIDE = frozenset({"custom_class", "draft_model", "eagle", "eagle3", "mtp", "ngram", "suffix"})
+"""Methods of drafts that go on behind forced tokens: they are made anew after each step, of its tokens or of what it has computed."""
 _OURS = {"vllm.v1.worker.cpu_worker.CPUWorker": CPU_WORKER, "vllm.v1.worker.gpu_worker.Worker": GPU_WORKER}
 
 _log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ def plug(config: VllmConfig, settings: EngineSettings, channel: str, figures: Me
     if why_stepped is not None:
         _log.warning("nothing is jumped over: %s", why_stepped)
     jumps = settings.jump_forward is not False and why_stepped is None
-    if settings.lookahead:
+    if settings.lookahead or (jumps and config.speculative_config is not None):
         config.scheduler_config.async_scheduling = False
     elif jumps and settings.jump_forward != "auto":
         config.scheduler_config.async_scheduling = settings.jump_forward == "async"
@@ -154,8 +154,8 @@ def _check_prompt_lookup(config: VllmConfig, settings: EngineSettings) -> None:
     reasons = {
         "`jump_forward: false`": settings.jump_forward is False,
         f"drafts of the method {method!r}": method != "custom_class",
-        "a model that keeps a state beside its KV cache": bool(config.model_config.has_inner_state),
         "logits processors of your own": bool(config.model_config.logits_processors),
+        "vLLM's second model runner, which has no such drafts (VLLM_USE_V2_MODEL_RUNNER)": bool(config.use_v2_model_runner),
     }
     reason = next((reason for reason, holds in reasons.items() if holds), None) or _why_stepped(config)
     if reason is not None:
@@ -177,10 +177,10 @@ def _why_stepped(config: VllmConfig) -> str | None:
 
 def _why_stepped_beside(method: str, config: VllmConfig) -> str | None:
     """Why forced tokens cannot be jumped over beside drafts that are made by this method of vLLM's; None: they can."""
-    if method not in _DRAFTED_ANEW:
+    if method not in _JUMPS_BESIDE:
         return f"nothing has shown that drafts of the method {method!r} go on behind forced tokens"
-    if config.use_v2_model_runner:
-        return "vLLM's second model runner drafts within the step (VLLM_USE_V2_MODEL_RUNNER=0: the first one)"
+    if config.model_config.has_inner_state:
+        return "nothing has shown that drafts go on behind forced tokens where a model keeps a state beside its KV cache"
     return None
 
 

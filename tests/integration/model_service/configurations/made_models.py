@@ -73,6 +73,25 @@ def adapter(folder: Path, strength: float) -> Path:
     return folder
 
 
+def model_with_eagle(folder: Path) -> tuple[Path, Path]:
+    """The embedded model, whose last norm's weights are in its head, and an EAGLE that drafts what it says: the same layers, behind one
+    that changes nothing (EAGLE's first layer has no norm ahead of its attention). It looks at tokens alone, and sees one less."""
+    model, drafter = folder / "model", folder / "drafter"
+    shutil.copytree(EMBEDDED_WEIGHTS, model)
+    config, weights = {**_config(model), "tie_word_embeddings": False}, load_file(model / WEIGHTS)
+    words, norm, ahead = weights["model.embed_tokens.weight"], weights["model.norm.weight"], "model.layers."
+    save_file({**weights, "lm_head.weight": words * norm, "model.norm.weight": torch.ones_like(norm)}, model / WEIGHTS)
+    (model / "config.json").write_text(json.dumps(config))
+    drafter.mkdir()
+    named = {name.removeprefix(ahead).partition(".")[::2]: weight for name, weight in weights.items() if name.startswith(ahead)}
+    layers = {f"layers.{int(layer) + 1}.{name}": weight for (layer, name), weight in named.items()}
+    first = {name: torch.zeros_like(weight) for (layer, name), weight in named.items() if layer == "0" and name != "input_layernorm.weight"}
+    layers |= {f"layers.0.{name}": weight for name, weight in first.items()}
+    save_file({**layers, "fc.weight": torch.eye(len(norm), 2 * len(norm)).to(words)}, drafter / WEIGHTS)
+    (drafter / "config.json").write_text(json.dumps({**config, "num_hidden_layers": config["num_hidden_layers"] + 1}))
+    return model, drafter
+
+
 def quantized_model(folder: Path) -> Path:
     """Weights of 8 bits, a scale for each row, and activations that are quantized as they come."""
     shutil.copytree(EMBEDDED_WEIGHTS, folder)

@@ -1,7 +1,8 @@
 """A whole engine on vLLM's second model runner, whose kernels are interpreted; a process of its own, with a path and an environment that
 its children inherit. It jumps as its first argument says, and prints the tokens of its answers, and how many were forced, as JSON; with
 `stock` as its second, also those of drawn answers and of such with log probabilities, beside stock vLLM's on the same runner; with a
-socket's name, those of each of the `FATES` of a broadcaster there, and how many frames its worker has mapped for them."""
+method of `DRAFTED`, those of an engine with such drafts; with a socket's name, those of each of the `FATES` of a broadcaster there, and how
+many frames its worker has mapped for them."""
 
 from __future__ import annotations
 
@@ -10,11 +11,14 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
 from grammar_service.spec import GrammarKind, GrammarSpec
 from model_service.engine.environment import prepare_environment
+from tests.integration.model_service.jump_forward.test_vllm_drafts import changes
 from tests.integration.model_service.masks.mask_requests import await_masks
 from tests.integration.model_service.running_broadcaster import running_broadcaster
 from tests.integration.model_service.running_engine import SETTINGS, Answer, RunningEngine, running_engine
@@ -26,6 +30,7 @@ SPECS = (GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(SCHEMA)), GrammarSpec(G
 QUESTION = "Extract first_name, age as JSON.\n\nMeet Ada Young. Age: 36."
 FATES = ("not there", "there", "late", "killed")
 STOCK = "stock"
+DRAFTED = ("ngram", "draft_model", "eagle")
 SEATS, MOST_TOKENS = 4, 32
 LOGPROBS = 2
 DRAWN = {"temperature": 1.0, "top_p": 1.0, "top_k": 0}
@@ -94,6 +99,9 @@ async def compared(asked: Sequence[tuple[dict[str, Any], Answer]]) -> list[dict[
 
 
 def main(jumps: str, beside: str | None = None) -> Any:
+    if beside in DRAFTED:
+        with TemporaryDirectory() as folder, running_engine(max_num_seqs=SEATS, **changes(beside, Path(folder))) as engine:
+            return answers(engine)
     asked, name = [], None if beside == STOCK else beside
     with running_engine(max_num_seqs=SEATS, jump_forward=jumps, mask_socket=name) as engine:
         if name is not None:

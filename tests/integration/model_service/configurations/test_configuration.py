@@ -88,18 +88,28 @@ def test_an_engine_jumps_beside_drafts_that_are_made_anew_after_each_step(argume
     assert jumps(plugged(replace(SETTINGS, engine_args=arguments)))
 
 
-def test_an_engine_does_not_jump_beside_other_drafts_or_stages(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("runner", ["0", "1"])
+@pytest.mark.parametrize("method", ["draft_model", "eagle", "eagle3", "mtp"])
+def test_so_it_does_in_synchronous_steps_beside_drafts_of_models(method: str, runner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from model_service.engine.configuration import SCHEDULER, plug
+
+    settings = replace(SETTINGS, engine_args={"speculative_config": NGRAMS})
+    config = as_on_a_gpu(stock(settings))
+    config.speculative_config.method = method
+    monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", runner)
+    assert jumps(plug(config, settings, "none"))
+    assert config.scheduler_config.scheduler_cls == SCHEDULER
+
+
+def test_an_engine_does_not_jump_beside_other_drafts_or_stages(caplog: pytest.LogCaptureFixture) -> None:
     from model_service.engine.configuration import plug
 
     assert not jumps(plugged(replace(SETTINGS, engine_args={"pipeline_parallel_size": 2})))
     settings = replace(SETTINGS, engine_args={"speculative_config": NGRAMS})
-    others, second = stock(settings), stock(settings)
+    others = stock(settings)
     others.speculative_config.method = "medusa"
     assert not jumps(plug(others, settings, "none"))
     assert "the method 'medusa'" in caplog.text
-    monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", "1")
-    assert not jumps(plug(second, settings, "none"))
-    assert "second model runner drafts within the step" in caplog.text
 
 
 LOOKING_UP = replace(SETTINGS, prompt_lookup=True)

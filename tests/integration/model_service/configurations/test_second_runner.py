@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.integration.model_service.configurations.second_runner_engine import FATES, STOCK, answers
+from tests.integration.model_service.configurations.second_runner_engine import DRAFTED, FATES, STOCK, answers
 from tests.integration.model_service.running_engine import RunningEngine
 from tests.published.documents import ROOT
 
@@ -70,6 +70,16 @@ def test_an_engine_answers_as_on_the_first_runner(jumping: RunningEngine, jumps:
     on_the_second = json.loads(engines[jumps].result())["answers"]
     assert [tuple(answer) for answer in on_the_second] == on_the_first
     assert [forced > 0 for _, forced in on_the_first] == [True, True, True, False]
+
+
+def test_forced_text_takes_the_place_of_what_vllm_drafts(jumping: RunningEngine, side_by_side: ThreadPoolExecutor) -> None:
+    """With n-grams, a model and an EAGLE."""
+    runs = [side_by_side.submit(printed, "second_runner_engine", "auto", method, VLLM_USE_V2_MODEL_RUNNER="1") for method in DRAFTED]
+    on_the_first = answers(jumping)
+    for run in runs:
+        found = json.loads(run.result())
+        assert [tokens for tokens, _ in found] == [tokens for tokens, _ in on_the_first]
+        assert [forced > 0 for _, forced in found] == [True, True, True, False]
 
 
 def test_drawn_tokens_and_log_probabilities_are_those_of_stock_vllm(engines: Mapping[str, Future[str]]) -> None:

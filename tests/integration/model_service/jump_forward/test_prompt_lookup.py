@@ -103,11 +103,3 @@ def test_masks_of_a_broadcaster_and_several_workers_go_with_drafts(make: Callabl
         if "mask_socket" in changes:
             await_masks(engine)
         assert told(engine.ask_all(asked())) == told(jumping.ask_all(asked()))
-
-
-def test_forced_text_takes_the_place_of_what_vllm_drafts(jumping: RunningEngine) -> None:
-    drafts = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4, "prompt_lookup_min": 1}
-    with running_engine(engine_args={"speculative_config": drafts}) as engine:
-        answers = engine.ask_all(asked())
-        assert told(answers) == told(jumping.ask_all(asked()))
-        assert all(answer.forced > 0 for answer in answers)
