@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from load_tests.real_model.tasks import CITIES, NAMES, NUMBERS, PRODUCTS, TASKS, Exercise, make_exercises
@@ -13,13 +14,21 @@ ALL = (*TASKS, LONG, EDIT)
 MOST_TOKENS = 256
 ORDERS = 5
 """Of a long text."""
-_CODE = """def {name}(orders):
-    total = 0
-    for order in orders:
-        if order["city"] == "{city}" and order["count"] > {count}:
-            total += order["count"] * order["price"]
-    return total
-"""
+_CODE = """def {name}({things}):
+    {total} = {begin}
+    for {thing} in {things}:
+        if {thing}.{size} > {least}:
+            {total} += {thing}.{size} * {factor}
+    return {total}"""
+_THINGS = (
+    ("orders", "order", "count", "total"),
+    ("boxes", "box", "height", "weight"),
+    ("rooms", "room", "width", "area"),
+    ("trips", "trip", "distance", "length"),
+    ("shelves", "shelf", "depth", "books"),
+)
+_LINES = len(_CODE.splitlines())
+_FUNCTIONS = ("sum_of", "value_for", "total_in", "worth_of", "measure", "result")
 
 
 def make(task: str, count: int) -> list[Exercise]:
@@ -34,22 +43,40 @@ def _long(draw: random.Random) -> Exercise:
     people = draw.sample(NAMES, ORDERS)
     orders = [(name, draw.choice(list(NUMBERS)), draw.choice(PRODUCTS), draw.choice(CITIES)) for name in people]
     lines = [f"- {name} ordered {count} {product}, to be sent to {city}." for name, count, product, city in orders]
-    item = _object({"name": "string", "product": "string", "quantity": "integer", "city": "string"})
+    members = {"name": "string", "product": "string", "quantity": "integer", "city": "string"}
+    item = _object({name: {"type": kind} for name, kind in members.items()})
     listed = {"type": "array", "items": item, "minItems": ORDERS, "maxItems": ORDERS}
-    schema = {"type": "object", "properties": {"orders": listed}, "required": ["orders"], "additionalProperties": False}
+    schema = _object({"orders": listed})
     return Exercise("List these orders as JSON.\n\n" + "\n".join(lines), _asked(schema))
 
 
 def _edit(draw: random.Random) -> Exercise:
-    name, new = draw.sample(["sum_of", "value_for", "total_in", "worth_of"], 2)
-    code = _CODE.format(name=name, city=draw.choice(CITIES), count=draw.randrange(2, 9))
-    asked = f"Rename the function `{name}` to `{new}`, and answer with the whole code as JSON.\n\n{code}"
-    return Exercise(asked, _asked(_object({"code": "string"})))
+    """With an example ahead of it: without one a small model says anything, and answers have the lengths that chance gives them."""
+    examples = [_renaming(draw, *place) for place in zip(draw.sample(_THINGS, 2), _in_pairs(draw.sample(_FUNCTIONS, 4)), strict=True)]
+    (asked, answer), (question, _) = examples
+    messages = [_turn("user", asked), _turn("assistant", answer), _turn("user", question)]
+    lines = {"type": "array", "items": {"type": "string", "maxLength": 80}, "minItems": _LINES, "maxItems": _LINES}
+    return Exercise(question, {**_asked(_object({"lines": lines})), "messages": messages})
 
 
-def _object(kinds: Mapping[str, str]) -> dict[str, Any]:
-    properties = {name: {"type": kind, **({"maxLength": 400} if name == "code" else {})} for name, kind in kinds.items()}
-    return {"type": "object", "properties": properties, "required": [*kinds], "additionalProperties": False}
+def _renaming(draw: random.Random, words: Sequence[str], names: Sequence[str]) -> tuple[str, str]:
+    """What is asked, and the answer."""
+    numbers = {"begin": draw.randrange(9), "least": draw.randrange(9), "factor": draw.randrange(2, 9)}
+    code = _CODE.format(name=names[0], **dict(zip(("things", "thing", "size", "total"), words, strict=True)), **numbers)
+    asked = f"Rename the function `{names[0]}` to `{names[1]}`, and answer with the lines of the whole code as JSON.\n\n{code}\n"
+    return asked, json.dumps({"lines": code.replace(names[0], names[1]).splitlines()})
+
+
+def _in_pairs(names: Sequence[str]) -> list[Sequence[str]]:
+    return [names[:2], names[2:]]
+
+
+def _turn(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 def _asked(schema: Mapping[str, Any]) -> dict[str, Any]:
