@@ -13,6 +13,9 @@ import numpy as np
 
 from model_service.shared_memory import MemoryAddress, OwnMemory, mapped
 
+DRAFTED_FROM = ("forced", "recent", "words", "prompt", "end")
+"""Where drafts come from: forced text, the tenant's last answers, whole values of the prompt or parts of them, the end of a value."""
+
 
 @dataclass(frozen=True, slots=True)
 class CoreFigures:
@@ -21,8 +24,8 @@ class CoreFigures:
     `preemptions`: how often a request lost its place in the KV cache, to be computed anew; how often a grammar was loaded, from its
     tables or by compiling its recipe. `grammars_resident` are held now. `late_frames` of a mask broadcaster did not come in time.
     `canonical_answers` were to keep to the tokenizer's own tokens and have ended, of which `canonical_fallbacks` do not; `redraws`:
-    tokens that led nowhere, and were drawn anew. `vocabulary`: a number for the fingerprint of the tokens that masks are made for
-    (`fingerprint_number`)."""
+    tokens that led nowhere, and were drawn anew. `drafts_…` were verified and `accepted_…`, by `DRAFTED_FROM`. `vocabulary`: a number
+    for the fingerprint of the tokens that masks are made for (`fingerprint_number`)."""
 
     steps: int = 0
     step_us: int = 0
@@ -37,6 +40,16 @@ class CoreFigures:
     canonical_answers: int = 0
     canonical_fallbacks: int = 0
     redraws: int = 0
+    drafts_forced: int = 0
+    accepted_forced: int = 0
+    drafts_recent: int = 0
+    accepted_recent: int = 0
+    drafts_words: int = 0
+    accepted_words: int = 0
+    drafts_prompt: int = 0
+    accepted_prompt: int = 0
+    drafts_end: int = 0
+    accepted_end: int = 0
     vocabulary: int = 0
 
     def step_ms(self, earlier: CoreFigures) -> float:

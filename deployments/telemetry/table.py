@@ -58,6 +58,8 @@ _ALL = (
     Metric("engine_canonical_answers", "counter", "answers", _ENGINE, "that were to be [canonical](canonical-output.md) and have ended"),
     Metric("engine_canonical_fallbacks", "counter", "answers", _ENGINE, "of these that are not"),
     Metric("engine_redraws", "counter", "tokens", _ENGINE, "of such answers that led nowhere, and were drawn anew"),
+    Metric("engine_drafts", "counter", "tokens", (*_ENGINE, "source"), "that `model.prompt_lookup` drafted; `source`: see below"),
+    Metric("engine_accepted_drafts", "counter", "tokens", (*_ENGINE, "source"), "of these that were the model's own"),
     Metric("engine_restarts", "counter", "engines", _ENGINE, "that ended, and another one took their place"),
     Metric("engine_grammars_resident", "gauge", "grammars", _ENGINE, "that the engine holds"),
     Metric("engine_running", "gauge", "requests", _ENGINE, "that the engine has accepted and not yet finished"),

@@ -14,13 +14,14 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
+import httpx
 import typer
 from rich.console import Console
 
 from deployments.commands.progress import CaseProgress
 from deployments.config_model import SMOLLM2, name_of
 from deployments.reporting.report import BenchReport, Row
-from load_tests.drafts.figures import DRAFTS, JUMPS, NGRAM, SIDES, STOCK, SUFFIX, targets
+from load_tests.drafts.figures import DRAFTS, JUMPS, NGRAM, SIDES, STOCK, SUFFIX, accepted_rows, targets
 from load_tests.drafts.tasks import ALL, make
 from load_tests.front_door.clients.messages import Course
 from load_tests.front_door.clients.process import ClientProcess, client_process
@@ -31,6 +32,7 @@ from load_tests.front_door.turns import measured_cell
 from load_tests.front_door.workloads import Workload
 from load_tests.real_model.tasks import Exercise, chat_body, is_valid, names_of
 from load_tests.reporting.running_service import PACKAGES
+from load_tests.routing.page import settled_page
 
 DIFFERENT = 16
 """Exercises of a task; clients ask them round and round."""
@@ -105,6 +107,12 @@ def _turn(plan: Plan, client: ClientProcess, turn: int, side: str, say: Callable
             row = measured_cell(server, client, turn, side, workload, clients, STREAM, plan.seconds).row()
             say(f"{side:14}{row['workload']:16}{clients:3} {row['requests_per_s']:7.2f}/s  pieces {row['pieces_per_request']}")
             yield row
+        if side == DRAFTS:
+            yield from settled_page(f"http://{HOST}:{server.port}", lambda url: _accepted(url, turn))
+
+
+def _accepted(url: str, turn: int) -> list[Row]:
+    return accepted_rows(httpx.get(f"{url}/metrics", timeout=30, trust_env=False).text, turn)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from deployments.reporting.quantiles import median
 from deployments.reporting.report import Row, Target
 from load_tests.front_door.figures import STREAM, Found
@@ -16,11 +18,21 @@ NOWHERE_BELOW = 0.97
 FORWARDS = 0.5
 
 
+ACCEPTED_HEADINGS = ("what is drafted", "tokens", "accepted")
+WHAT = {
+    "forced": "forced text between others",
+    "recent": "values as the tenant's last answers had them",
+    "words": "whole values of the prompt",
+    "prompt": "parts of values of the prompt",
+    "end": "ends of values",
+}
+_COUNTED = {"maskcast_engine_drafts_total": "drafts", "maskcast_engine_accepted_drafts_total": "accepted"}
 HEADINGS = ("task", "clients", *SIDES, f"{DRAFTS} / {JUMPS}", "forwards a request")
 
 
 def lines(rows: Sequence[Row]) -> list[list[str]]:
     """Requests a second of each side; forwards of jumps alone and with drafts."""
+    rows = _timed(rows)
     found = Found(rows, JUMPS, DRAFTS)
     every = {row["clients"] for row in rows}
     return [_line(found, task, clients) for task, clients in found.cells(every, STREAM)]
@@ -37,9 +49,31 @@ def _line(found: Found, task: str, clients: int) -> list[str]:
     return [task, str(clients), *speeds, "–" if more is None else f"{more:.2f} ×", forwards]
 
 
+def accepted_rows(page: str, turn: int) -> list[Row]:
+    """Drafts by where they come from, of a page of metrics; none where there is no such source."""
+    found: dict[str, dict[str, float]] = {}
+    for family in text_string_to_metric_families(page):
+        for sample in family.samples:
+            if (counted := _COUNTED.get(sample.name)) is not None:
+                found.setdefault(sample.labels["source"], dict.fromkeys(_COUNTED.values(), 0.0))[counted] += sample.value
+    return [{"turn": turn, "source": source, **counts} for source, counts in sorted(found.items())]
+
+
+def accepted_lines(rows: Sequence[Row]) -> list[list[str]]:
+    """Of all turns together."""
+    told = [row for row in rows if "source" in row]
+    sums = {source: [sum(row[key] for row in told if row["source"] == source) for key in ("drafts", "accepted")] for source in WHAT}
+    return [[WHAT[source], f"{drafts:,.0f}", f"{accepted / drafts:.0%}"] for source, (drafts, accepted) in sums.items() if drafts]
+
+
 def targets(rows: Sequence[Row]) -> list[Target]:
     """Of the cells that were run; ratios are medians over turns of those within a turn."""
+    rows = _timed(rows)
     return [*_promised(rows), *_nowhere_below(Found(rows, JUMPS, DRAFTS)), *_sound(rows)]
+
+
+def _timed(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if "source" not in row]
 
 
 def _promised(rows: Sequence[Row]) -> Iterator[Target]:

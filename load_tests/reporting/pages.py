@@ -156,7 +156,8 @@ def _real_model(report: BenchReport) -> list[str]:
 
 
 def _drafts(report: BenchReport) -> list[str]:
-    return ["", *table(drafts.HEADINGS, drafts.lines(report.rows))]
+    accepted = table(drafts.ACCEPTED_HEADINGS, drafts.accepted_lines(report.rows))
+    return ["", *table(drafts.HEADINGS, drafts.lines(report.rows)), "", *accepted]
 
 
 def _confidence(report: BenchReport) -> list[str]:

@@ -22,7 +22,7 @@ from load_tests.reporting.running_service import ONE_THREAD, PACKAGES, running_s
 from load_tests.routing import traffic
 from load_tests.routing.clients import ask_all, compile_all
 from load_tests.routing.figures import HOT, POLICIES, POPULAR, row, targets
-from load_tests.routing.page import ALL_METRICS, settled_page
+from load_tests.routing.page import ALL_METRICS, page_of, settled_page
 
 SEATS = 64
 """Fewer than requests at a time: only what waits can be put together."""
@@ -59,12 +59,12 @@ def _turn(
         warm_up: traffic.Body = {"messages": [{"role": "user", "content": "Say something."}], "max_tokens": 8}
         asyncio.run(ask_all(url, [warm_up] * WARM_UP, WARM_UP // 4))
         asyncio.run(compile_all(url, traffic.schemas()))
-        before = settled_page(url)
+        before = settled_page(url, page_of)
         for phase, bodies in phases.items():
             started = time.perf_counter()
             asked = asyncio.run(ask_all(url, bodies, clients))
             seconds = time.perf_counter() - started
-            after = settled_page(url)
+            after = settled_page(url, page_of)
             found = row(turn, policy, phase, asked, seconds, before, after)
             heard(found)
             yield found

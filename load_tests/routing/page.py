@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
@@ -37,6 +38,7 @@ class ReplicaFigures:
         return ReplicaFigures(**{**added, "grammars_resident": self.grammars_resident})
 
 
+Told = TypeVar("Told")
 Page = Mapping[str, ReplicaFigures]
 """By replica."""
 
@@ -59,16 +61,17 @@ def page_of(url: str) -> Page:
     return read_page(httpx.get(f"{url}/metrics", timeout=30, trust_env=False).text)
 
 
-def settled_page(url: str) -> Page:
-    """The page when it tells the same for `STEADY_S`: processes report to it every ten seconds.
+def settled_page(url: str, read: Callable[[str], Told]) -> Told:
+    """What is read of the page when it tells the same for `STEADY_S`: processes report to it every ten seconds.
 
     Raises:
         NeverSteady: it goes on changing for `PATIENCE_S`.
     """
     give_up = time.monotonic() + PATIENCE_S
-    last, since = dict[str, ReplicaFigures](), time.monotonic()
+    last: Told | None = None
+    since = time.monotonic()
     while time.monotonic() < give_up:
-        page = dict(page_of(url))
+        page = read(url)
         if page != last:
             last, since = page, time.monotonic()
         elif page and time.monotonic() - since >= STEADY_S:

@@ -20,6 +20,7 @@ from grammar_service.backends.mask_budget import SearchBudget
 from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.segments import Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from model_service.core_figures import DRAFTED_FROM
 from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.core.grammar_loading import tenant_of
 from model_service.engine.key_constraint import key_of
@@ -34,6 +35,7 @@ UNKNOWN = 0.02
 """What a draft costs of a step that has none, until that is known: two cores take so much for a model of 135 million parameters."""
 LONGEST_ANSWER = 2048
 """Tokens of an answer whose values are remembered."""
+FORCED, RECENT, WORDS, PROMPT, END = DRAFTED_FROM
 _BYTES_PER_TOKEN, _LONGEST_TOKEN = 6, 16
 _AHEAD_OF_VALUES = b":,[{ \n"
 _AFTER_VALUES = b",", b"}", b"]"
@@ -45,12 +47,12 @@ _BEGINNING = re.compile(rb'"((?:[^"\\]|\\.){1,64})":\s*("?)$')
 
 @dataclass(slots=True)
 class _Known:
-    """Of a request. `parts` are its last drafts in turn: their kind, None for what the grammar decides, and how many. `budget`: of the
-    time in which they are looked for, by how many were accepted."""
+    """Of a request. `parts` are its last drafts in turn: where they come from, their kind, None for what the grammar decides, and how many.
+    `budget`: of the time in which they are looked for, by how many were accepted."""
 
     lookup: PromptLookup | None = None
     wants_lookup: bool = False
-    parts: list[tuple[Hashable, int]] = field(default_factory=list)
+    parts: list[tuple[str, Hashable, int]] = field(default_factory=list)
     budget: SearchBudget = field(default_factory=SearchBudget)
 
 
@@ -76,7 +78,8 @@ class _Drafting:
 
 
 class PromptDrafts:
-    """For one scheduler, whose steps cost what `cost` has learnt. `most`: of a request."""
+    """For one scheduler, whose steps cost what `cost` has learnt. `most`: of a request. `counts`: how many were verified and accepted, by
+    where they come from (`DRAFTED_FROM`)."""
 
     def __init__(self, tokenizer: GrammarTokenizer, segmenter: Segmenter, cost: StepCost, most: int) -> None:
         self._vocabulary = tokenizer.vocabulary
@@ -86,6 +89,7 @@ class PromptDrafts:
         self._acceptance = Acceptance()
         self._recent = RecentValues()
         self._requests: dict[str, _Known] = {}
+        self.counts = {source: [0, 0] for source in DRAFTED_FROM}
 
     def find(self, request: Request, running: int) -> list[int]:
         """For the request's next forward, in which so many requests take part; its grammar holds for its next token."""
@@ -105,13 +109,13 @@ class PromptDrafts:
         if (known := self._requests.get(request_id)) is None:  # aborted meanwhile
             return
         known.budget.spend(0.0, accepted)
-        for kind, count in known.parts:
+        for source, kind, count in known.parts:
             tried = min(count, drafted)
-            if kind is not None and tried:
+            if kind is not None and tried and accepted >= 0:
                 self._acceptance.judged(kind, min(tried, accepted), accepted < tried)
+            counts = self.counts[source]
+            counts[0], counts[1] = counts[0] + tried, counts[1] + max(0, min(tried, accepted))
             drafted, accepted = drafted - tried, accepted - tried
-            if drafted <= 0 or accepted < 0:
-                return
 
     def ended(self, request: Request) -> None:
         self._requests.pop(request.request_id, None)
@@ -153,24 +157,26 @@ class PromptDrafts:
             # Accepted, they save one forward together, and were to be computed anyway.
             lost = least * len(tokens)
             fits = len(tokens) <= drafting.left and drafting.chance * (1 + lost) >= lost
-            return fits and self._take(drafting, None, (forced,), drafting.left) > 0
-        for kind, texts in self._proposals(drafting, self._text(drafting.said)):
+            return fits and self._take(drafting, FORCED, None, (forced,), drafting.left) > 0
+        for source, place, texts in self._proposals(drafting, self._text(drafting.said)):
+            kind = (*place, source)
             most = min(drafting.left, self._acceptance.worthwhile(kind, drafting.chance, least))
             if not most:
                 self._acceptance.passed_over(kind)
                 return False
-            if taken := self._take(drafting, kind, texts, most):
+            if taken := self._take(drafting, source, kind, texts, most):
                 drafting.chance *= self._acceptance.likely(kind) ** taken
                 return True
         return False
 
-    def _proposals(self, drafting: _Drafting, text: bytes) -> Iterator[tuple[Hashable, Sequence[bytes]]]:
-        """Each with its kind, the likeliest one first, in words of which the first are tried that the grammar allows."""
+    def _proposals(self, drafting: _Drafting, text: bytes) -> Iterator[tuple[str, tuple[Hashable, str], Sequence[bytes]]]:
+        """Where each comes from, whose answers and which member it is for, the likeliest one first, in words of which the first are tried
+        that the grammar allows."""
         if (beginning := _BEGINNING.search(text)) is not None:
             name = _read(beginning[1])
             value, quote = self._recent.likely(drafting.owner, name), beginning[2]
             if value and value.startswith(quote):
-                yield (drafting.owner, name, "recent"), (value.removeprefix(quote),)
+                yield RECENT, (drafting.owner, name), (value.removeprefix(quote),)
             return
         if text.endswith(b'"') or not (value := text[text.rfind(b'"') + 1 :].lstrip(_AHEAD_OF_VALUES)):
             return
@@ -183,12 +189,12 @@ class PromptDrafts:
         found = drafting.known.lookup.continuation(value, drafting.left * _BYTES_PER_TOKEN, b"\\" in text)
         whole = first_words(value + found, self._recent.words(*place)) if ends is _AFTER_STRINGS else None
         if whole is not None and len(whole) >= len(value):
-            yield (*place, "words"), [whole[len(value) :] + end for end in ends]
+            yield WORDS, place, [whole[len(value) :] + end for end in ends]
         elif found:
-            yield (*place, "prompt"), (found,)
-        yield (*place, "end"), ends
+            yield PROMPT, place, (found,)
+        yield END, place, ends
 
-    def _take(self, drafting: _Drafting, kind: Hashable, texts: Sequence[bytes], most: int) -> int:
+    def _take(self, drafting: _Drafting, source: str, kind: Hashable, texts: Sequence[bytes], most: int) -> int:
         """How many tokens the matcher has taken, of the text of which it takes all, or else of the first of which it takes some."""
         said, best = drafting.said, list[int]()
         for text in texts:
@@ -202,7 +208,7 @@ class PromptDrafts:
             drafting.matcher.accept(token)
         drafting.tokens += best
         if best:
-            drafting.known.parts.append((kind, len(best)))
+            drafting.known.parts.append((source, kind, len(best)))
         return len(best)
 
     def _text(self, tokens: Sequence[int]) -> bytes:

@@ -55,7 +55,8 @@ class MaskcastScheduler(Scheduler):
         self.canonical = CanonicalAnswers(manager, self.requests, backend.vocabulary, can_redraw(self.vllm_config))
         self._steps = BoundedSteps(self, self._cost) if can_bound(self.vllm_config) and not options.lookahead else None
         vocabulary, writer = fingerprint_number(backend.vocabulary.fingerprint), FiguresWriter(options.figures)
-        self._counter = StepCounter(writer, backend.grammars, self.canonical, options.count_mask_rows, vocabulary)
+        drafts = self.prompt_drafts.counts if self.prompt_drafts is not None else {}
+        self._counter = StepCounter(writer, backend.grammars, self.canonical, drafts, options.count_mask_rows, vocabulary)
 
     def _plug_backend(self, options: CoreOptions) -> ArtifactBackend:
         config, manager = self.vllm_config, self.structured_output_manager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 
 from vllm.v1.core.sched.output import GrammarOutput, SchedulerOutput
 
@@ -15,14 +16,22 @@ from model_service.masks.client import MaskClient
 
 class StepCounter:
     """For the scheduler's thread. A step lasts from its scheduling, or from the end of the one before it where two are under way at once,
-    to its last token. `counts_rows`: the different rows of a step too; `vocabulary`: as in `CoreFigures`."""
+    to its last token. `drafts` and accepted ones by where they come from; `counts_rows`: the different rows of a step too; `vocabulary`: as
+    in `CoreFigures`."""
 
     def __init__(
-        self, writer: FiguresWriter, grammars: LoadedGrammars, canonical: CanonicalAnswers, counts_rows: bool, vocabulary: int
+        self,
+        writer: FiguresWriter,
+        grammars: LoadedGrammars,
+        canonical: CanonicalAnswers,
+        drafts: Mapping[str, Sequence[int]],
+        counts_rows: bool,
+        vocabulary: int,
     ) -> None:
         self._writer = writer
         self._grammars = grammars
         self._canonical = canonical
+        self._drafts = drafts
         self._counts_rows = counts_rows
         self._under_way = 0
         self._began_ns = 0
@@ -68,4 +77,7 @@ class StepCounter:
         late = self._client.late_frames if self._client is not None else 0
         canonical = self._canonical.answers, self._canonical.fallbacks, self._canonical.redraws
         rows = self._masked, self._rows, self._distinct
-        return CoreFigures(self._steps, *times, *rows, self._preemptions, *grammars, late, *canonical, self._vocabulary)
+        drafts = {f"{what}_{source}": of[place] for source, of in self._drafts.items() for place, what in enumerate(("drafts", "accepted"))}
+        return CoreFigures(
+            *(self._steps, *times, *rows, self._preemptions, *grammars, late, *canonical), **drafts, vocabulary=self._vocabulary
+        )

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from grammar_service.spec import GrammarKind, GrammarSpec
+from model_service.core_figures import DRAFTED_FROM
 from tests.integration.model_service.masks.mask_requests import await_masks
 from tests.integration.model_service.running_broadcaster import running_broadcaster
 from tests.integration.model_service.running_engine import Answer, RunningEngine, running_engine
@@ -53,6 +54,9 @@ def test_the_same_answers_in_fewer_forwards(looking_up: RunningEngine, jumping: 
         [answer.usage["completion_tokens_details"].get("accepted_prediction_tokens", 0) for answer in each] for each in answers
     )
     assert min(accepted) > 0
+    core = looking_up.engine.core
+    assert sum(getattr(core, f"accepted_{source}") for source in DRAFTED_FROM) >= sum(accepted)
+    assert core.drafts_words >= core.accepted_words > 0
     assert not any(none)
 
 

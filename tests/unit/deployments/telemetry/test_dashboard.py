@@ -47,6 +47,8 @@ def test_every_metric_of_ours_is_on_it_but_for_details() -> None:
         "engine_canonical_answers",
         "engine_canonical_fallbacks",
         "engine_redraws",
+        "engine_drafts",
+        "engine_accepted_drafts",
         "mask_rows",
         "lookahead",
     }

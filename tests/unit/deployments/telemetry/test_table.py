@@ -16,7 +16,10 @@ from tests.published.documents import ROOT, pages
 
 PAGE = "docs/guide/metrics.md"
 MAKERS = {"deployments/telemetry/metrics.py", "deployments/telemetry/handed_on.py"}
-LABELS = {"endpoint", "status", "tenant", "event", "component", "deployment", "replica", "application", "counted", "tier", "backend"}
+LABELS = {
+    *("endpoint", "status", "tenant", "event", "component", "deployment", "replica", "application", "counted", "tier", "backend"),
+    "source",
+}
 """None of them takes its values from what requests say."""
 
 

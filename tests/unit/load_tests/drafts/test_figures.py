@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from load_tests.drafts.figures import DRAFTS, JUMPS, NGRAM, STOCK, lines, targets
+from load_tests.drafts.figures import DRAFTS, JUMPS, NGRAM, STOCK, accepted_lines, accepted_rows, lines, targets
 from load_tests.drafts.tasks import ALL, EDIT, LONG, make
 from load_tests.front_door.figures import STREAM
 from load_tests.real_model.tasks import EXTRACTION
@@ -49,6 +49,18 @@ def test_promises_are_ratios_within_a_turn() -> None:
         "requests that were not answered": (0.0, True),
         "answers that are not what was asked for": (0.0, True),
     }
+
+
+def test_accepted_drafts_are_told_by_where_they_come_from() -> None:
+    counts = {"words": (40, 30), "forced": (10, 10)}
+    page = "".join(
+        f"# TYPE maskcast_engine_{name} counter\n"
+        + "".join(f'maskcast_engine_{name}_total{{replica="a",source="{source}"}} {of[place]}\n' for source, of in counts.items())
+        for place, name in enumerate(("drafts", "accepted_drafts"))
+    )
+    rows = [*accepted_rows(page, 0), *accepted_rows(page, 1)]
+    assert accepted_lines(rows) == [["forced text between others", "20", "100%"], ["whole values of the prompt", "80", "75%"]]
+    assert lines(rows) == []
 
 
 def test_a_line_has_every_side_that_was_run() -> None:
