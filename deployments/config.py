@@ -49,6 +49,7 @@ class GrammarSettings(Section):
     check_retries: int = Field(3, ge=0, description="further answers that are asked for in place of one that fails its check")
     check_deadline_s: float = Field(2.0, gt=0, description="processor time of one check; over it the answer has failed")
     disable_additional_properties: bool = Field(True, description="for schemas that say nothing of them; false: as JSON Schema means")
+    property_order: Literal["declared", "any"] = Field("declared", description="of members, for schemas whose request does not choose")
     unknown_keywords: Literal["warn", "refuse"] = Field("warn", description="assert nothing, and the answer says so; or: 400")
     format: Format = Field("enforce", description="for schemas whose request does not choose; annotate: `format` asserts nothing")
     canonical: bool = Field(False, description="for constraints that do not choose: answers keep to the tokens that the tokenizer makes")

@@ -29,6 +29,7 @@ def grammar_key(spec: GrammarSpec, backend: str, backend_version: str, fingerpri
     whitespace = spec.whitespace if spec.kind in SPACED_KINDS else ""
     text = canonical_text(spec)
     closed = f"{spec.closed} {_formats(spec, text)}" if spec.kind in SCHEMA_KINDS else ""
+    closed += " any order" if spec.any_order and spec.kind is GrammarKind.JSON_SCHEMA else ""
     for part in (str(KEY_VERSION), spec.kind.value, text, whitespace, closed, backend, backend_version, fingerprint):
         data = part.encode("utf-8")
         digest.update(len(data).to_bytes(8, "little"))

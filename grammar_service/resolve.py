@@ -9,6 +9,8 @@ from hashlib import blake2b
 from itertools import chain
 
 from grammar_service.backends import select_backend, select_stopgap
+from grammar_service.backends.llguidance.any_order import keeps_an_order
+from grammar_service.backends.llguidance.backend import form_of
 from grammar_service.backends.selection import backend_versions
 from grammar_service.errors import GrammarError, UnsupportedGrammar
 from grammar_service.key import KEY_VERSION, grammar_key
@@ -25,6 +27,7 @@ from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.tags.structural_tag import embedded_schemas
 from grammar_service.warning import MOST, ConstraintWarning, first, shortened
 
+DECLARED_ORDER = "declared_order"
 QUICK_SCHEMA = 1024
 """Characters of a schema that is resolved in under 10 ms if it has quick keywords alone: rules of an object are compared pair by pair."""
 QUICK_REGEX = 1024
@@ -73,7 +76,12 @@ class Resolution:
 
 def warnings_of(spec: GrammarSpec) -> tuple[ConstraintWarning, ...]:
     """What asserts nothing in a spec's schemas, at JSON pointers into its text. Raises GrammarError as `resolve`."""
-    return first(_warnings(spec))
+    return first(chain(_warnings(spec), _about_order(spec)))
+
+
+def _about_order(spec: GrammarSpec) -> Iterator[ConstraintWarning]:
+    if spec.kind is GrammarKind.JSON_SCHEMA and spec.any_order and keeps_an_order(form_of(spec).document):
+        yield ConstraintWarning(DECLARED_ORDER, "", "Some objects have their members in the order of `properties` all the same.")
 
 
 def refuse_unknown(spec: GrammarSpec) -> None:
@@ -121,7 +129,13 @@ def resolves_quickly(spec: GrammarSpec) -> bool:
         case GrammarKind.JSON_OBJECT:
             return True
         case GrammarKind.JSON_SCHEMA:
-            return len(spec.text) <= QUICK_SCHEMA and "\\" not in spec.text and not _is_slow(spec.text) and not _composes(spec.text)
+            return (
+                not spec.any_order
+                and len(spec.text) <= QUICK_SCHEMA
+                and "\\" not in spec.text
+                and not _is_slow(spec.text)
+                and not _composes(spec.text)
+            )
         case GrammarKind.REGEX:
             return len(spec.text) <= QUICK_REGEX and _WITHOUT_ASSERTIONS.fullmatch(spec.text) is not None
         case GrammarKind.STRUCTURAL_TAG:  # there are schemas in it

@@ -47,7 +47,9 @@ class GrammarSpec:
     allowed (see `schema.normal_form`); False means what JSON Schema means. `formats` matters for the same kinds: `format` is an assertion;
     False: an annotation. `refuses_unknown`: a schema with a keyword that its dialect does not know is refused, instead of a warning (the
     grammar is the same, and so is its key). `canonical`: of the token sequences of a text only the tokenizer's own one is allowed.
-    `channels`: the text stands in a channel of this format, HARMONY (gpt-oss, in `final`) or KIMI_K3 (in `response`); empty: in none.
+    `any_order` matters for json_schema: members of an object come in whatever order the model likes, where that can be enforced
+    (`backends.llguidance.any_order`), else in that of `properties`. `channels`: the text stands in a channel of this format, HARMONY
+    (gpt-oss, in `final`) or KIMI_K3 (in `response`); empty: in none.
     """
 
     kind: GrammarKind
@@ -57,6 +59,7 @@ class GrammarSpec:
     refuses_unknown: bool = False
     formats: bool = True
     canonical: bool = False
+    any_order: bool = False
     channels: str = ""
 
 

@@ -23,7 +23,18 @@ if TYPE_CHECKING:
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 Parsed = TypeVar("Parsed", bound=BaseModel)
-CONSTRAINTS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag", "whitespace", "canonical", "grammar_id")
+CONSTRAINTS = (
+    "json",
+    "json_object",
+    "regex",
+    "choice",
+    "grammar",
+    "structural_tag",
+    "whitespace",
+    "property_order",
+    "canonical",
+    "grammar_id",
+)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from grammar_service.spec import STANDARD
 
 WARN, REFUSE, CHECK = "warn", "refuse", "check"
 ENFORCE, ANNOTATE = "enforce", "annotate"
+DECLARED, ANY = "declared", "any"
 
 
 @dataclass(frozen=True, slots=True)
 class ConstraintDefaults:
-    """`whitespace`, `closed`, `refuses_unknown`, `formats` and `canonical` as in `GrammarSpec`; `check`: what no backend enforces is
-    checked in the end."""
+    """`whitespace`, `closed`, `refuses_unknown`, `formats`, `canonical` and `any_order` as in `GrammarSpec`; `check`: what no backend
+    enforces is checked in the end."""
 
     whitespace: str = STANDARD
     closed: bool = True
@@ -22,6 +23,7 @@ class ConstraintDefaults:
     formats: bool = True
     check: bool = False
     canonical: bool = False
+    any_order: bool = False
 
     @classmethod
     def of(cls, settings: GrammarSettings) -> ConstraintDefaults:
@@ -32,4 +34,5 @@ class ConstraintDefaults:
             settings.format == ENFORCE,
             settings.unenforceable == CHECK,
             settings.canonical,
+            settings.property_order == ANY,
         )

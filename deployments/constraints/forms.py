@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deployments.constraints.defaults import ANNOTATE, ENFORCE, REFUSE, WARN, ConstraintDefaults
+from deployments.constraints.defaults import ANNOTATE, ANY, DECLARED, ENFORCE, REFUSE, WARN, ConstraintDefaults
 from deployments.constraints.json_shape import check_json_text
 from deployments.constraints.json_writer import write_json
 from deployments.constraints.model_parsers import check_template, forces_json_calls
@@ -37,7 +37,7 @@ from grammar_service.warning import ConstraintWarning
 
 FIELDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
 OPTIONS = (
-    *("whitespace", "disable_any_whitespace", "disable_additional_properties", "unknown_keywords", "format", "canonical"),
+    *("whitespace", "disable_any_whitespace", "disable_additional_properties", "property_order", "unknown_keywords", "format", "canonical"),
     "compile_deadline_s",
 )
 NAME = "grammar_id"
@@ -134,7 +134,8 @@ def _as_chosen(spec: GrammarSpec, chosen: ConstraintDefaults) -> GrammarSpec:
     spec = replace(spec, canonical=chosen.canonical)
     if spec.kind not in SCHEMA_KINDS:
         return spec
-    return replace(spec, closed=chosen.closed, refuses_unknown=chosen.refuses_unknown, formats=chosen.formats)
+    any_order = chosen.any_order and spec.kind is GrammarKind.JSON_SCHEMA
+    return replace(spec, closed=chosen.closed, any_order=any_order, refuses_unknown=chosen.refuses_unknown, formats=chosen.formats)
 
 
 def _chosen(options: Any, defaults: ConstraintDefaults) -> ConstraintDefaults:
@@ -142,11 +143,13 @@ def _chosen(options: Any, defaults: ConstraintDefaults) -> ConstraintDefaults:
     if not isinstance(options, dict):
         return defaults
     closed, canonical = _flag(options, "disable_additional_properties"), _flag(options, "canonical")
+    order = _one_of(options, "property_order", (DECLARED, ANY))
     unknown = _one_of(options, "unknown_keywords", (WARN, REFUSE))
     asserts = _one_of(options, "format", (ENFORCE, ANNOTATE))
     return replace(
         defaults,
         closed=defaults.closed if closed is None else closed,
+        any_order=defaults.any_order if order is None else order == ANY,
         refuses_unknown=defaults.refuses_unknown if unknown is None else unknown == REFUSE,
         formats=defaults.formats if asserts is None else asserts == ENFORCE,
         canonical=defaults.canonical if canonical is None else canonical,

@@ -164,5 +164,6 @@ class PreparedGrammars:
 
 
 def _digest(spec: GrammarSpec, relax: bool) -> bytes:
-    options = f"{spec.kind}\0{spec.whitespace}\0{spec.closed}\0{spec.refuses_unknown}\0{spec.formats}\0{spec.canonical}\0{relax}"
+    reading = (spec.whitespace, spec.closed, spec.any_order, spec.refuses_unknown, spec.formats, spec.canonical)
+    options = "\0".join(map(str, (spec.kind, *reading, relax)))
     return blake2b(f"{options}\0{spec.text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()

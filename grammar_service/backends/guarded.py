@@ -14,7 +14,8 @@ from grammar_service.guards.guard import Guard
 class Guarded(Layer):
     """A Matcher that is another one of JSON texts, less what a guard takes away.
 
-    What the other one forces is forced here as well: the guard only takes away, and never all.
+    What the other one forces is forced here as well: the guard only takes away, and never all. Where it leaves but one name, the rest of
+    that is forced too.
     """
 
     def __init__(self, matcher: Matcher, guard: Guard) -> None:
@@ -32,6 +33,10 @@ class Guarded(Layer):
     def rollback(self, n: int) -> None:
         self._matcher.rollback(n)
         self._guard.rollback(n)
+
+    def forced_bytes(self) -> bytes:
+        forced = self._matcher.forced_bytes()
+        return forced + self._guard.forced(forced)
 
     def bound(self, bitmask: torch.Tensor, row: int) -> None:
         if not self._matcher.is_terminated():

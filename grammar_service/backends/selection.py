@@ -44,8 +44,9 @@ def backend_versions() -> list[str]:
 
 
 def select_backend(spec: GrammarSpec) -> Backend:
-    """The backend for a spec: for Lark and compact JSON llguidance, for other JSON and choices xgrammar or else llguidance, for regexes
-    automata, with xgrammar for what is too large, else xgrammar; for a spec that is `canonical` or in `channels`, around that one.
+    """The backend for a spec: for Lark, compact JSON and members in any order llguidance, for other JSON and choices xgrammar or else
+    llguidance, for regexes automata, with xgrammar for what is too large, else xgrammar; for a spec that is `canonical` or in `channels`,
+    around that one.
 
     Raises:
         UnsupportedGrammar: no backend enforces all of it; pointer and message name the first keyword at fault.
@@ -111,7 +112,8 @@ def select_stopgap(spec: GrammarSpec, backend: Backend) -> Backend | None:
 
 def _candidates(spec: GrammarSpec) -> list[Backend]:
     xgrammar, llguidance = _backends()
-    if spec.kind is GrammarKind.LARK or (spec.kind in JSON_KINDS and spec.whitespace == COMPACT):
+    in_any_order = spec.kind is GrammarKind.JSON_SCHEMA and spec.any_order
+    if spec.kind is GrammarKind.LARK or (spec.kind in JSON_KINDS and spec.whitespace == COMPACT) or in_any_order:
         return [llguidance]
     if spec.kind is GrammarKind.REGEX:
         return [AutomataBackend(xgrammar)]

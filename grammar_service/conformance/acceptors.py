@@ -24,11 +24,12 @@ Compile = Callable[[Json], Acceptor]
 """Raises GrammarError: the schema is refused. Native code: run it in a process that may die."""
 
 
-def chosen(tokenizer: GrammarTokenizer, closed: bool, formats: bool) -> Compile:
-    """The service's own choice of backend. `closed` and `formats` as in `GrammarSpec`."""
+def chosen(tokenizer: GrammarTokenizer, closed: bool, formats: bool, any_order: bool = False) -> Compile:
+    """The service's own choice of backend. `closed`, `formats` and `any_order` as in `GrammarSpec`."""
 
     def compile_schema(schema: Json) -> Acceptor:
-        return acceptor(GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), STANDARD, closed, formats), tokenizer)
+        spec = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), STANDARD, closed, formats=formats, any_order=any_order)
+        return acceptor(spec, tokenizer)
 
     return compile_schema
 

@@ -16,7 +16,8 @@ from grammar_service.conformance.walk import Walked, walk_group
 from grammar_service.errors import CompileFailed, CompileTimeout
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-OPEN, CLOSED, XGRAMMAR, LLGUIDANCE = "maskcast", "maskcast, closed", "xgrammar alone", "llguidance alone"
+OPEN, CLOSED, ANY_ORDER = "maskcast", "maskcast, closed", "maskcast, any order"
+XGRAMMAR, LLGUIDANCE = "xgrammar alone", "llguidance alone"
 DEADLINE_S = 20.0
 
 Progress = Callable[[int, int], None]
@@ -27,7 +28,7 @@ def run_conformance(
     folder: Path, tokenizer: GrammarTokenizer, progress: Progress | None = None, draft: str | None = None, formats: bool = False
 ) -> ConformanceReport:
     """Walk every case of a folder, or of a draft's folder in it (see `suite.read_suite`), through the backend that the service chooses,
-    once with schemas as JSON Schema means them and once closed, and through each library alone.
+    with schemas as JSON Schema means them, closed, and with members in any order, and through each library alone.
 
     `formats`: `format` is an assertion, as in the service; else an annotation, as the standard has it by default and the suite means it,
     but for what stands in its `optional/format`. Valid instances that are rejected for a format are counted as over-constrained, with
@@ -56,6 +57,7 @@ class _Run:
         self._ways: dict[str, Compile] = {
             OPEN: chosen(tokenizer, False, formats),
             CLOSED: chosen(tokenizer, True, formats),
+            ANY_ORDER: chosen(tokenizer, False, formats, any_order=True),
             XGRAMMAR: bare_xgrammar(tokenizer),
             LLGUIDANCE: bare_llguidance(tokenizer),
         }

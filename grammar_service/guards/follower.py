@@ -25,7 +25,7 @@ from grammar_service.guards.bodies import (
     with_comma,
 )
 from grammar_service.guards.forms import FREE, Form
-from grammar_service.guards.item_set import ItemSet, Numbers
+from grammar_service.guards.item_set import Counted, ItemSet, Numbers, listing
 from grammar_service.guards.names import Names
 from grammar_service.guards.places import Place
 from grammar_service.guards.tokens.escapes import read
@@ -103,6 +103,8 @@ class Follower:
         self._tokens = tokens
         self._places = places
         self._forms = forms
+        self._required = [_required(place) for place in places]
+        self.has_members = any(place.members is not None for place in places)
 
     def start(self) -> Cursor:
         return Cursor(place=0 if self._places else FREE)
@@ -128,6 +130,31 @@ class Follower:
             cursor = after
         return None if self.is_stuck(cursor, added) else cursor
 
+    def lacks(self, inside: Open, added: Added) -> bool:
+        """Whether an object whose members come in any order has not got all that it must have."""
+        if not inside.is_object or inside.place == FREE or not (required := self._required[inside.place]):
+            return False
+        names = inside.names
+        assert names is not None, "they are counted"
+        new = _held_by(names, added)
+        return any(name not in names and name not in new for name in required)
+
+    def is_full(self, inside: Open, added: Added) -> bool:
+        """Whether an object has all the names that it can have."""
+        names = inside.names
+        return isinstance(names, Counted) and not names.can_become(b"", b"", _held_by(names, added))
+
+    def only_name(self, cursor: Cursor) -> bytes:
+        """The name that is being written, if it can only become one; else nothing."""
+        inside = cursor.open
+        if cursor.where is not Where.NAME or cursor.pending or inside is None or not isinstance(inside.names, Counted):
+            return b""
+        names, members = inside.names, self._places[inside.place].members
+        if names.left(cursor.text) != 1 or members is None or members.listed is None:
+            return b""
+        listed = (name.encode("utf-8") for name in members.listed)
+        return next(name for name in listed if name.startswith(cursor.text) and name not in names)
+
     def is_stuck(self, cursor: Cursor, added: Added) -> bool:
         """Whether the name or the item that is being written can only become one that must not be."""
         inside = cursor.open
@@ -136,7 +163,9 @@ class Follower:
         if isinstance(inside.items, ItemSet):
             return _is_listed_stuck(cursor, inside.items, added)
         if cursor.where is Where.NAME:
-            body = inside.body
+            body, names = inside.body, inside.names
+            if isinstance(names, Counted) and not names.can_become(cursor.text, cursor.pending, _held_by(names, added)):
+                return True
             return body is not None and bool(body.layouts) and not has_name(body, cursor.text, cursor.pending, added)
         if not inside.holds_items or cursor.where not in (Where.ITEM, Where.NUMBER, Where.WORD):
             return False
@@ -184,7 +213,7 @@ class Follower:
             case b",":
                 return self._behind_comma(inside, added), found.end()
             case b"}" | b"]":
-                return _closed(inside, added), found.end()
+                return None if inside is not None and self.lacks(inside, added) else _closed(inside, added), found.end()
         if where is Where.BEFORE_NAME:
             return Cursor(Where.NAME, inside, place=place), found.end()
         if inside is not None and inside.body is not None and (inside := _begun(inside, added)) is None:
@@ -207,10 +236,14 @@ class Follower:
             body = body._replace(depth=depth)
         there = self._places[place] if place != FREE else None
         if is_object:
-            names = None if there is not None and there.loose else Names(self._tokens)
-            return Cursor(Where.BEFORE_NAME, Open(True, names, None, place, inside, body))
+            return Cursor(Where.BEFORE_NAME, Open(True, self._names(there), None, place, inside, body))
         items = None if there is None or there.distinct is None else self._items(there)
         return Cursor(open=Open(False, None, items, place, inside, body), place=there.items if there is not None else FREE)
+
+    def _names(self, place: Place | None) -> Names | None:
+        if place is not None and place.members is not None and place.members.listed is not None:
+            return Counted(self._tokens, listing(self._tokens, place.members.listed))
+        return None if place is not None and place.loose else Names(self._tokens)
 
     def _items(self, place: Place) -> ItemSet | Values:
         assert place.distinct is not None, "it has items of which none may come twice"
@@ -226,7 +259,7 @@ class Follower:
                 return None
             inside = inside._replace(body=body)
         if inside.is_object:
-            return Cursor(Where.BEFORE_NAME, inside)
+            return None if self.is_full(inside, added) else Cursor(Where.BEFORE_NAME, inside)
         if isinstance(inside.items, ItemSet) and not _has_more(inside.items, b"", b"", added):
             return None
         if isinstance(inside.items, Values) and not inside.items.has_more(self._forms, added):
@@ -315,6 +348,14 @@ def _is_listed_stuck(cursor: Cursor, items: ItemSet, added: Added) -> bool:
     if cursor.where is Where.ITEM:
         return not _has_more(items, cursor.text, cursor.pending, added)
     return cursor.where is Where.NUMBER and items.is_stuck(cursor.text, [text for held, text in added if held is items.numbers])
+
+
+def _held_by(names: Names, added: Added) -> list[bytes]:
+    return [text for held, text in added if held is names]
+
+
+def _required(place: Place) -> tuple[bytes, ...]:
+    return () if place.members is None else tuple(name.encode("utf-8") for name in place.members.required)
 
 
 def _has_more(items: ItemSet, text: bytes, pending: bytes, added: Added) -> bool:

@@ -1,7 +1,9 @@
-"""The guard of one request: takes tokens away that would repeat a member's name, or an item where none may come twice."""
+"""The guard of one request: takes tokens away that would repeat a member's name, or an item where none may come twice, or that would close
+an object which lacks members."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,17 +11,20 @@ from grammar_service.guards.bodies import Added
 from grammar_service.guards.follower import Cursor, Follower, Open, Where
 from grammar_service.guards.forms import Form
 from grammar_service.guards.item_guard import ItemGuard
-from grammar_service.guards.item_set import ItemSet
+from grammar_service.guards.item_set import Counted, ItemSet
 from grammar_service.guards.names import Names
 from grammar_service.guards.places import Place
 from grammar_service.guards.set_guard import SetGuard
+from grammar_service.guards.tokens.item_tokens import Closing
 from grammar_service.guards.tokens.name_tokens import NameTokens
-from grammar_service.guards.tokens.removal import Removal
+from grammar_service.guards.tokens.removal import IN_STRINGS, Removal
 from grammar_service.guards.tokens.token_set import Row
 
 RECENT, STRIDE = 256, 64
 """The last cursors are all kept, since forced segments and drafts are taken back; of the others one in so many."""
 _NOTHING: tuple[Any, ...] = ()
+_AS_WRITTEN = re.compile(rb'[^"\\\x00-\x1f]*')
+"""A part of a name that has no escapes."""
 
 
 class Guard:
@@ -33,6 +38,17 @@ class Guard:
         self._sets = SetGuard(tokens, self._removal)
         self._items = ItemGuard(tokens, self._removal, forms)
         self.reset()
+
+    def forced(self, behind: bytes) -> bytes:
+        """What must follow a text that must, as far as names tell: the rest of the only one that is left, with its quote."""
+        cursor = self._cursors[-1]
+        assert cursor is not None, "the last ones are kept"
+        added: Added = []
+        if not self._follower.has_members or (after := self._follower.advance(cursor, behind, added)) is None or added:
+            return b""
+        name = self._follower.only_name(after)
+        rest = name[len(after.text) :]
+        return rest + b'"' if name and _AS_WRITTEN.fullmatch(rest) else b""
 
     def accept(self, token: int) -> bool:
         """Go on by a token; False (state unchanged) where it repeats something."""
@@ -69,6 +85,8 @@ class Guard:
         assert cursor is not None, "the last ones are kept"
         if cursor.open is not None:
             self._take_repeating(cursor, cursor.open, row)
+        if self._follower.has_members:
+            self._take_ends(cursor, row)
         self._removal.refused(self._tokens.several, cursor, row)
 
     def reset(self) -> None:
@@ -85,8 +103,52 @@ class Guard:
         if inside.holds_items:
             self._items.take(cursor, inside, row)
 
+    def _take_ends(self, cursor: Cursor, row: Row) -> None:
+        """Brackets that would close an object which lacks members, commas in one that can have no more, and names behind commas that lead
+        to none that is left."""
+        in_string, tokens = cursor.where in IN_STRINGS, self._tokens
+        self._removal.refused(tokens.quoted_objects if in_string else tokens.whole_objects, cursor, row)
+        levels = tokens.items.in_string if in_string else tokens.items.outside
+        if cursor.pending:
+            # The first character of a token is a part of an escape.
+            for some in (tokens.quoted_closers, tokens.items.end_and_comma, tokens.quoted_commas):
+                self._removal.refused(some, cursor, row)
+            return
+        last, inside, before = self._is_last(cursor), cursor.open, None
+        for closing in (*levels, None):
+            if inside is None:
+                return
+            if last or self._follower.is_full(inside, []):
+                self._take_commas(cursor, before, row)
+            if isinstance(inside.names, Counted) and inside.names:
+                self._removal.refused(inside.names.through if in_string else inside.names.into, cursor, row)
+            if closing is not None and self._follower.lacks(inside, []):
+                closing.plain.clear(row)
+                # Of strings whose end is in a token, the sets have only those that end at once.
+                self._removal.refused(tokens.quoted_closers if in_string else closing.more, cursor, row)
+                return
+            last, inside, before = False, inside.outer, closing
+
+    def _is_last(self, cursor: Cursor) -> bool:
+        """Whether the name that comes next, or is being written, is the last one that its object can have."""
+        names = cursor.open.names if cursor.open is not None and cursor.where in (Where.NAME, Where.BEFORE_NAME) else None
+        return isinstance(names, Counted) and names.left(b"") == 1
+
+    def _take_commas(self, cursor: Cursor, behind: Closing | None, row: Row) -> None:
+        """In the object that stands open, or in one that does when so many brackets are closed."""
+        tokens = self._tokens
+        in_string = cursor.where in IN_STRINGS
+        if behind is None:
+            (tokens.items.end_and_comma if in_string else tokens.items.comma).clear(row)
+        else:
+            behind.comma.clear(row)
+            behind.begun.clear(row)
+        self._removal.refused(tokens.quoted_commas if in_string else tokens.later_commas, cursor, row)
+
     def _take_names(self, cursor: Cursor, names: Names, row: Row) -> None:
-        if cursor.where is Where.NAME:
+        if isinstance(names, Counted) and cursor.where in (Where.NAME, Where.BEFORE_NAME):
+            self._sets.take_counted(cursor, names, row)
+        elif cursor.where is Where.NAME:
             self._removal.repeating(names, cursor, row)
         elif cursor.where is Where.BEFORE_NAME:
             for tokens in names.repeating_whole():

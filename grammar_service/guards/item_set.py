@@ -1,4 +1,4 @@
-"""The items that one open array has, where none may come twice."""
+"""The items that one open array has, where none may come twice, and names of an object that has no others."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ class Sorted:
 
 
 class Counted(Names):
-    """The strings of an array that has no others; it knows how many are left that begin in some way, and what leads to none."""
+    """The strings of an array, or the names of an object, that has no others; it knows how many are left that begin in some way, and what
+    leads to none."""
 
     def __init__(self, tokens: NameTokens, listing: Listing) -> None:
         super().__init__(tokens)
@@ -105,6 +106,11 @@ class Counted(Names):
         """How many that begin so are not there; MANY stands for all numbers from there on."""
         count = self._listing.count(begun)
         return count if count >= MANY else count - self._gone.count(begun)
+
+    def can_become(self, text: bytes, pending: bytes, added: Collection[bytes]) -> bool:
+        """Whether a string that has begun so, perhaps with the start of an escape, can become one that is neither there nor `added`."""
+        further = [text + byte for byte in _ESCAPED] if pending else [text]
+        return any(self.left(begun) > sum(other.startswith(begun) for other in added) for begun in further)
 
     def leading_nowhere(self, begun: bytes) -> GrowingSet:
         """The tokens that go on with what all strings that begin so, and are there, go on with, and no other does."""
@@ -164,7 +170,7 @@ def _into_few(tokens: NameTokens, some: TokenSet, quotes: int, count: Callable[[
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _listing(tokens: NameTokens, listed: tuple[str, ...]) -> Listing:
+def listing(tokens: NameTokens, listed: tuple[str, ...]) -> Listing:
     texts = [item.encode("utf-8", "surrogatepass") for item in listed]
     return Listing(tokens, Sorted(texts).count)
 
@@ -181,7 +187,7 @@ class ItemSet:
     def __init__(self, tokens: NameTokens, items: Items) -> None:
         self.counted: Counted | None = None
         if items.listed is not None:
-            self.counted = Counted(tokens, _listing(tokens, items.listed))
+            self.counted = Counted(tokens, listing(tokens, items.listed))
         elif items.language is not None:
             self.counted = Counted(tokens, _language(tokens, items.language))
         self.strings = Names(tokens) if self.counted is None else self.counted
@@ -189,11 +195,8 @@ class ItemSet:
         self.is_whole = items.whole
 
     def can_become(self, text: bytes, pending: bytes, added: Collection[bytes]) -> bool:
-        """Whether a string that has begun so, perhaps with the start of an escape, can become one that is neither there nor `added`."""
-        if self.counted is None:
-            return True
-        further = [text + byte for byte in _ESCAPED] if pending else [text]
-        return any(self.counted.left(begun) > sum(other.startswith(begun) for other in added) for begun in further)
+        """As `Counted.can_become`."""
+        return self.counted is None or self.counted.can_become(text, pending, added)
 
     def is_stuck(self, text: bytes, added: Iterable[bytes]) -> bool:
         """Whether a number that has begun so can only become one that is there, or `added`: nothing follows a whole zero."""

@@ -14,7 +14,7 @@ from grammar_service.guards.forms import FREE, Form
 from grammar_service.guards.open_objects import may_run_out
 from grammar_service.regexes.effort import Effort
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import Schema, subschemas, walk
+from grammar_service.schema.keywords import ANY_ORDER, Schema, subschemas, walk
 from grammar_service.schema.normal_form.disjoint import type_of
 from grammar_service.schema.normal_form.normal import types_of
 from grammar_service.schema.pointer import join
@@ -26,15 +26,24 @@ PATTERN_EFFORT = 50_000
 _DEFINITIONS = {"$defs", "definitions"}
 
 
+class Members(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of an object whose members come in any order: those that it must have; `listed`: all that it can have, None: others too, of which
+    there is always one more."""
+
+    required: tuple[str, ...]
+    listed: tuple[str, ...] | None
+
+
 class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of a value: where its members are, those without a place of their own at `others`, and its items; `distinct`: no item comes twice.
-    `loose`: an object there may run out of names."""
+    `loose`: an object there may run out of names; `members`: of one whose members come in any order."""
 
     names: dict[str, int] = {}
     others: int = FREE
     items: int = FREE
     distinct: Items | None = None
     loose: bool = False
+    members: Members | None = None
 
 
 class Guarded(NamedTuple):
@@ -53,20 +62,38 @@ def places_of(document: Json) -> Guarded:
     schemas = dict(walk(document))
     unique = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and schema.get("uniqueItems")}
     effort = Effort(PATTERN_EFFORT)
+    unordered = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and schema.get(ANY_ORDER)}
     loose = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and may_run_out(schema, effort)}
-    return _Places(References(schemas), unique, loose, effort).found() if unique or loose else Guarded()
+    if not (unique or loose or unordered):
+        return Guarded()
+    places = _Places(References(schemas), unique, loose, unordered, effort)
+    found = places.found()
+    if places.sharing:
+        raise UnsupportedGrammar("members in any order are not enforced where other objects may stand in the place", min(places.sharing))
+    return found
+
+
+def sharing_places(document: Json, objects: set[str]) -> set[str]:
+    """Those of the objects at these pointers of a document in normal form in whose place another one may stand. Raises as `places_of`."""
+    places = _Places(References(dict(walk(document))), set(), set(), objects, Effort(PATTERN_EFFORT))
+    if objects:
+        places.found()
+    return places.sharing
 
 
 class _Places:
-    """The subset construction: a place is the set of all schemas that the value there may have to satisfy one of."""
+    """The subset construction: a place is the set of all schemas that the value there may have to satisfy one of. `sharing`: of the
+    `unordered` objects those in whose place another one may stand."""
 
-    def __init__(self, references: References, unique: set[str], loose: set[str], effort: Effort) -> None:
+    def __init__(self, references: References, unique: set[str], loose: set[str], unordered: set[str], effort: Effort) -> None:
         self._references = references
         self._effort = effort
         self._loose = loose
-        self._first_asking = join(min(unique), "uniqueItems") if unique else min(loose)
+        self._unordered = unordered
+        self.sharing = set[str]()
+        self._first_asking = join(min(unique), "uniqueItems") if unique else min(loose | unordered, default="")
         self._unique = self._leading(unique)
-        self._asking = self._unique | self._leading(loose)
+        self._asking = self._unique | self._leading(loose | unordered)
         self._numbers: dict[frozenset[str], int] = {}
         self._waiting: list[frozenset[str]] = []
         self._known_leaves: dict[str, set[str]] = {}
@@ -152,8 +179,20 @@ class _Places:
         if loose and (counted := [pointer for pointer, schema in objects.items() if _counts_names(schema)]):
             where = join(counted[0], "minProperties")
             raise UnsupportedGrammar("`minProperties` is not enforced where an object may run out of names in the same place", where)
-        members = {name: self._member(objects, name) for name in names}
-        return Place(members, self._others(objects), items, distinct, loose)
+        inside = {name: self._member(objects, name) for name in names}
+        members = self._members(objects, is_alone=len(objects) == 1 and len(schemas) == len(leaves))
+        return Place(inside, self._others(objects), items, distinct, loose and members is None, members)
+
+    def _members(self, objects: dict[str, Schema], is_alone: bool) -> Members | None:
+        unordered = self._unordered & objects.keys()
+        if not is_alone:
+            self.sharing |= unordered
+        if not is_alone or not unordered:
+            return None
+        (schema,) = objects.values()
+        required, names = schema.get("required"), [name for name, member in _properties(schema).items() if member is not False]
+        is_open = schema.get("additionalProperties", True) is not False or bool(schema.get("patternProperties"))
+        return Members(tuple(map(str, required if isinstance(required, list) else ())), None if is_open else tuple(names))
 
     def _distinct(self, arrays: dict[str, Schema]) -> Items | None:
         asking = [pointer for pointer, schema in arrays.items() if schema.get("uniqueItems")]

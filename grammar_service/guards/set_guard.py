@@ -22,7 +22,7 @@ class SetGuard:
         """At a cursor directly in the array."""
         match cursor.where:
             case Where.ITEM | Where.OUTSIDE if items.counted is not None:
-                self._take_counted(cursor, items.counted, row)
+                self.take_counted(cursor, items.counted, row)
             case Where.ITEM:
                 self._removal.repeating(items.strings, cursor, row)
                 self._removal.refused(self._tokens.quoted_numeric, cursor, row)
@@ -41,9 +41,9 @@ class SetGuard:
                 self._removal.refused(self._tokens.zeros, cursor, row)
             self._removal.refused(self._tokens.later_zeros, cursor, row)
 
-    def _take_counted(self, cursor: Cursor, strings: Counted, row: Row) -> None:
-        """Of strings that may run out."""
-        if cursor.where is Where.ITEM:
+    def take_counted(self, cursor: Cursor, strings: Counted, row: Row) -> None:
+        """Of strings, or names, that may run out."""
+        if cursor.where in (Where.ITEM, Where.NAME):
             self._take_in_counted(cursor, strings, row)
             return
         for tokens in strings.repeating_whole():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Literal
@@ -22,6 +22,7 @@ from grammar_service.schema.writing.narrowing import narrowed
 from grammar_service.warning import ConstraintWarning
 
 REMEMBERED = 4
+Change = Callable[[Schema], Schema]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +45,34 @@ class JsonSchema:
     closed: bool = True
     warnings: tuple[ConstraintWarning, ...] = ()
     places: Places = field(default_factory=Places)
-    _forms: dict[AllowList, Form] = field(default_factory=dict, compare=False, repr=False)
+    _forms: dict[tuple[AllowList, Change | None], Form] = field(default_factory=dict, compare=False, repr=False)
 
-    def form_for(self, faults_of: AllowList) -> Form:
+    def form_for(self, faults_of: AllowList, change: Change | None = None) -> Form:
         """The form that the backend of this allow-list enforces exactly, or else the normal form with its faults.
 
         A closed schema is rewritten only where its normal form would not do, and a rewrite may. An open one is rewritten where that is
-        possible, since a rewrite admits all spellings of a number.
+        possible, since a rewrite admits all spellings of a number. `change`: what is made of a rewrite first, where the backend enforces
+        that.
 
         Raises NothingMatches, where reading what is not served as it is shows that no value is left.
         """
-        if faults_of not in self._forms:
-            form = self._form_for(faults_of)
-            self._forms[faults_of] = Form(form.document, [fault.at(self.places.original) for fault in form.faults])
-        return self._forms[faults_of]
+        known = faults_of, change
+        if known not in self._forms:
+            form = (self._changed_form(faults_of, change) if change is not None else None) or self._form_for(faults_of)
+            self._forms[known] = Form(form.document, [fault.at(self.places.original) for fault in form.faults])
+        return self._forms[known]
 
     def faults_as_written(self, faults_of: AllowList) -> list[Fault]:
         """What the backend of an allow-list would not enforce exactly if it got no other form of the schema."""
         return [fault.at(self.places.original) for fault in faults_of(self.normal, False)]
+
+    def _changed_form(self, faults_of: AllowList, change: Change) -> Form | None:
+        rewritten = self._rewrite
+        for candidate in self._candidates(rewritten) if isinstance(rewritten, dict) else ():
+            changed = change(candidate)
+            if not any(True for _ in faults_of(changed, True)):
+                return Form(changed, [])
+        return None
 
     def _form_for(self, faults_of: AllowList) -> Form:
         faults = list(faults_of(self.normal, False)) if self.closed else None

@@ -78,6 +78,9 @@ IN_PLACE = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
 SEQUENCE = "sequence"
 """What a rewrite says of arrays that no keyword can (`schema.writing.sequences`); in a user's schema it is unknown, as any other name."""
 
+ANY_ORDER = "anyOrder"
+"""What is said of an object in a rewrite whose members come in any order; in a user's schema it is unknown."""
+
 ANY_TYPE = frozenset({"type", "enum", "const", "$ref", "$defs", "definitions", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"})
 IDENTIFIERS = frozenset({"$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$vocabulary", "$recursiveRef", "$recursiveAnchor"})
 KNOWN = ANY_TYPE | IDENTIFIERS | frozenset().union(*BY_TYPE.values())

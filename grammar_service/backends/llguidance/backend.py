@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from grammar_service.backends.choice import choices_of
+from grammar_service.backends.llguidance.any_order import in_any_order, with_names_as_patterns
 from grammar_service.backends.llguidance.lark import lark_faults
 from grammar_service.backends.llguidance.sequences import has_sequences, lark_of
 from grammar_service.backends.llguidance.source import LibrarySource
@@ -17,7 +18,7 @@ from grammar_service.backends.patterns import with_patterns, with_plain_names
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload, Fault
 from grammar_service.guards.plan import plan_of, without_guarded
 from grammar_service.regexes.plain import plain_full_match
-from grammar_service.schema.json_schema import parse_schema
+from grammar_service.schema.json_schema import Form, parse_schema
 from grammar_service.schema.json_text import text_of
 from grammar_service.spec import JSON_KINDS, GrammarKind, GrammarSpec, indent_of
 
@@ -25,8 +26,13 @@ if TYPE_CHECKING:
     from grammar_service.backends.llguidance.library import LlguidanceLibrary
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-_PAYLOAD_FORMAT = 6
+_PAYLOAD_FORMAT = 7
 _VERSION: Final = f"{version('llguidance')}/{_PAYLOAD_FORMAT}"
+
+
+def form_of(spec: GrammarSpec) -> Form:
+    """The form of a JSON Schema that is served. Raises as `parse_schema` and `form_for`."""
+    return parse_schema(spec.text, spec.closed, spec.formats).form_for(llguidance_faults, in_any_order if spec.any_order else None)
 
 
 class LlguidanceBackend:
@@ -44,7 +50,7 @@ class LlguidanceBackend:
         if spec.kind in JSON_KINDS and indent_of(spec.whitespace) is not None:
             return [Fault(None, "indented whitespace is not supported")]
         if spec.kind is GrammarKind.JSON_SCHEMA:
-            return parse_schema(spec.text, spec.closed, spec.formats).form_for(llguidance_faults).faults
+            return form_of(spec).faults
         if spec.kind is GrammarKind.REGEX:
             plain_full_match(spec.text)
         elif spec.kind is GrammarKind.CHOICE:
@@ -58,8 +64,8 @@ class LlguidanceBackend:
     def library_source(self, spec: GrammarSpec) -> str | None:
         if spec.kind is not GrammarKind.JSON_SCHEMA:
             return None
-        schema = parse_schema(spec.text, spec.closed, spec.formats).form_for(llguidance_faults).document
-        plain = with_patterns(with_plain_names(without_guarded(schema)))
+        schema = form_of(spec).document
+        plain = with_patterns(with_plain_names(with_names_as_patterns(without_guarded(schema))))
         is_lark = isinstance(plain, dict) and has_sequences(plain)
         text = text_of(lark_of(plain, spec.whitespace) if is_lark and isinstance(plain, dict) else plain)
         return LibrarySource(msgspec.Raw(text.encode("utf-8")), plan_of(schema), is_lark).to_text()

@@ -18,7 +18,7 @@ from grammar_service.regexes.other_strings import MAX_EXCLUDED_LENGTH
 from grammar_service.regexes.plain import plain_pattern
 from grammar_service.schema.fault import Fault
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import SEQUENCE, Schema, walk
+from grammar_service.schema.keywords import ANY_ORDER, SEQUENCE, Schema, walk
 from grammar_service.schema.normal_form.normal import composes
 from grammar_service.schema.pointer import join
 from grammar_service.schema.references import asserting
@@ -81,7 +81,7 @@ def llguidance_faults(document: Schema, rewritten: bool = False) -> Iterator[Fau
 
 
 def _faults(schema: Schema, pointer: str, rewritten: bool) -> Iterator[Fault]:
-    for keyword in sorted(asserting(schema) - (_ALLOWED | {SEQUENCE} if rewritten else _ALLOWED)):
+    for keyword in sorted(asserting(schema) - (_ALLOWED | {SEQUENCE, ANY_ORDER} if rewritten else _ALLOWED)):
         yield Fault(join(pointer, keyword), f"`{keyword}` is not enforced")
     for keyword in ("minItems", "maxItems", "maxProperties"):
         if isinstance(count := schema.get(keyword), int) and count > MAX_COUNT:

@@ -15,7 +15,8 @@ _AFTER_NUMBERS = b" \t\n\r,]"
 _IN_ESCAPES = b'"\\/bfnrtu0123456789abcdefABCDEF'
 _SURROGATE = len(b"\\ud83d")
 _WHOLE = re.compile(rb'[{\[,][ \t\n\r]*"(?:[^"\\]|\\.)*"[ \t\n\r]*(?:[:,\]]|\Z)', re.DOTALL)
-_INTO = re.compile(rb'(?:^|[\[,])[ \t\n\r]*"[^"]')
+_INTO = re.compile(rb'(?:^|[\[{,])[ \t\n\r]*"[^"]')
+_OBJECT = re.compile(rb"\{.*\}", re.DOTALL)
 _MARKED = re.compile(rb'["\\\\{}\[\],:]')
 _MAYBE_NUMERIC = re.compile(rb"[0-9eE]")
 _ENDED_NUMBER = re.compile(rb"(?:.*[ \t\n\r,\[])?[-0-9.]*[0-9][ \t\n\r,\]}].*\Z", re.DOTALL)
@@ -40,7 +41,9 @@ class NameTokens:
     bracket that closes; `quoted`: with a quote (`quoted_far`, `quoted_closers`, `quoted_numeric`: both); `into`: those that go on behind
     the opening quote of a string (`through`: and end another one first); `escaped`: those with a backslash. `ending`: as `closing`, of
     tokens that close a bracket behind the string, too. `plain`: by their bytes, the tokens that may stand in a string as they are;
-    `longest_plain`: bytes of such a token, `longest_token`: of any. `items`: those that end items.
+    `longest_plain`: bytes of such a token, `longest_token`: of any. `items`: those that end items. `whole_objects`: those in which an
+    object opens and closes (`quoted_objects`: behind the end of a string); `later_commas`: with a comma that is not first (`quoted_commas`:
+    behind the end of a string, but not at once).
     """
 
     def __init__(self, vocabulary: Sequence[bytes]) -> None:
@@ -68,6 +71,11 @@ class NameTokens:
         self.longest_plain = max(map(len, self.plain), default=0)
         self.longest_token = max(map(len, vocabulary), default=0)
         self.longest = max(map(len, self.closing), default=0)
+        self.whole_objects = token_set(token for token, text in marked if _OBJECT.search(text))
+        self.later_commas = token_set(token for token, text in marked if b"," in text.lstrip(_SPACES)[1:])
+        behind = [(token, text[string_end(text) + 1 :].lstrip(_SPACES)) for token, text in quoted if string_end(text) >= 0]
+        self.quoted_objects = token_set(token for token, text in behind if _OBJECT.search(text))
+        self.quoted_commas = token_set(token for token, text in behind if b"," in text[1:])
         self._vocabulary = vocabulary
         self._alike: tuple[dict[int, bytes], dict[int, bytes]] = ({}, {})
         self._by_first: dict[int, list[int]] = defaultdict(list)

@@ -11,7 +11,7 @@ from grammar_service.guards.names import Names
 from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.guards.tokens.token_set import Row, TokenSet, forbid
 
-_IN_STRINGS = (Where.STRING, Where.NAME, Where.ITEM)
+IN_STRINGS = (Where.STRING, Where.NAME, Where.ITEM)
 
 
 class Removal:
@@ -27,7 +27,7 @@ class Removal:
             self.each(tokens.among(row), cursor, row)
 
     def each(self, tokens: Iterable[int], cursor: Cursor, row: Row) -> None:
-        in_string = cursor.where in _IN_STRINGS
+        in_string = cursor.where in IN_STRINGS
         known: dict[bytes, bool] = {}
         for token in tokens:
             text = self._tokens.text(token) if cursor.pending else self._tokens.alike(token, in_string)

@@ -14,10 +14,19 @@ from tests.integration.model_service.running_engine import Answer, RunningEngine
 FLAGS = {"type": "object", "additionalProperties": {"type": "boolean"}, "maxProperties": 5}
 WORDS = {"type": "array", "items": {"type": "string", "pattern": "^[ab]"}, "uniqueItems": True, "minItems": 3, "maxItems": 5}
 NUMBERS = {"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": True, "minItems": 6, "maxItems": 6}
+PERSON = {
+    "type": "object",
+    "properties": {"married": {"type": "boolean"}, "age": {"type": "integer"}, "name": {"type": "string", "maxLength": 20}},
+    "required": ["age", "name"],
+    "additionalProperties": False,
+}
 SPECS = [
-    GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), whitespace)
-    for schema in (FLAGS, WORDS, NUMBERS)
-    for whitespace in (STANDARD, COMPACT)
+    *(
+        GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema), whitespace)
+        for schema in (FLAGS, WORDS, NUMBERS)
+        for whitespace in (STANDARD, COMPACT)
+    ),
+    GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(PERSON), any_order=True),
 ]
 QUESTION = "Extract name, age as JSON. Text: Clara Novak is 34 years old, name name name, 34 34 34."
 ASKS: list[tuple[str, GrammarSpec | None, dict[str, Any]]] = [
@@ -69,3 +78,10 @@ def test_nothing_does_with_drafts_jumps_and_masks_from_the_broadcaster(
     assert texts(answers) == texts(jumping.ask_all(ASKS[::2]))
     assert broadcaster.totals()["rows"] > before
     assert broadcaster.totals()["refused"] == 0
+
+
+def test_members_come_in_the_order_that_the_model_likes(jumping: RunningEngine) -> None:
+    declared = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(PERSON))
+    orders = [[*json.loads(jumping.ask(QUESTION, spec).text)] for spec in (SPECS[-1], declared)]
+    assert orders[0].index("name") < orders[0].index("age")
+    assert orders[1].index("age") < orders[1].index("name")

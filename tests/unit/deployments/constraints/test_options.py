@@ -69,6 +69,28 @@ def test_formats_are_enforced_as_asked(asked: str | None, default: bool, formats
     assert requested.spec.formats is formats
 
 
+@pytest.mark.parametrize(
+    ("asked", "default", "any_order"), [(None, True, True), (None, False, False), ("declared", True, False), ("any", False, True)]
+)
+def test_members_come_in_any_order_as_asked(asked: str | None, default: bool, any_order: bool) -> None:
+    options = {"json": {"type": "object"}} | ({} if asked is None else {"property_order": asked})
+    requested = take_constraint({"structured_outputs": options}, ConstraintDefaults(any_order=default), "hermes")
+    assert isinstance(requested, Requested)
+    assert requested.spec.any_order is any_order
+
+
+def test_other_constraints_than_schemas_have_no_members_to_order() -> None:
+    requested = take_constraint({"structured_outputs": {"regex": "a"}}, ConstraintDefaults(any_order=True), "hermes")
+    assert isinstance(requested, Requested)
+    assert not requested.spec.any_order
+
+
+def test_another_order_is_refused() -> None:
+    with pytest.raises(ApiError) as caught:
+        take_constraint({"structured_outputs": {"json": {}, "property_order": "sorted"}}, ConstraintDefaults(), "hermes")
+    assert caught.value.param == "structured_outputs.property_order"
+
+
 @pytest.mark.parametrize("form", [{"json": {"type": "string"}}, {"json_object": True}, {"regex": "a"}, {"choice": ["a"]}])
 @pytest.mark.parametrize(
     ("asked", "default", "canonical"), [(None, False, False), (None, True, True), (True, False, True), (False, True, False)]

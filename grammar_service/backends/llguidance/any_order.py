@@ -1,0 +1,83 @@
+"""Objects whose members come in any order, each once, the required ones all there before the object closes.
+
+No library has them. Patterns of names come in any order, and as often as one likes; a guard (`guards.guard`) keeps each from coming twice
+and the object from closing too soon. It must know which object it stands in, so that the order of `properties` stays where several objects
+may stand in one place. It stays, too, where a bound from above could be met before all required members are there, and in schemas with
+`uniqueItems`, whose guard tells items apart by the order of their members.
+"""
+
+from __future__ import annotations
+
+from grammar_service.errors import UnsupportedGrammar
+from grammar_service.guards.open_objects import may_run_out
+from grammar_service.guards.places import PATTERN_EFFORT, sharing_places
+from grammar_service.regexes.effort import Effort
+from grammar_service.regexes.other_strings import pattern_of_others
+from grammar_service.regexes.rendering import literal
+from grammar_service.schema.json_text import Json
+from grammar_service.schema.keywords import ANY_ORDER, Schema, mapped, mapped_at, walk
+
+MOST_NAMES = 100
+"""Of an object: each is a pattern of its own, which the library compares with all others in each mask."""
+
+
+def in_any_order(document: Schema) -> Schema:
+    """A rewrite, with `ANY_ORDER` in each object that can have it."""
+    schemas = dict(walk(document))
+    if any(isinstance(schema, dict) and schema.get("uniqueItems") for schema in schemas.values()):
+        return document
+    effort = Effort(PATTERN_EFFORT)
+    objects = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and _can_have(schema, effort)}
+    try:
+        objects -= sharing_places(document, objects)
+    except UnsupportedGrammar:  # more places than are followed
+        return document
+
+    def marked(schema: Json, pointer: str) -> Json:
+        if not isinstance(schema, dict):
+            return schema
+        return mapped_at(pointer, {**schema, ANY_ORDER: True} if pointer in objects else schema, marked)
+
+    changed = marked(document, "")
+    assert isinstance(changed, dict), "a schema stays one"
+    return changed
+
+
+def keeps_an_order(document: Schema) -> bool:
+    """Whether some object of a rewrite, or of a normal form, has members that only come in the order of `properties`."""
+    return any(isinstance(schema, dict) and ANY_ORDER not in schema and _members(schema) > 1 for _, schema in walk(document))
+
+
+def with_names_as_patterns(schema: Json) -> Json:
+    """A copy for the library, less what the guard enforces."""
+    if not isinstance(schema, dict):
+        return schema
+    copy = mapped(schema, with_names_as_patterns)
+    if not copy.pop(ANY_ORDER, False):
+        return copy
+    properties, others = copy.pop("properties"), copy.get("additionalProperties", True)
+    assert isinstance(properties, dict), "only such objects have it"
+    patterns = {f"^(?:{literal(name)})$": member for name, member in properties.items() if member is not False}
+    further = copy.get("patternProperties")
+    patterns |= further if isinstance(further, dict) else {}
+    patterns |= {} if others is False else {pattern_of_others(properties): others}
+    copy.pop("required", None)
+    return {**copy, "patternProperties": patterns, "additionalProperties": False}
+
+
+def _can_have(schema: Schema, effort: Effort) -> bool:
+    properties = schema.get("properties")
+    if _members(schema) < 2 or not isinstance(properties, dict) or len(properties) > MOST_NAMES or "maxProperties" in schema:
+        return False
+    return all(map(_is_text, properties)) and not (schema.get("patternProperties") and may_run_out(schema, effort))
+
+
+def _members(schema: Schema) -> int:
+    """How many names, or kinds of names, of which one is listed at least; 0: there is no choice of an order."""
+    properties, patterns = schema.get("properties"), schema.get("patternProperties")
+    listed = sum(member is not False for member in properties.values()) if isinstance(properties, dict) else 0
+    return listed and listed + (schema.get("additionalProperties", True) is not False) + len(patterns if isinstance(patterns, dict) else ())
+
+
+def _is_text(name: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in name)
