@@ -108,7 +108,7 @@ class Guard:
         to none that is left."""
         in_string, tokens = cursor.where in IN_STRINGS, self._tokens
         self._removal.refused(tokens.quoted_objects if in_string else tokens.whole_objects, cursor, row)
-        levels = tokens.items.in_string if in_string else tokens.items.outside
+        levels = tokens.items.behind_string if in_string else tokens.items.outside
         if cursor.pending:
             # The first character of a token is a part of an escape.
             for some in (tokens.quoted_closers, tokens.items.end_and_comma, tokens.quoted_commas):
@@ -121,11 +121,10 @@ class Guard:
             if last or self._follower.is_full(inside, []):
                 self._take_commas(cursor, before, row)
             if isinstance(inside.names, Counted) and inside.names:
-                self._removal.refused(inside.names.through if in_string else inside.names.into, cursor, row)
+                self._removal.refused(tokens.quoted_next if in_string else tokens.next_begun, cursor, row)
             if closing is not None and self._follower.lacks(inside, []):
                 closing.plain.clear(row)
-                # Of strings whose end is in a token, the sets have only those that end at once.
-                self._removal.refused(tokens.quoted_closers if in_string else closing.more, cursor, row)
+                self._removal.refused(closing.more, cursor, row)
                 return
             last, inside, before = False, inside.outer, closing
 

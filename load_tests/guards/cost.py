@@ -13,6 +13,7 @@ import torch
 
 from grammar_service.backends import CompiledGrammar, backend_named
 from grammar_service.backends.guarded import Guarded
+from grammar_service.backends.llguidance.backend import form_of
 from grammar_service.guards.guard import Guard
 from grammar_service.guards.plan import plan_of
 from grammar_service.spec import FLEXIBLE, GrammarKind, GrammarSpec
@@ -27,16 +28,19 @@ _WORDS = ("name", "city", "total", "created_at", "note", "id", "amount", "is_act
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text that an answer is like, what it is of, and the schema of the request."""
+    """A text that an answer is like, what it is of, and the schema of the request, whose members may come in `any_order`."""
 
     name: str
     document: Any
     schema: dict[str, Any]
+    any_order: bool = False
 
 
 def texts() -> list[Text]:
     record = {word: f"the {word} of it" for word in _WORDS}
     strings = [f"{word} {number}" for number in range(50) for word in _WORDS]
+    mixed = {word: record[word] for word in reversed(_WORDS)}
+    fields = {f"{word}_{number}": number for number in range(3) for word in _WORDS}
     return [
         Text("records in records", {word: {**record, "inner": [record, {"a": 1.5, "b": None}]} for word in _WORDS}, _OBJECT),
         Text("1,000 members", {f"{word}_{number}": number for number in range(100) for word in _WORDS}, _OBJECT),
@@ -46,8 +50,15 @@ def texts() -> list[Text]:
         Text("500 different strings", strings, _distinct({"type": "string"})),
         Text("1,000 different numbers", [*range(1000)], _distinct({"type": "integer"})),
         Text("50 listed strings", strings[:50], _distinct({"enum": strings[:60]})),
+        Text("records, members in any order", [mixed] * 10, {"type": "array", "items": _record(record)}, any_order=True),
+        Text("30 members in any order", fields, _record(fields), any_order=True),
         Text("200 different objects", [{"id": text, "kind": "a", "tags": ["b"], "ok": True} for text in strings[:200]], _distinct(_OBJECT)),
     ]
+
+
+def _record(document: dict[str, Any]) -> dict[str, Any]:
+    kinds = {name: {"type": "integer" if isinstance(value, int) else "string"} for name, value in document.items()}
+    return {"type": "object", "properties": kinds, "required": [*document], "additionalProperties": False}
 
 
 def _distinct(items: dict[str, Any]) -> dict[str, Any]:
@@ -61,8 +72,8 @@ def _nested(depth: int) -> Any:
 def step_times(tokenizer: GrammarTokenizer, backend: str, text: Text) -> list[float]:
     """Microseconds of the guard in each step, mask and token together, of one text, behind a start of the same that is not measured: a
     library that has just compiled leaves nothing in the processor's caches. Raises BenchFailed: the text is not accepted."""
-    spec = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(text.schema), FLEXIBLE)
-    library, plan = backend_named(backend), plan_of(text.schema)
+    spec = GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(text.schema), FLEXIBLE, any_order=text.any_order)
+    library, plan = backend_named(backend), plan_of(form_of(spec).document if text.any_order else text.schema)
     grammar = library.load(library.compile(spec, tokenizer).data, tokenizer)
     tokens = tokenizer.encode(json.dumps(text.document))
     if plan is None:

@@ -29,6 +29,21 @@ def random_schema(chance: Random, depth: int = 3) -> Schema:
     return _object(chance, depth)
 
 
+def random_record(chance: Random, depth: int = 2) -> Schema:
+    """Of a closed object whose names begin alike."""
+    names = chance.sample(["a", "b", "ab", "ba", "abb", "name", "na", ""], chance.randrange(2, 6))
+    listed = {name: _part_of_record(chance, depth) for name in names}
+    required = chance.sample(names, chance.randrange(len(names) + 1))
+    return {"type": "object", "properties": listed, "required": required, "additionalProperties": False}
+
+
+def _part_of_record(chance: Random, depth: int) -> Schema:
+    if depth and chance.random() < 0.5:
+        record = random_record(chance, depth - 1)
+        return chance.choice((record, {"type": "array", "items": record, "maxItems": 2}, {"anyOf": [record, {"type": "null"}]}))
+    return chance.choice(_SCALARS)
+
+
 def _value(chance: Random, depth: int) -> Schema:
     if depth == 0:
         return chance.choice(_SCALARS)

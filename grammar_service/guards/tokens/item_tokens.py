@@ -45,7 +45,7 @@ class ItemTokens:
     """`marked` are the tokens with a quote, a bracket, or a comma.
 
     `outside`: by brackets, from one on, of tokens that do not begin in a string. `in_string`: the same of those that do, and end it at
-    once; among `more` are those that end it later.
+    once; among `more` are those that end it later. `behind_string`: the same, whether they end it at once or later.
 
     `empty_objects`, `empty_arrays`: the tokens that are one of these and do nothing else of interest, `beyond`: those of some tokens that
     are neither, nor a single string. `beyond_string`: that end a string, and do something of interest behind it. `comma`: with a comma
@@ -60,6 +60,7 @@ class ItemTokens:
         self.outside = _closing([(token, text, False) for token, text in texts])
         ending = [(token, text, end) for token, text in texts if (end := string_end(text)) >= 0]
         self.in_string = _closing([(token, text[end + 1 :], end > 0) for token, text, end in ending])
+        self.behind_string = _closing([(token, text[end + 1 :], False) for token, text, end in ending])
         ones = [(token, found) for token in far.tokens.tolist() if (found := _only_empty(vocabulary[token])) is not None]
         self.empty_objects = token_set(token for token, found in ones if found[1])
         self.empty_arrays = token_set(token for token, found in ones if not found[1])

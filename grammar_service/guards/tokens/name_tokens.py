@@ -16,7 +16,10 @@ _IN_ESCAPES = b'"\\/bfnrtu0123456789abcdefABCDEF'
 _SURROGATE = len(b"\\ud83d")
 _WHOLE = re.compile(rb'[{\[,][ \t\n\r]*"(?:[^"\\]|\\.)*"[ \t\n\r]*(?:[:,\]]|\Z)', re.DOTALL)
 _INTO = re.compile(rb'(?:^|[\[{,])[ \t\n\r]*"[^"]')
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*(?:(")|\\?\Z)', re.DOTALL)
 _OBJECT = re.compile(rb"\{.*\}", re.DOTALL)
+_LATER_COMMA = re.compile(rb"[^, \t\n\r].*,", re.DOTALL)
+_NEXT = re.compile(rb",[ \t\n\r]*'")
 _MARKED = re.compile(rb'["\\\\{}\[\],:]')
 _MAYBE_NUMERIC = re.compile(rb"[0-9eE]")
 _ENDED_NUMBER = re.compile(rb"(?:.*[ \t\n\r,\[])?[-0-9.]*[0-9][ \t\n\r,\]}].*\Z", re.DOTALL)
@@ -43,7 +46,8 @@ class NameTokens:
     tokens that close a bracket behind the string, too. `plain`: by their bytes, the tokens that may stand in a string as they are;
     `longest_plain`: bytes of such a token, `longest_token`: of any. `items`: those that end items. `whole_objects`: those in which an
     object opens and closes (`quoted_objects`: behind the end of a string); `later_commas`: with a comma that is not first (`quoted_commas`:
-    behind the end of a string, but not at once).
+    behind the end of a string, but not at once); `next_begun`: with a comma and what begins a string behind it (`quoted_next`: behind the
+    end of one).
     """
 
     def __init__(self, vocabulary: Sequence[bytes]) -> None:
@@ -71,11 +75,11 @@ class NameTokens:
         self.longest_plain = max(map(len, self.plain), default=0)
         self.longest_token = max(map(len, vocabulary), default=0)
         self.longest = max(map(len, self.closing), default=0)
-        self.whole_objects = token_set(token for token, text in marked if _OBJECT.search(text))
-        self.later_commas = token_set(token for token, text in marked if b"," in text.lstrip(_SPACES)[1:])
-        behind = [(token, text[string_end(text) + 1 :].lstrip(_SPACES)) for token, text in quoted if string_end(text) >= 0]
-        self.quoted_objects = token_set(token for token, text in behind if _OBJECT.search(text))
-        self.quoted_commas = token_set(token for token, text in behind if b"," in text[1:])
+        outside = [(token, _without_strings(text)) for token, text in marked]
+        behind = [(token, _without_strings(text[string_end(text) + 1 :])) for token, text in quoted if string_end(text) >= 0]
+        self.whole_objects, self.quoted_objects = _with(_OBJECT, outside), _with(_OBJECT, behind)
+        self.later_commas, self.quoted_commas = _with(_LATER_COMMA, outside), _with(_LATER_COMMA, behind)
+        self.next_begun, self.quoted_next = _with(_NEXT, outside), _with(_NEXT, behind)
         self._vocabulary = vocabulary
         self._alike: tuple[dict[int, bytes], dict[int, bytes]] = ({}, {})
         self._by_first: dict[int, list[int]] = defaultdict(list)
@@ -116,6 +120,15 @@ class NameTokens:
     def alone(self, pending: bytes) -> bytes | None:
         """What an escape that may be the first half of a pair stands for without the other; None for other starts of escapes."""
         return read(pending, b'"').text if len(pending) == _SURROGATE else None
+
+
+def _without_strings(text: bytes) -> bytes:
+    """With quotes alone for the strings in it, and an apostrophe for what begins one and does not end it."""
+    return _STRING.sub(lambda found: b'""' if found[1] or found[0] == b'"' else b"'", text.replace(b"'", b"_"))
+
+
+def _with(pattern: re.Pattern[bytes], texts: Iterable[tuple[int, bytes]]) -> TokenSet:
+    return token_set(token for token, text in texts if pattern.search(text))
 
 
 def _has_far(text: bytes) -> bool:
