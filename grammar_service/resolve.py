@@ -10,7 +10,8 @@ from itertools import chain
 
 from grammar_service.backends import select_backend, select_stopgap
 from grammar_service.backends.llguidance.any_order import keeps_an_order
-from grammar_service.backends.llguidance.backend import form_of
+from grammar_service.backends.llguidance.backend import LlguidanceBackend, form_of
+from grammar_service.backends.protocol import Backend
 from grammar_service.backends.selection import backend_versions
 from grammar_service.errors import GrammarError, UnsupportedGrammar
 from grammar_service.key import KEY_VERSION, grammar_key
@@ -76,11 +77,13 @@ class Resolution:
 
 def warnings_of(spec: GrammarSpec) -> tuple[ConstraintWarning, ...]:
     """What asserts nothing in a spec's schemas, at JSON pointers into its text. Raises GrammarError as `resolve`."""
-    return first(chain(_warnings(spec), _about_order(spec)))
+    return first(_warnings(spec))
 
 
-def _about_order(spec: GrammarSpec) -> Iterator[ConstraintWarning]:
-    if spec.kind is GrammarKind.JSON_SCHEMA and spec.any_order and keeps_an_order(form_of(spec).document):
+def _about_order(spec: GrammarSpec, backend: Backend) -> Iterator[ConstraintWarning]:
+    """Backends around others have the name of those in theirs."""
+    asked = spec.kind is GrammarKind.JSON_SCHEMA and spec.any_order
+    if asked and (not backend.name.endswith(LlguidanceBackend().name) or keeps_an_order(form_of(spec).document)):
         yield ConstraintWarning(DECLARED_ORDER, "", "Some objects have their members in the order of `properties` all the same.")
 
 
@@ -120,7 +123,8 @@ def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:
     quick = select_stopgap(spec, backend)
     stopgap = Stopgap(grammar_key(spec, quick.name, quick.version, fingerprint), quick.name, quick.library_source(spec)) if quick else None
     key = grammar_key(spec, backend.name, backend.version, fingerprint)
-    return Resolution(spec, key, backend.name, stopgap, backend.library_source(spec), warnings_of(spec))
+    warnings = first(chain(_warnings(spec), _about_order(spec, backend)))
+    return Resolution(spec, key, backend.name, stopgap, backend.library_source(spec), warnings)
 
 
 def resolves_quickly(spec: GrammarSpec) -> bool:
@@ -177,7 +181,9 @@ def resolve_relaxed(spec: GrammarSpec, limits: Limits, fingerprint: str, compile
     refuse_unknown(spec)
     less = relaxed(spec, compiles)
     resolution = resolve(less.spec, limits, fingerprint)
-    return replace(resolution, warnings=first(chain(less.warnings(), warnings_of(spec))), left_out=_told(less.left_out))
+    about_order = [warning for warning in resolution.warnings if warning.code == DECLARED_ORDER]
+    warnings = first(chain(less.warnings(), _warnings(spec), about_order))
+    return replace(resolution, warnings=warnings, left_out=_told(less.left_out))
 
 
 def _told(pointers: tuple[str, ...]) -> tuple[str, ...]:

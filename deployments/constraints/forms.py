@@ -127,7 +127,10 @@ def take_constraint(body: dict[str, Any], defaults: ConstraintDefaults, tool_par
     chosen = _with_tools(body, tools, found[0] if found else None, whitespace, tool_parser)
     if isinstance(chosen, Requested) and chosen.places is not None:
         check_template(body, tool_parser)
-    return replace(chosen, spec=_as_chosen(chosen.spec, defaults)) if isinstance(chosen, Requested) else chosen
+    if not isinstance(chosen, Requested):
+        return chosen
+    # Parsers of tool calls read members as they are declared.
+    return replace(chosen, spec=_as_chosen(chosen.spec, replace(defaults, any_order=defaults.any_order and chosen.places is None)))
 
 
 def _as_chosen(spec: GrammarSpec, chosen: ConstraintDefaults) -> GrammarSpec:

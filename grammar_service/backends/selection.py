@@ -44,9 +44,9 @@ def backend_versions() -> list[str]:
 
 
 def select_backend(spec: GrammarSpec) -> Backend:
-    """The backend for a spec: for Lark, compact JSON and members in any order llguidance, for other JSON and choices xgrammar or else
-    llguidance, for regexes automata, with xgrammar for what is too large, else xgrammar; for a spec that is `canonical` or in `channels`,
-    around that one.
+    """The backend for a spec: for Lark and compact JSON llguidance, for members in any order it or else xgrammar, for other JSON and
+    choices xgrammar or else llguidance, for regexes automata, with xgrammar for what is too large, else xgrammar; for a spec that is
+    `canonical` or in `channels`, around that one.
 
     Raises:
         UnsupportedGrammar: no backend enforces all of it; pointer and message name the first keyword at fault.
@@ -112,9 +112,10 @@ def select_stopgap(spec: GrammarSpec, backend: Backend) -> Backend | None:
 
 def _candidates(spec: GrammarSpec) -> list[Backend]:
     xgrammar, llguidance = _backends()
-    in_any_order = spec.kind is GrammarKind.JSON_SCHEMA and spec.any_order
-    if spec.kind is GrammarKind.LARK or (spec.kind in JSON_KINDS and spec.whitespace == COMPACT) or in_any_order:
+    if spec.kind is GrammarKind.LARK or (spec.kind in JSON_KINDS and spec.whitespace == COMPACT):
         return [llguidance]
+    if spec.kind is GrammarKind.JSON_SCHEMA and spec.any_order:
+        return [llguidance, xgrammar]
     if spec.kind is GrammarKind.REGEX:
         return [AutomataBackend(xgrammar)]
     return [xgrammar, llguidance] if spec.kind in JSON_KINDS or spec.kind is GrammarKind.CHOICE else [xgrammar]

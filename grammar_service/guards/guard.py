@@ -3,7 +3,6 @@ an object which lacks members."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,8 +22,6 @@ from grammar_service.guards.tokens.token_set import Row
 RECENT, STRIDE = 256, 64
 """The last cursors are all kept, since forced segments and drafts are taken back; of the others one in so many."""
 _NOTHING: tuple[Any, ...] = ()
-_AS_WRITTEN = re.compile(rb'[^"\\\x00-\x1f]*')
-"""A part of a name that has no escapes."""
 
 
 class Guard:
@@ -47,8 +44,7 @@ class Guard:
         if not self._follower.has_members or (after := self._follower.advance(cursor, behind, added)) is None or added:
             return b""
         name = self._follower.only_name(after)
-        rest = name[len(after.text) :]
-        return rest + b'"' if name and _AS_WRITTEN.fullmatch(rest) else b""
+        return name[len(after.text) :] + b'"' if name else b""
 
     def accept(self, token: int) -> bool:
         """Go on by a token; False (state unchanged) where it repeats something."""
@@ -110,9 +106,8 @@ class Guard:
         self._removal.refused(tokens.quoted_objects if in_string else tokens.whole_objects, cursor, row)
         levels = tokens.items.behind_string if in_string else tokens.items.outside
         if cursor.pending:
-            # The first character of a token is a part of an escape.
-            for some in (tokens.quoted_closers, tokens.items.end_and_comma, tokens.quoted_commas):
-                self._removal.refused(some, cursor, row)
+            # The first character of a token is a part of an escape, so that its strings end elsewhere.
+            self._removal.refused(tokens.quoted_marks, cursor, row)
             return
         last, inside, before = self._is_last(cursor), cursor.open, None
         for closing in (*levels, None):

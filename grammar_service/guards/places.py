@@ -191,7 +191,7 @@ class _Places:
             return None
         (schema,) = objects.values()
         required, names = schema.get("required"), [name for name, member in _properties(schema).items() if member is not False]
-        is_open = schema.get("additionalProperties", True) is not False or bool(schema.get("patternProperties"))
+        is_open = schema.get("additionalProperties", True) is not False
         return Members(tuple(map(str, required if isinstance(required, list) else ())), None if is_open else tuple(names))
 
     def _distinct(self, arrays: dict[str, Schema]) -> Items | None:

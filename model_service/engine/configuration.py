@@ -63,11 +63,13 @@ def plug(config: VllmConfig, settings: EngineSettings, channel: str, figures: Me
     _check(config, settings)
     if settings.jump_forward == "async":
         _check_asynchronous(config, settings)
-    why_stepped = _why_stepped(config) if settings.jump_forward else None
+    why_stepped = (_why_stepped(config) or _why_as_asked(config, settings)) if settings.jump_forward else None
     if why_stepped is not None:
         _log.warning("nothing is jumped over: %s", why_stepped)
     jumps = settings.jump_forward is not False and why_stepped is None
     if settings.lookahead or (jumps and config.speculative_config is not None):
+        if config.scheduler_config.async_scheduling:
+            _log.info("steps are synchronous, so that forced tokens take the place of drafts (`jump_forward: false`: they overlap)")
         config.scheduler_config.async_scheduling = False
     elif jumps and settings.jump_forward != "auto":
         config.scheduler_config.async_scheduling = settings.jump_forward == "async"
@@ -179,8 +181,17 @@ def _why_stepped_beside(method: str, config: VllmConfig) -> str | None:
     """Why forced tokens cannot be jumped over beside drafts that are made by this method of vLLM's; None: they can."""
     if method not in _JUMPS_BESIDE:
         return f"nothing has shown that drafts of the method {method!r} go on behind forced tokens"
-    if config.model_config.has_inner_state:
+    models = config.model_config, config.speculative_config.draft_model_config
+    if any(model is not None and model.has_inner_state for model in models):
         return "nothing has shown that drafts go on behind forced tokens where a model keeps a state beside its KV cache"
+    if config.use_v2_model_runner and config.speculative_config.use_multi_module_mtp():
+        return "modules of an MTP keep what dropped drafts have left in their KV cache (VLLM_USE_V2_MODEL_RUNNER=0: the first model runner)"
+    return None
+
+
+def _why_as_asked(config: VllmConfig, settings: EngineSettings) -> str | None:
+    if config.speculative_config is not None and by_name(settings.engine_args).get("async_scheduling"):
+        return "beside drafts, forced tokens need synchronous steps, and `engine_args` ask for `async_scheduling`"
     return None
 
 

@@ -2,16 +2,17 @@
 
 No library has them. Patterns of names come in any order, and as often as one likes; a guard (`guards.guard`) keeps each from coming twice
 and the object from closing too soon. It must know which object it stands in, so that the order of `properties` stays where several objects
-may stand in one place. It stays, too, where a bound from above could be met before all required members are there, and in schemas with
-`uniqueItems`, whose guard tells items apart by the order of their members.
+may stand in one place. It stays, too, where a bound from above could be met before all required members are there, beside patterns of
+names, which a beginning might leave with listed names alone, and in schemas with `uniqueItems`, whose guard tells items apart by the order
+of their members.
 """
 
 from __future__ import annotations
 
+import re
+
 from grammar_service.errors import UnsupportedGrammar
-from grammar_service.guards.open_objects import may_run_out
-from grammar_service.guards.places import PATTERN_EFFORT, sharing_places
-from grammar_service.regexes.effort import Effort
+from grammar_service.guards.places import sharing_places
 from grammar_service.regexes.other_strings import pattern_of_others
 from grammar_service.regexes.rendering import literal
 from grammar_service.schema.json_text import Json
@@ -19,6 +20,9 @@ from grammar_service.schema.keywords import ANY_ORDER, Schema, mapped, mapped_at
 
 MOST_NAMES = 100
 """Of an object: each is a pattern of its own, which the library compares with all others in each mask."""
+_NAME = re.compile(r'[^\x00-\x1f"\\\x7f\ud800-\udfff]{0,200}')
+"""One that is written as it is, since an escape that has begun does not tell the guard what may follow; longer ones the library may not
+tell apart."""
 
 
 def in_any_order(document: Schema) -> Schema:
@@ -26,8 +30,7 @@ def in_any_order(document: Schema) -> Schema:
     schemas = dict(walk(document))
     if any(isinstance(schema, dict) and schema.get("uniqueItems") for schema in schemas.values()):
         return document
-    effort = Effort(PATTERN_EFFORT)
-    objects = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and _can_have(schema, effort)}
+    objects = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and _can_have(schema)}
     try:
         objects -= sharing_places(document, objects)
     except UnsupportedGrammar:  # more places than are followed
@@ -58,18 +61,16 @@ def with_names_as_patterns(schema: Json) -> Json:
     properties, others = copy.pop("properties"), copy.get("additionalProperties", True)
     assert isinstance(properties, dict), "only such objects have it"
     patterns = {f"^(?:{literal(name)})$": member for name, member in properties.items() if member is not False}
-    further = copy.get("patternProperties")
-    patterns |= further if isinstance(further, dict) else {}
     patterns |= {} if others is False else {pattern_of_others(properties): others}
     copy.pop("required", None)
     return {**copy, "patternProperties": patterns, "additionalProperties": False}
 
 
-def _can_have(schema: Schema, effort: Effort) -> bool:
+def _can_have(schema: Schema) -> bool:
     properties = schema.get("properties")
-    if _members(schema) < 2 or not isinstance(properties, dict) or len(properties) > MOST_NAMES or "maxProperties" in schema:
+    if _members(schema) < 2 or not isinstance(properties, dict) or len(properties) > MOST_NAMES:
         return False
-    return all(map(_is_text, properties)) and not (schema.get("patternProperties") and may_run_out(schema, effort))
+    return not {"maxProperties", "patternProperties"} & schema.keys() and all(map(_NAME.fullmatch, properties))
 
 
 def _members(schema: Schema) -> int:
@@ -77,7 +78,3 @@ def _members(schema: Schema) -> int:
     properties, patterns = schema.get("properties"), schema.get("patternProperties")
     listed = sum(member is not False for member in properties.values()) if isinstance(properties, dict) else 0
     return listed and listed + (schema.get("additionalProperties", True) is not False) + len(patterns if isinstance(patterns, dict) else ())
-
-
-def _is_text(name: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in name)

@@ -47,7 +47,7 @@ class NameTokens:
     `longest_plain`: bytes of such a token, `longest_token`: of any. `items`: those that end items. `whole_objects`: those in which an
     object opens and closes (`quoted_objects`: behind the end of a string); `later_commas`: with a comma that is not first (`quoted_commas`:
     behind the end of a string, but not at once); `next_begun`: with a comma and what begins a string behind it (`quoted_next`: behind the
-    end of one).
+    end of one); `quoted_marks`: with a quote, and a comma or a bracket that closes.
     """
 
     def __init__(self, vocabulary: Sequence[bytes]) -> None:
@@ -75,6 +75,7 @@ class NameTokens:
         self.longest_plain = max(map(len, self.plain), default=0)
         self.longest_token = max(map(len, vocabulary), default=0)
         self.longest = max(map(len, self.closing), default=0)
+        self.quoted_marks = token_set(token for token, text in quoted if any(mark in text for mark in (b",", b"}", b"]")))
         outside = [(token, _without_strings(text)) for token, text in marked]
         behind = [(token, _without_strings(text[string_end(text) + 1 :])) for token, text in quoted if string_end(text) >= 0]
         self.whole_objects, self.quoted_objects = _with(_OBJECT, outside), _with(_OBJECT, behind)

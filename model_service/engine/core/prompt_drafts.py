@@ -56,6 +56,25 @@ class _Known:
     budget: SearchBudget = field(default_factory=SearchBudget)
 
 
+@dataclass(frozen=True, slots=True)
+class _Price:
+    """Of a step's time for one request, which a forward less saves: what a token more takes, and what it takes beyond that as a draft,
+    whose logits and mask are computed."""
+
+    token: float
+    draft: float
+
+    @property
+    def least(self) -> float:
+        """The chance at which a draft saves as much as it costs."""
+        return min(1.0, self.token + self.draft)
+
+    def pays_forced(self, tokens: int, chance: float) -> bool:
+        """Whether forced text behind drafts does, which are all accepted with that chance: then it saves one forward, and its tokens were
+        to be computed anyway."""
+        return chance * (1 + self.token * tokens) >= (self.token + self.draft) * tokens
+
+
 @dataclass(slots=True)
 class _Drafting:
     """For one forward of a request. `chance`: that all drafts are accepted."""
@@ -123,44 +142,42 @@ class PromptDrafts:
         if structured is not None and request.status == RequestStatus.FINISHED_STOPPED and request.num_output_tokens <= LONGEST_ANSWER:
             self._recent.add(_owner(request), b"".join(self._vocabulary[token] for token in request.output_token_ids))
 
-    def _least_chance(self, rows: int) -> float:
-        """At which a draft saves as much as it costs: a forward for this request, of so many in a step."""
+    def _price(self, rows: int) -> _Price:
+        """In a step of so many."""
         if not self._cost.is_known:
-            return min(1.0, UNKNOWN * rows)
-        cost = self._cost
-        return min(1.0, (cost.token + cost.draft) * rows / max(cost.of(rows, 0), 1.0))
+            return _Price(UNKNOWN * rows, 0.0)
+        share = max(self._cost.of(rows, 0), 1.0) / rows
+        return _Price(self._cost.token / share, self._cost.draft / share)
 
     def _looked_for(self, request: Request, known: _Known, grammar: KeyedGrammar, running: int) -> list[int]:
-        room, least = min(self._most, request.max_tokens - request.num_output_tokens - 1), self._least_chance(running)
+        room, price = min(self._most, request.max_tokens - request.num_output_tokens - 1), self._price(running)
         for _ in range(2):
             known.parts, known.wants_lookup, found = [], False, list[int]()
             # The prompt's text is neither time nor memory that the grammar takes.
             with grammar.watched(counts_time=False):
-                found = self._found(_Drafting(request, known, grammar.matcher, room, _owner(request)), least)
+                found = self._found(_Drafting(request, known, grammar.matcher, room, _owner(request)), price)
             if not known.wants_lookup:
                 break
             known.lookup = PromptLookup(self._text((request.prompt_token_ids or ())[-MOST_PROMPT:]))
         return found
 
-    def _found(self, drafting: _Drafting, least: float) -> list[int]:
-        while drafting.left > 0 and drafting.chance >= least and self._goes_on(drafting, least):
+    def _found(self, drafting: _Drafting, price: _Price) -> list[int]:
+        while drafting.left > 0 and drafting.chance >= price.least and self._goes_on(drafting, price):
             pass
         drafting.matcher.rollback(len(drafting.tokens))
         return drafting.tokens
 
-    def _goes_on(self, drafting: _Drafting, least: float) -> bool:
+    def _goes_on(self, drafting: _Drafting, price: _Price) -> bool:
         """Whether there are more."""
         if forced := drafting.matcher.forced_bytes():
             if len(forced) > drafting.left * _LONGEST_TOKEN:
                 return False
             tokens = self._segmenter.continued(drafting.said, forced)
-            # Accepted, they save one forward together, and were to be computed anyway.
-            lost = least * len(tokens)
-            fits = len(tokens) <= drafting.left and drafting.chance * (1 + lost) >= lost
+            fits = len(tokens) <= drafting.left and price.pays_forced(len(tokens), drafting.chance)
             return fits and self._take(drafting, FORCED, None, (forced,), drafting.left) > 0
         for source, place, texts in self._proposals(drafting, self._text(drafting.said)):
             kind = (*place, source)
-            most = min(drafting.left, self._acceptance.worthwhile(kind, drafting.chance, least))
+            most = min(drafting.left, self._acceptance.worthwhile(kind, drafting.chance, price.least))
             if not most:
                 self._acceptance.passed_over(kind)
                 return False

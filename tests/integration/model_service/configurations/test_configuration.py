@@ -96,9 +96,18 @@ def test_so_it_does_in_synchronous_steps_beside_drafts_of_models(method: str, ru
     settings = replace(SETTINGS, engine_args={"speculative_config": NGRAMS})
     config = as_on_a_gpu(stock(settings))
     config.speculative_config.method = method
+    config.scheduler_config.async_scheduling = True
     monkeypatch.setenv("VLLM_USE_V2_MODEL_RUNNER", runner)
     assert jumps(plug(config, settings, "none"))
-    assert config.scheduler_config.scheduler_cls == SCHEDULER
+    assert (config.scheduler_config.scheduler_cls, config.scheduler_config.async_scheduling) == (SCHEDULER, False)
+
+
+def test_who_asks_for_overlapping_steps_beside_drafts_has_no_jumps(caplog: pytest.LogCaptureFixture) -> None:
+    from model_service.engine.configuration import plug
+
+    settings = replace(SETTINGS, engine_args={"speculative_config": NGRAMS})
+    assert not jumps(plug(stock(settings), replace(settings, engine_args={**settings.engine_args, "async_scheduling": True}), "none"))
+    assert "need synchronous steps" in caplog.text
 
 
 def test_an_engine_does_not_jump_beside_other_drafts_or_stages(caplog: pytest.LogCaptureFixture) -> None:

@@ -85,6 +85,15 @@ def test_other_constraints_than_schemas_have_no_members_to_order() -> None:
     assert not requested.spec.any_order
 
 
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "f"}}])
+def test_tool_calls_keep_their_order(choice: object) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "boolean"}}}
+    body = {"tools": [{"type": "function", "function": {"name": "f", "parameters": schema}}], "tool_choice": choice}
+    requested = take_constraint(body, ConstraintDefaults(any_order=True), "hermes")
+    assert isinstance(requested, Requested)
+    assert not requested.spec.any_order
+
+
 def test_another_order_is_refused() -> None:
     with pytest.raises(ApiError) as caught:
         take_constraint({"structured_outputs": {"json": {}, "property_order": "sorted"}}, ConstraintDefaults(), "hermes")

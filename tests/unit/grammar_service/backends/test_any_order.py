@@ -13,13 +13,13 @@ from grammar_service.backends import CompiledGrammar, select_backend
 from grammar_service.backends.guarded import Guarded
 from grammar_service.backends.llguidance.backend import form_of
 from grammar_service.limits import Limits
-from grammar_service.resolve import DECLARED_ORDER, resolve
+from grammar_service.resolve import DECLARED_ORDER, resolve, resolve_relaxed
 from grammar_service.schema.keywords import ANY_ORDER
 from grammar_service.schema.keywords import walk as schemas_in
 from grammar_service.spec import COMPACT, FLEXIBLE, STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.guards.walks import Walker
-from tests.driving import grammar_of
+from tests.driving import allowed, grammar_of
 from tests.tokenizers.quoting_tokenizer import quoting_tokenizer
 from tests.unit.grammar_service.backends.test_guarded import begun, texts, tried, unique, walk
 
@@ -37,7 +37,7 @@ SCHEMAS = [
     members(
         {"a": members({"a": FLAG, "b": FLAG}, ["a", "b"]), "b": {"type": "array", "items": members({"a": FLAG, "b": FLAG}, ["b"])}}, ["b"]
     ),
-    members({'a"b': FLAG, "a\\": FLAG, "é": FLAG, "a": FLAG}, ['a"b', "é"]),
+    members({"a/b": FLAG, "": FLAG, "é": FLAG, "a": FLAG, "😀": FLAG}, ["a/b", "é"]),
     members({"a": {"enum": ["a", "b"]}, "b": {"const": {"a": 1}}, "ba": {"type": "object"}}, ["a", "ba"]),
 ]
 ENDLESS = [
@@ -104,6 +104,17 @@ def test_no_comma_follows_the_last_member(names: CompiledGrammar, quoting: Gramm
     assert b"," in texts(begun(names, '{"b":null,"ab":1,"a":true', quoting), quoting)
 
 
+def test_behind_a_backslash_masks_are_what_is_accepted_too(quoting: GrammarTokenizer) -> None:
+    text = {"type": "string"}
+    grammar = grammar_of(spec_of(members({"a": text, "b": text}, ["a", "b"]), COMPACT), quoting)
+    for before in ('{"a":"","b":"\\', '{"b":"\\', '{"a":"x\\'):
+        matcher = begun(grammar, before, quoting)
+        assert isinstance(matcher, Guarded)
+        inner = {token for token in allowed(matcher.inner, quoting.vocab_size) if tried(matcher, token)}
+        assert allowed(matcher, quoting.vocab_size) == inner, before
+    assert b'\\",' not in texts(begun(grammar, '{"a":"","b":"\\', quoting), quoting)
+
+
 def test_a_name_that_only_leads_to_others_goes_on(names: CompiledGrammar, quoting: GrammarTokenizer) -> None:
     assert {b'"', b"b"} & texts(begun(names, '{"a":true,"a', quoting), quoting) == {b"b"}
     assert {b"a", b"b"} & texts(begun(names, '{"a":true,"ab":1,"abb":"","', quoting), quoting) == {b"b"}
@@ -128,13 +139,29 @@ def test_the_only_name_that_is_left_is_forced(names: CompiledGrammar, quoting: G
         ({"anyOf": [members({"a": {"const": 1}, "b": FLAG}, ["a"]), members({"a": {"const": 2}, "b": FLAG}, ["a"])]}, True),
         (members({"a": members({"a": FLAG, "b": FLAG}, []), "b": {"type": ["object", "null"]}}, []), False),
         (members({f"n{number}": FLAG for number in range(101)}, []), True),
+        (members({"a": FLAG, "b": FLAG}, [], patternProperties={"^x-": FLAG}), True),
+        (members({"a": FLAG, 'a"': FLAG}, []), True),
+        (members({"a": FLAG, "a\n": FLAG}, []), True),
+        (members({"a": FLAG, "b" * 201: FLAG}, []), True),
+        (members({"a": FLAG, "b": {"const": "b" * 30_000}}, []), True),
     ],
 )
 def test_where_the_declared_order_stays_the_answer_tells(schema: Any, is_kept: bool) -> None:
     found = resolve(spec_of(schema), Limits(), "fingerprint")
     assert [warning.code for warning in found.warnings] == [DECLARED_ORDER] * is_kept
     marked = any(isinstance(inner, dict) and ANY_ORDER in inner for _, inner in schemas_in(form_of(spec_of(schema)).document))
-    assert marked is (not is_kept and len(schema["properties"]) > 1)
+    assert marked is (not is_kept and len(schema["properties"]) > 1) or found.backend == "xgrammar"
+
+
+def test_what_llguidance_does_not_serve_has_the_declared_order_on_the_other_backend() -> None:
+    found = resolve(spec_of(NAMES, "indent:2"), Limits(), "fingerprint")
+    assert (found.backend, [warning.code for warning in found.warnings]) == ("xgrammar", [DECLARED_ORDER])
+
+
+def test_a_relaxed_schema_is_told_of_what_is_left_of_it() -> None:
+    huge = members({"a": {"type": "integer", "minimum": 1e25}, "b": FLAG}, [])
+    found = resolve_relaxed(spec_of(huge), Limits(), "fingerprint")
+    assert [warning.code for warning in found.warnings] == ["checked_afterwards"]
 
 
 def test_it_is_another_grammar_with_another_key() -> None:
