@@ -11,10 +11,11 @@ from grammar_service.schema.keywords import TEXT_ANNOTATIONS, mapped
 from grammar_service.spec import SCHEMA_KINDS, SPACED_KINDS, GrammarKind, GrammarSpec
 
 REMEMBERED = 4
-KEY_VERSION = 5
+KEY_VERSION = 6
 """Counts up when one spec comes to mean another grammar. 2: flexible whitespace is bounded, structural tags have a layout. 3: schemas
 are closed or not, and are rewritten. 4: schemas are read by their dialect; `format` is enforced or not, and by patterns of our own; guards
-keep names and items from coming twice. 5: members of open objects come in the order of `properties`."""
+keep names and items from coming twice. 5: members of open objects come in the order of `properties`. 6: what a schema's own `properties`
+declare comes ahead of what its conditions do."""
 _SILENT = TEXT_ANNOTATIONS | {"$schema"}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import Schema
 from grammar_service.schema.pointer import of_fragment, resolve
+from grammar_service.schema.reading.reader import CONDITIONS
 
 Holds = Callable[[Json, Json], bool]
 """Whether a subschema allows a value."""
@@ -21,8 +22,9 @@ _TOGETHER = {**dict.fromkeys(_MEMBERS, _MEMBERS), **dict.fromkeys(_ALONE[:3], _A
 
 
 class MemberOrder:
-    """Orders by one schema. `by_keywords`: a name counts where any keyword first says it, as this service orders members; else
-    `properties` come before all else, as the libraries order them. Of alternatives those count that hold."""
+    """Orders by one schema: what `properties` declare, and behind it what is only required. `by_keywords`: `properties` count where they
+    first declare a name, those of conditions last, as this service orders members; else a schema's own come before all else, as the
+    libraries order them. Of alternatives those count that hold."""
 
     def __init__(self, document: Json, holds: Holds, by_keywords: bool) -> None:
         self._document = document
@@ -39,7 +41,9 @@ class MemberOrder:
         parts = list({id(schema): schema for _, schema in said}.values())
         if isinstance(value, list):
             return [self._ordered(item, list(_of_item(parts, index))) for index, item in enumerate(value)]
-        named = [name for keyword, schema in said if keyword in _FIRST for name in _listed(schema[keyword]) if name in value]
+        named = [
+            name for first in _FIRST for keyword, schema in said if keyword == first for name in _listed(schema[keyword]) if name in value
+        ]
         return {name: self._ordered(value[name], list(_of_member(parts, name))) for name in dict.fromkeys([*named, *value])}
 
     def _said(self, value: Json, schemas: list[Json]) -> Iterator[Said]:
@@ -61,7 +65,7 @@ class MemberOrder:
             return sorted(schema, key=lambda keyword: keyword not in _FIRST)
         # What is read together is said where the first of it stands.
         order = list(dict.fromkeys(word for keyword in schema for word in _TOGETHER.get(keyword, (keyword,))))
-        return [keyword for keyword in order if keyword in schema]
+        return sorted((keyword for keyword in order if keyword in schema), key=CONDITIONS.__contains__)
 
     def _steps(self, keyword: str, schema: Schema, value: Json) -> list[tuple[str, Json]]:
         said = schema[keyword]

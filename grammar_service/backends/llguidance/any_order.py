@@ -3,8 +3,8 @@
 No library has them. Patterns of names come in any order, and as often as one likes; a guard (`guards.guard`) keeps each from coming twice
 and the object from closing too soon. It must know which object it stands in, so that the order of `properties` stays where several objects
 may stand in one place. It stays, too, where a bound from above could be met before all required members are there, beside patterns of
-names, which a beginning might leave with listed names alone, and in schemas with `uniqueItems`, whose guard tells items apart by the order
-of their members.
+names, which a beginning might leave with listed names alone, and inside of items of which none may come twice, which are told apart by the
+order of their members.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from grammar_service.guards.places import sharing_places
 from grammar_service.regexes.other_strings import pattern_of_others
 from grammar_service.regexes.rendering import literal
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import ANY_ORDER, Schema, mapped, mapped_at, walk
+from grammar_service.schema.keywords import ANY_ORDER, Schema, mapped, mapped_at, subschemas, walk
+from grammar_service.schema.references import References
 
 MOST_NAMES = 100
 """Of an object: each is a pattern of its own, which the library compares with all others in each mask."""
@@ -27,10 +28,9 @@ tell apart."""
 
 def in_any_order(document: Schema) -> Schema:
     """A rewrite, with `ANY_ORDER` in each object that can have it."""
-    schemas = dict(walk(document))
-    if any(isinstance(schema, dict) and schema.get("uniqueItems") for schema in schemas.values()):
-        return document
-    objects = {pointer for pointer, schema in schemas.items() if isinstance(schema, dict) and _can_have(schema)}
+    references = References(dict(walk(document)))
+    objects = {pointer for pointer, schema in references.schemas.items() if isinstance(schema, dict) and _can_have(schema)}
+    objects -= _in_distinct_items(references)
     try:
         objects -= sharing_places(document, objects)
     except UnsupportedGrammar:  # more places than are followed
@@ -64,6 +64,25 @@ def with_names_as_patterns(schema: Json) -> Json:
     patterns |= {} if others is False else {pattern_of_others(properties): others}
     copy.pop("required", None)
     return {**copy, "patternProperties": patterns, "additionalProperties": False}
+
+
+def _in_distinct_items(references: References) -> set[str]:
+    """The schemas of items of which none may come twice, and of what is in these."""
+    unique = [pointer for pointer, schema in references.schemas.items() if isinstance(schema, dict) and schema.get("uniqueItems")]
+    found, waiting = set[str](), [at for pointer in unique for at in _parts(references, pointer)]
+    while waiting:
+        if (pointer := waiting.pop()) not in found:
+            found.add(pointer)
+            waiting += _parts(references, pointer)
+    return found
+
+
+def _parts(references: References, pointer: str) -> list[str]:
+    schema = references.schemas[pointer]
+    if not isinstance(schema, dict):
+        return []
+    inner = [at for at, _ in subschemas(pointer, {keyword: schema[keyword] for keyword in schema.keys() - {"$defs", "definitions"}})]
+    return [*inner, references.target_of(pointer)] if "$ref" in schema else inner
 
 
 def _can_have(schema: Schema) -> bool:

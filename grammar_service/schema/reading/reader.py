@@ -86,9 +86,10 @@ class Reader:
         return unevaluated.closed(cases, schema, pointer) if self.is_annotated else cases
 
     def _assertions(self, schema: Schema, pointer: str) -> Iterator[tuple[str, Cases]]:
-        """One after another, in the order of the keywords, which is the order of properties too."""
+        """One after another, in the order of the keywords, which is the order of properties too; conditions come last, whose properties say
+        more of those that the schema has."""
         said: set[str] = set()
-        for keyword in schema:
+        for keyword in sorted(schema, key=CONDITIONS.__contains__):
             group = _GROUPS.get(keyword, keyword)
             if group not in said:
                 said.add(group)
@@ -149,5 +150,6 @@ _GROUPS = {
     **dict.fromkeys(("if", "then", "else"), "if"),
 }
 """Keywords of which one cannot be read without the others."""
+CONDITIONS = frozenset({"if", "then", "else", "not", "dependentSchemas", "dependentRequired"})
 _SILENT = frozenset({"$defs", "definitions", "unevaluatedItems", "unevaluatedProperties"})
 """Read elsewhere, or nothing that is asserted."""

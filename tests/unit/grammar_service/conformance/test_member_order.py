@@ -38,11 +38,13 @@ def test_items_and_additional_members_are_ordered_too() -> None:
     assert ordered({"items": [{"patternProperties": {"^m": PAIR}}]}, value) == '[{"m": {"a": 2, "b": 1}}]'
 
 
-def test_required_names_count_where_they_are_said_or_not_before_the_properties() -> None:
+def test_declared_names_come_before_those_that_are_only_required_or_in_conditions() -> None:
     schema = {"required": ["b"], **PAIR}
-    assert ordered(schema, {"a": 1, "b": {}}) == '{"b": {}, "a": 1}'
-    schema = {"if": {"required": ["b"]}, **PAIR}
-    assert ordered(schema, {"a": 1, "b": {}}) == '{"b": {}, "a": 1}'
+    assert ordered(schema, {"b": {}, "a": 1}) == '{"a": 1, "b": {}}'
+    schema = {"if": {"properties": {"b": {}}}, **PAIR}
+    assert ordered(schema, {"b": {}, "a": 1}) == '{"a": 1, "b": {}}'
+    schema = {"required": ["c"], **PAIR}
+    assert ordered(schema, {"c": 1, "b": {}, "a": 1}) == '{"a": 1, "b": {}, "c": 1}'
     schema = {"additionalProperties": False, "required": ["b"], **PAIR}
     assert ordered(schema, {"b": {}, "a": 1}) == '{"a": 1, "b": {}}'
     schema = {"if": {"required": ["b"]}, **PAIR}

@@ -27,6 +27,10 @@ SCHEMAS: dict[str, tuple[dict[str, Any], list[list[str]]]] = {
         {"dependentRequired": {"id": ["admin"]}, "properties": DECLARED},
         [["admin", "email", "id"], ["admin", "email", "id"]],
     ),
+    "a condition first": (
+        {"dependentSchemas": {"id": {"properties": {"email": {"minLength": 1}}, "required": ["email"]}}, "properties": DECLARED},
+        [["admin", "email", "id"], ["admin", "email", "id"]],
+    ),
     "two declare": ({"required": ["id"], "allOf": [{"properties": {"x": TEXT}}], "properties": DECLARED}, [["x", "admin", "email", "id"]]),
     "names": ({"propertyNames": {"enum": ["id", "z", "admin"]}, "properties": DECLARED}, [["admin", "id", "z"]]),
     "counted": (
