@@ -1,7 +1,8 @@
 """`python -m load_tests.drafts`: a real model at the HTTP port, with drafts inside free values, with jumps alone, and by vLLM's own server
 without drafts and with its own: n-grams of the prompt, and suffixes (where the package `arctic_inference` is installed).
 
-All get the same bodies, as an OpenAI client sends them. By turns, each server alone on the machine, with clients of a process of their own
+All get the same bodies, as an OpenAI client sends them, and nothing is asked twice: what remembers answers would only have to say them
+again. By turns, each server alone on the machine, with clients of a process of their own
 in a closed loop. A piece of a stream is what one forward gave.
 """
 
@@ -10,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,9 +34,9 @@ from load_tests.real_model.tasks import Exercise, chat_body, is_valid, names_of
 from load_tests.reporting.running_service import PACKAGES
 from load_tests.routing.page import settled_page
 
-DIFFERENT = 16
-"""Exercises of a task; clients ask them round and round."""
-WARMING = 8
+WARM_UP, FRESH = 16, 320
+"""Exercises of a task that are asked before anything is measured, and those that each cell may need."""
+WARMING = 16
 """Clients of the warm-up."""
 _NGRAM = {"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4, "prompt_lookup_min": 2}
 _SUFFIX = {"method": "suffix", "num_speculative_tokens": 16}
@@ -52,12 +52,27 @@ SERVERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """`warm_up` has a workload a task, `cells` one for each with each number of clients."""
+
     model: str
-    workloads: Sequence[Workload]
+    warm_up: Sequence[Workload]
+    cells: Sequence[tuple[int, Workload]]
     sides: Sequence[str]
-    clients: Sequence[int]
     turns: int
     seconds: float
+
+    @classmethod
+    def of(cls, model: str, tasks: Sequence[str], clients: Sequence[int], turns: int, seconds: float) -> Plan:
+        warm_up, cells = [], []
+        for task in tasks:
+            exercises = make(task, WARM_UP + FRESH * len(clients))
+            warm_up.append(_workload(task, exercises[:WARM_UP], name_of(model)))
+            starts = range(WARM_UP, len(exercises), FRESH)
+            cells += [
+                (number, _workload(task, exercises[at : at + FRESH], name_of(model))) for number, at in zip(clients, starts, strict=True)
+            ]
+        sides = [side for side in SIDES if side != SUFFIX or find_spec("arctic_inference") is not None]
+        return cls(model, warm_up, cells, sides, turns, seconds)
 
 
 def main(
@@ -69,9 +84,7 @@ def main(
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
     """Compare requests a second with jumps alone and with vLLM's own server and drafts."""
-    workloads = [_workload(task, make(task, DIFFERENT), name_of(model)) for task in names_of(tasks, ALL)]
-    sides = [side for side in SIDES if side != SUFFIX or find_spec("arctic_inference") is not None]
-    plan = Plan(model, workloads, sides, [int(number) for number in clients.split(",")], turns, seconds)
+    plan = Plan.of(model, names_of(tasks, ALL), [int(number) for number in clients.split(",")], turns, seconds)
     command = f"python -m load_tests.drafts --clients {clients} --turns {turns} --seconds {seconds:g}"
     if tasks != ",".join(ALL) or model != SMOLLM2:
         command += f" --model {model} --tasks '{tasks}'"
@@ -100,10 +113,10 @@ def _rows(plan: Plan) -> list[Row]:
 def _turn(plan: Plan, client: ClientProcess, turn: int, side: str, say: Callable[[str], None]) -> Iterator[Row]:
     server_kind, settings = SERVERS[side]
     with running(server_kind, {"model": {"path": plan.model, **settings}}) as server:
-        for workload in plan.workloads:  # so that every grammar is compiled, every kernel has run, and drafts are learnt
+        for workload in plan.warm_up:  # so that every grammar is compiled, every kernel has run, and drafts are learnt
             course = Course(HOST, server.port, workload.encoded(side, stream=True), WARMING, stream=True, seconds=None)
             client.answers(course, lambda: None, lambda _: None)
-        for workload, clients in product(plan.workloads, plan.clients):
+        for clients, workload in plan.cells:
             row = measured_cell(server, client, turn, side, workload, clients, STREAM, plan.seconds).row()
             say(f"{side:14}{row['workload']:16}{clients:3} {row['requests_per_s']:7.2f}/s  pieces {row['pieces_per_request']}")
             yield row
