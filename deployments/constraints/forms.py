@@ -41,6 +41,7 @@ OPTIONS = (
     "compile_deadline_s",
 )
 NAME = "grammar_id"
+_NOTHING_ASKED = f"'structured_outputs' must have one of: {', '.join((*FIELDS, NAME))}; or options for a constraint in another field."
 LEAST_DEADLINE_S, MOST_DEADLINE_S = 0.1, 3600.0
 """Of a compile: less would only have warm compilers killed that others need; more the compile pool grants nobody."""
 PLAIN = {
@@ -119,7 +120,8 @@ def take_constraint(body: dict[str, Any], defaults: ConstraintDefaults, tool_par
     for name, advice in REFUSED.items():
         if body.get(name) is not None:
             raise bad_request(f"'{name}' is not supported. {advice}", name, "unsupported_parameter")
-    defaults, whitespace = _chosen(body.get("structured_outputs"), defaults), defaults.whitespace
+    options = _options_alone(body.get("structured_outputs"))
+    defaults, whitespace = _chosen(body.get("structured_outputs"), defaults), _whitespace(options, defaults.whitespace)
     found = [*_response_format(body, whitespace), *_structured_outputs(body, whitespace), *_plain(body, whitespace)]
     tools = parse_tools(body, tool_parser)
     if len(found) > 1:
@@ -127,10 +129,26 @@ def take_constraint(body: dict[str, Any], defaults: ConstraintDefaults, tool_par
     chosen = _with_tools(body, tools, found[0] if found else None, whitespace, tool_parser)
     if isinstance(chosen, Requested) and chosen.places is not None:
         check_template(body, tool_parser)
+    if options:
+        chosen = _with_options(chosen, options)
     if not isinstance(chosen, Requested):
         return chosen
     # Parsers of tool calls read members as they are declared.
     return replace(chosen, spec=_as_chosen(chosen.spec, replace(defaults, any_order=defaults.any_order and chosen.places is None)))
+
+
+def _options_alone(value: Any) -> dict[str, Any]:
+    """Those of `structured_outputs` that has no constraint, for one that comes in another field."""
+    given = _given(value, *value) if isinstance(value, dict) else []
+    return {name: value[name] for name in given} if set(given) <= {*OPTIONS} else {}
+
+
+def _with_options(chosen: Requested | NamedGrammar | None, options: dict[str, Any]) -> Requested:
+    if chosen is None:
+        raise bad_request(_NOTHING_ASKED, "structured_outputs")
+    if isinstance(chosen, NamedGrammar):
+        raise _chosen_by_name(next(iter(options)))
+    return replace(chosen, deadline_s=_deadline(options))
 
 
 def _as_chosen(spec: GrammarSpec, chosen: ConstraintDefaults) -> GrammarSpec:
@@ -255,17 +273,21 @@ def _structured_outputs(body: dict[str, Any], whitespace: str) -> list[Requested
     ]
     if value.get(NAME) is not None:
         found.append(_name_alone(value))
-    if not found:
-        raise bad_request(f"'structured_outputs' must have one of: {', '.join((*FIELDS, NAME))}.", "structured_outputs")
+    if not found and not _options_alone(value):
+        raise bad_request(_NOTHING_ASKED, "structured_outputs")
     return found
 
 
 def _name_alone(value: dict[str, Any]) -> NamedGrammar:
     named = _named(value[NAME], f"structured_outputs.{NAME}")
     if option := next((name for name in OPTIONS if value.get(name) is not None), None):
-        field = f"structured_outputs.{option}"
-        raise bad_request(f"'{field}' is chosen where the grammar is registered.", field, "conflicting_constraints")
+        raise _chosen_by_name(option)
     return named
+
+
+def _chosen_by_name(option: str) -> ApiError:
+    field = f"structured_outputs.{option}"
+    return bad_request(f"'{field}' is chosen where the grammar is registered.", field, "conflicting_constraints")
 
 
 def _whitespace(value: dict[str, Any], default: str) -> str:

@@ -94,6 +94,32 @@ def test_tool_calls_keep_their_order(choice: object) -> None:
     assert not requested.spec.any_order
 
 
+FORMAT = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+
+
+def test_options_alone_are_for_a_constraint_in_another_field() -> None:
+    options = {"property_order": "any", "whitespace": "compact", "canonical": True, "compile_deadline_s": 2}
+    requested = take_constraint({"response_format": FORMAT, "structured_outputs": options}, ConstraintDefaults(), "hermes")
+    assert isinstance(requested, Requested)
+    spec = requested.spec
+    assert (requested.field, requested.deadline_s) == ("response_format.json_schema.schema", 2.0)
+    assert (spec.any_order, spec.whitespace, spec.canonical) == (True, "compact", True)
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "structured_outputs"),
+        ({"response_format": {"type": "text"}}, "structured_outputs"),
+        ({"response_format": {"type": "grammar", "grammar_id": "a"}}, "structured_outputs.canonical"),
+    ],
+)
+def test_options_without_a_constraint_are_refused(body: dict[str, Any], param: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        take_constraint({**body, "structured_outputs": {"canonical": True}}, ConstraintDefaults(), "hermes")
+    assert caught.value.param == param
+
+
 def test_another_order_is_refused() -> None:
     with pytest.raises(ApiError) as caught:
         take_constraint({"structured_outputs": {"json": {}, "property_order": "sorted"}}, ConstraintDefaults(), "hermes")
