@@ -9,7 +9,7 @@ from hashlib import blake2b
 from itertools import chain
 
 from grammar_service.backends import select_backend, select_stopgap
-from grammar_service.backends.llguidance.any_order import keeps_an_order
+from grammar_service.backends.llguidance.any_order import has_any_order, keeps_an_order
 from grammar_service.backends.llguidance.backend import LlguidanceBackend, form_of
 from grammar_service.backends.protocol import Backend
 from grammar_service.backends.selection import backend_versions
@@ -82,8 +82,10 @@ def warnings_of(spec: GrammarSpec) -> tuple[ConstraintWarning, ...]:
 
 def _about_order(spec: GrammarSpec, backend: Backend) -> Iterator[ConstraintWarning]:
     """Backends around others have the name of those in theirs."""
-    asked = spec.kind is GrammarKind.JSON_SCHEMA and spec.any_order
-    if asked and (not backend.name.endswith(LlguidanceBackend().name) or keeps_an_order(form_of(spec).document)):
+    if spec.kind is not GrammarKind.JSON_SCHEMA or not spec.any_order:
+        return
+    document = form_of(spec).document
+    if keeps_an_order(document) or (has_any_order(document) and not backend.name.endswith(LlguidanceBackend().name)):
         yield ConstraintWarning(DECLARED_ORDER, "", "Some objects have their members in the order of `properties` all the same.")
 
 

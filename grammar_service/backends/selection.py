@@ -8,7 +8,8 @@ from grammar_service.backends.automata.backend import AutomataBackend
 from grammar_service.backends.canonical.backend import CanonicalBackend
 from grammar_service.backends.channels.harmony import HarmonyBackend
 from grammar_service.backends.channels.kimi import KimiBackend
-from grammar_service.backends.llguidance.backend import LlguidanceBackend
+from grammar_service.backends.llguidance.any_order import has_any_order
+from grammar_service.backends.llguidance.backend import LlguidanceBackend, form_of
 from grammar_service.backends.llguidance.support import llguidance_faults
 from grammar_service.backends.protocol import Backend, Fault
 from grammar_service.backends.xgrammar.backend import XgrammarBackend
@@ -114,7 +115,7 @@ def _candidates(spec: GrammarSpec) -> list[Backend]:
     xgrammar, llguidance = _backends()
     if spec.kind is GrammarKind.LARK or (spec.kind in JSON_KINDS and spec.whitespace == COMPACT):
         return [llguidance]
-    if spec.kind is GrammarKind.JSON_SCHEMA and spec.any_order:
+    if spec.kind is GrammarKind.JSON_SCHEMA and spec.any_order and has_any_order(form_of(spec).document):
         return [llguidance, xgrammar]
     if spec.kind is GrammarKind.REGEX:
         return [AutomataBackend(xgrammar)]

@@ -46,6 +46,11 @@ def in_any_order(document: Schema) -> Schema:
     return changed
 
 
+def has_any_order(document: Schema) -> bool:
+    """Whether some object of it has."""
+    return any(isinstance(schema, dict) and ANY_ORDER in schema for _, schema in walk(document))
+
+
 def keeps_an_order(document: Schema) -> bool:
     """Whether some object of a rewrite, or of a normal form, has members that only come in the order of `properties`."""
     return any(isinstance(schema, dict) and ANY_ORDER not in schema and _members(schema) > 1 for _, schema in walk(document))

@@ -155,6 +155,11 @@ def test_what_llguidance_does_not_serve_has_the_declared_order_on_the_other_back
     assert (found.backend, [warning.code for warning in found.warnings]) == ("xgrammar", [DECLARED_ORDER])
 
 
+def test_what_has_no_members_is_served_as_ever() -> None:
+    found = resolve(spec_of({"enum": [0, "a"]}), Limits(), "fingerprint")
+    assert (found.backend, found.warnings) == ("xgrammar", ())
+
+
 def test_a_relaxed_schema_is_told_of_what_is_left_of_it() -> None:
     huge = members({"a": {"type": "integer", "minimum": 1e25}, "b": FLAG}, [])
     found = resolve_relaxed(spec_of(huge), Limits(), "fingerprint")
