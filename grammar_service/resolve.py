@@ -9,7 +9,7 @@ from hashlib import blake2b
 from itertools import chain
 
 from grammar_service.backends import select_backend, select_stopgap
-from grammar_service.backends.llguidance.any_order import has_any_order, keeps_an_order
+from grammar_service.backends.llguidance.any_order import has_any_order, keeps_declared_order
 from grammar_service.backends.llguidance.backend import LlguidanceBackend, form_of
 from grammar_service.backends.protocol import Backend
 from grammar_service.backends.selection import backend_versions
@@ -80,13 +80,13 @@ def warnings_of(spec: GrammarSpec) -> tuple[ConstraintWarning, ...]:
     return first(_warnings(spec))
 
 
-def _about_order(spec: GrammarSpec, backend: Backend) -> Iterator[ConstraintWarning]:
+def _order_warnings(spec: GrammarSpec, backend: Backend) -> Iterator[ConstraintWarning]:
     """Backends around others have the name of those in theirs."""
     if spec.kind is not GrammarKind.JSON_SCHEMA or not spec.any_order:
         return
     document = form_of(spec).document
-    if keeps_an_order(document) or (has_any_order(document) and not backend.name.endswith(LlguidanceBackend().name)):
-        yield ConstraintWarning(DECLARED_ORDER, "", "Some objects have their members in the order of `properties` all the same.")
+    if keeps_declared_order(document) or (has_any_order(document) and not backend.name.endswith(LlguidanceBackend().name)):
+        yield ConstraintWarning(DECLARED_ORDER, "", "The members of some objects stay in the order of `properties`.")
 
 
 def refuse_unknown(spec: GrammarSpec) -> None:
@@ -125,7 +125,7 @@ def resolve(spec: GrammarSpec, limits: Limits, fingerprint: str) -> Resolution:
     quick = select_stopgap(spec, backend)
     stopgap = Stopgap(grammar_key(spec, quick.name, quick.version, fingerprint), quick.name, quick.library_source(spec)) if quick else None
     key = grammar_key(spec, backend.name, backend.version, fingerprint)
-    warnings = first(chain(_warnings(spec), _about_order(spec, backend)))
+    warnings = first(chain(_warnings(spec), _order_warnings(spec, backend)))
     return Resolution(spec, key, backend.name, stopgap, backend.library_source(spec), warnings)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from model_service.shared_memory import MemoryAddress, OwnMemory, mapped
 
-DRAFTED_FROM = ("forced", "recent", "words", "prompt", "end")
+DRAFT_SOURCES = ("forced", "recent", "words", "prompt", "end")
 """Where drafts come from: forced text, the tenant's last answers, whole values of the prompt or parts of them, the end of a value."""
 
 
@@ -24,7 +24,7 @@ class CoreFigures:
     `preemptions`: how often a request lost its place in the KV cache, to be computed anew; how often a grammar was loaded, from its
     tables or by compiling its recipe. `grammars_resident` are held now. `late_frames` of a mask broadcaster did not come in time.
     `canonical_answers` were to keep to the tokenizer's own tokens and have ended, of which `canonical_fallbacks` do not; `redraws`:
-    tokens that led nowhere, and were drawn anew. `drafts_…` were verified and `accepted_…`, by `DRAFTED_FROM`. `vocabulary`: a number
+    tokens that led nowhere, and were drawn anew. `drafts_…` were verified and `accepted_…`, by `DRAFT_SOURCES`. `vocabulary`: a number
     for the fingerprint of the tokens that masks are made for (`fingerprint_number`)."""
 
     steps: int = 0

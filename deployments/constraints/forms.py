@@ -41,7 +41,7 @@ OPTIONS = (
     "compile_deadline_s",
 )
 NAME = "grammar_id"
-_NOTHING_ASKED = f"'structured_outputs' must have one of: {', '.join((*FIELDS, NAME))}; or options for a constraint in another field."
+_NO_CONSTRAINT = f"'structured_outputs' must have one of: {', '.join((*FIELDS, NAME))}; or options for a constraint in another field."
 LEAST_DEADLINE_S, MOST_DEADLINE_S = 0.1, 3600.0
 """Of a compile: less would only have warm compilers killed that others need; more the compile pool grants nobody."""
 PLAIN = {
@@ -145,9 +145,9 @@ def _options_alone(value: Any) -> dict[str, Any]:
 
 def _with_options(chosen: Requested | NamedGrammar | None, options: dict[str, Any]) -> Requested:
     if chosen is None:
-        raise bad_request(_NOTHING_ASKED, "structured_outputs")
+        raise bad_request(_NO_CONSTRAINT, "structured_outputs")
     if isinstance(chosen, NamedGrammar):
-        raise _chosen_by_name(next(iter(options)))
+        raise _option_beside_name(next(iter(options)))
     return replace(chosen, deadline_s=_deadline(options))
 
 
@@ -274,18 +274,18 @@ def _structured_outputs(body: dict[str, Any], whitespace: str) -> list[Requested
     if value.get(NAME) is not None:
         found.append(_name_alone(value))
     if not found and not _options_alone(value):
-        raise bad_request(_NOTHING_ASKED, "structured_outputs")
+        raise bad_request(_NO_CONSTRAINT, "structured_outputs")
     return found
 
 
 def _name_alone(value: dict[str, Any]) -> NamedGrammar:
     named = _named(value[NAME], f"structured_outputs.{NAME}")
     if option := next((name for name in OPTIONS if value.get(name) is not None), None):
-        raise _chosen_by_name(option)
+        raise _option_beside_name(option)
     return named
 
 
-def _chosen_by_name(option: str) -> ApiError:
+def _option_beside_name(option: str) -> ApiError:
     field = f"structured_outputs.{option}"
     return bad_request(f"'{field}' is chosen where the grammar is registered.", field, "conflicting_constraints")
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from ray.util.metrics import Counter, Gauge, Histogram
 
 from deployments.telemetry.table import METRICS, PREFIX
-from model_service.core_figures import DRAFTED_FROM
+from model_service.core_figures import DRAFT_SOURCES
 from model_service.messages import ReplicaStatus
 
 SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -134,7 +134,7 @@ class EngineMetrics:
         self._labels = {"deployment": deployment, "replica": replica}
         self._counters = {name: _counter(f"engine_{name}") for name in (*self._COUNTED, "restarts")}
         self._drafts = {"drafts": _counter("engine_drafts"), "accepted": _counter("engine_accepted_drafts")}
-        self._drafted = {f"{what}_{source}": (what, source) for what in self._drafts for source in DRAFTED_FROM}
+        self._drafted = {f"{what}_{source}": (what, source) for what in self._drafts for source in DRAFT_SOURCES}
         self._resident, self._running = _gauge("engine_grammars_resident"), _gauge("engine_running")
         self._growth, self._drafts_growth = _Growth(), _Growth()
 

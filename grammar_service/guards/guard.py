@@ -37,7 +37,7 @@ class Guard:
         self.reset()
 
     def forced(self, behind: bytes) -> bytes:
-        """What must follow a text that must, as far as names tell: the rest of the only one that is left, with its quote."""
+        """What follows this forced text as far as names tell: the rest of the only name that is left, with its quote."""
         cursor = self._cursors[-1]
         assert cursor is not None, "the last ones are kept"
         added: Added = []
@@ -109,14 +109,15 @@ class Guard:
             # The first character of a token is a part of an escape, so that its strings end elsewhere.
             self._removal.refused(tokens.quoted_marks, cursor, row)
             return
-        last, inside, before = self._is_last(cursor), cursor.open, None
+        last, inside, before, looked = self._is_last(cursor), cursor.open, None, False
         for closing in (*levels, None):
             if inside is None:
                 return
             if last or self._follower.is_full(inside, []):
                 self._take_commas(cursor, before, row)
-            if isinstance(inside.names, Counted) and inside.names:
+            if not looked and isinstance(inside.names, Counted) and inside.names:
                 self._removal.refused(tokens.quoted_next if in_string else tokens.next_begun, cursor, row)
+                looked = True
             if closing is not None and self._follower.lacks(inside, []):
                 closing.plain.clear(row)
                 self._removal.refused(closing.more, cursor, row)

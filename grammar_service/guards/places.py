@@ -73,7 +73,7 @@ def places_of(document: Json) -> Guarded:
     return found
 
 
-def sharing_places(document: Json, objects: set[str]) -> set[str]:
+def objects_sharing_places(document: Json, objects: set[str]) -> set[str]:
     """Those of the objects at these pointers of a document in normal form in whose place another one may stand. Raises as `places_of`."""
     places = _Places(References(dict(walk(document))), set(), set(), objects, Effort(PATTERN_EFFORT))
     if objects:

@@ -14,10 +14,10 @@ from grammar_service.guards.places import Place, places_of
 from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.schema.fault import Fault
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import mapped, walk
+from grammar_service.schema.keywords import ANY_ORDER, mapped, walk
 from grammar_service.schema.pointer import join
 
-_GUARDED = frozenset({"uniqueItems", "minProperties"})
+_GUARDED = frozenset({"uniqueItems", "minProperties", ANY_ORDER})
 """What is not enforced without a guard."""
 
 

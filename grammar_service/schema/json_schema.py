@@ -58,7 +58,7 @@ class JsonSchema:
         """
         known = faults_of, change
         if known not in self._forms:
-            form = (self._changed_form(faults_of, change) if change is not None else None) or self._form_for(faults_of)
+            form = (self._rewritten_form(faults_of, change) if change is not None else None) or self._form_for(faults_of)
             self._forms[known] = Form(form.document, [fault.at(self.places.original) for fault in form.faults])
         return self._forms[known]
 
@@ -66,10 +66,11 @@ class JsonSchema:
         """What the backend of an allow-list would not enforce exactly if it got no other form of the schema."""
         return [fault.at(self.places.original) for fault in faults_of(self.normal, False)]
 
-    def _changed_form(self, faults_of: AllowList, change: Change) -> Form | None:
+    def _rewritten_form(self, faults_of: AllowList, change: Change | None = None) -> Form | None:
+        """The first rewrite that the backend enforces, if any."""
         rewritten = self._rewrite
         for candidate in self._candidates(rewritten) if isinstance(rewritten, dict) else ():
-            changed = change(candidate)
+            changed = candidate if change is None else change(candidate)
             if not any(True for _ in faults_of(changed, True)):
                 return Form(changed, [])
         return None
@@ -81,9 +82,8 @@ class JsonSchema:
         rewritten = self._rewrite
         if rewritten is False:
             raise NothingMatches("no value matches the schema", "")
-        for candidate in () if isinstance(rewritten, Reason) else self._candidates(rewritten):
-            if not any(True for _ in faults_of(candidate, True)):
-                return Form(candidate, [])
+        if (form := self._rewritten_form(faults_of)) is not None:
+            return form
         faults = list(faults_of(self.normal, False)) if faults is None else faults
         return Form(self.normal, explained(faults, rewritten) if isinstance(rewritten, Reason) else faults)
 

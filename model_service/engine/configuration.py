@@ -63,7 +63,7 @@ def plug(config: VllmConfig, settings: EngineSettings, channel: str, figures: Me
     _check(config, settings)
     if settings.jump_forward == "async":
         _check_asynchronous(config, settings)
-    why_stepped = (_why_stepped(config) or _why_as_asked(config, settings)) if settings.jump_forward else None
+    why_stepped = (_why_stepped(config) or _why_asynchronous(config, settings)) if settings.jump_forward else None
     if why_stepped is not None:
         _log.warning("nothing is jumped over: %s", why_stepped)
     jumps = settings.jump_forward is not False and why_stepped is None
@@ -189,7 +189,7 @@ def _why_stepped_beside(method: str, config: VllmConfig) -> str | None:
     return None
 
 
-def _why_as_asked(config: VllmConfig, settings: EngineSettings) -> str | None:
+def _why_asynchronous(config: VllmConfig, settings: EngineSettings) -> str | None:
     if config.speculative_config is not None and by_name(settings.engine_args).get("async_scheduling"):
         return "beside drafts, forced tokens need synchronous steps, and `engine_args` ask for `async_scheduling`"
     return None

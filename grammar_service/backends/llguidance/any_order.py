@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from grammar_service.errors import UnsupportedGrammar
-from grammar_service.guards.places import sharing_places
+from grammar_service.guards.places import objects_sharing_places
 from grammar_service.regexes.other_strings import pattern_of_others
 from grammar_service.regexes.rendering import literal
 from grammar_service.schema.json_text import Json
@@ -26,13 +26,13 @@ _NAME = re.compile(r'[^\x00-\x1f"\\\x7f\ud800-\udfff]{0,200}')
 tell apart."""
 
 
-def in_any_order(document: Schema) -> Schema:
+def with_any_order(document: Schema) -> Schema:
     """A rewrite, with `ANY_ORDER` in each object that can have it."""
     references = References(dict(walk(document)))
     objects = {pointer for pointer, schema in references.schemas.items() if isinstance(schema, dict) and _can_have(schema)}
     objects -= _in_distinct_items(references)
     try:
-        objects -= sharing_places(document, objects)
+        objects -= objects_sharing_places(document, objects)
     except UnsupportedGrammar:  # more places than are followed
         return document
 
@@ -51,7 +51,7 @@ def has_any_order(document: Schema) -> bool:
     return any(isinstance(schema, dict) and ANY_ORDER in schema for _, schema in walk(document))
 
 
-def keeps_an_order(document: Schema) -> bool:
+def keeps_declared_order(document: Schema) -> bool:
     """Whether some object of a rewrite, or of a normal form, has members that only come in the order of `properties`."""
     return any(isinstance(schema, dict) and ANY_ORDER not in schema and _members(schema) > 1 for _, schema in walk(document))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from grammar_service.backends.choice import choices_of
-from grammar_service.backends.llguidance.any_order import in_any_order, with_names_as_patterns
+from grammar_service.backends.llguidance.any_order import with_any_order, with_names_as_patterns
 from grammar_service.backends.llguidance.lark import lark_faults
 from grammar_service.backends.llguidance.sequences import has_sequences, lark_of
 from grammar_service.backends.llguidance.source import LibrarySource
@@ -32,7 +32,7 @@ _VERSION: Final = f"{version('llguidance')}/{_PAYLOAD_FORMAT}"
 
 def form_of(spec: GrammarSpec) -> Form:
     """The form of a JSON Schema that is served. Raises as `parse_schema` and `form_for`."""
-    return parse_schema(spec.text, spec.closed, spec.formats).form_for(llguidance_faults, in_any_order if spec.any_order else None)
+    return parse_schema(spec.text, spec.closed, spec.formats).form_for(llguidance_faults, with_any_order if spec.any_order else None)
 
 
 class LlguidanceBackend:

@@ -151,5 +151,6 @@ _GROUPS = {
 }
 """Keywords of which one cannot be read without the others."""
 CONDITIONS = frozenset({"if", "then", "else", "not", "dependentSchemas", "dependentRequired"})
+"""Read last: a schema's own `properties` say in which order members come, and these say more of some."""
 _SILENT = frozenset({"$defs", "definitions", "unevaluatedItems", "unevaluatedProperties"})
 """Read elsewhere, or nothing that is asserted."""

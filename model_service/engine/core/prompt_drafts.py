@@ -20,7 +20,7 @@ from grammar_service.backends.mask_budget import SearchBudget
 from grammar_service.backends.protocol import accepted_prefix
 from grammar_service.segments import Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from model_service.core_figures import DRAFTED_FROM
+from model_service.core_figures import DRAFT_SOURCES
 from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.core.grammar_loading import tenant_of
 from model_service.engine.key_constraint import key_of
@@ -35,7 +35,7 @@ UNKNOWN = 0.02
 """What a draft costs of a step that has none, until that is known: two cores take so much for a model of 135 million parameters."""
 LONGEST_ANSWER = 2048
 """Tokens of an answer whose values are remembered."""
-FORCED, RECENT, WORDS, PROMPT, END = DRAFTED_FROM
+FORCED, RECENT, WORDS, PROMPT, END = DRAFT_SOURCES
 _BYTES_PER_TOKEN, _LONGEST_TOKEN = 6, 16
 _AHEAD_OF_VALUES = b":,[{ \n"
 _AFTER_VALUES = b",", b"}", b"]"
@@ -98,7 +98,7 @@ class _Drafting:
 
 class PromptDrafts:
     """For one scheduler, whose steps cost what `cost` has learnt. `most`: of a request. `counts`: how many were verified and accepted, by
-    where they come from (`DRAFTED_FROM`)."""
+    where they come from (`DRAFT_SOURCES`)."""
 
     def __init__(self, tokenizer: GrammarTokenizer, segmenter: Segmenter, cost: StepCost, most: int) -> None:
         self._vocabulary = tokenizer.vocabulary
@@ -108,7 +108,7 @@ class PromptDrafts:
         self._acceptance = Acceptance()
         self._recent = RecentValues()
         self._requests: dict[str, _Known] = {}
-        self.counts = {source: [0, 0] for source in DRAFTED_FROM}
+        self.counts = {source: [0, 0] for source in DRAFT_SOURCES}
 
     def find(self, request: Request, running: int) -> list[int]:
         """For the request's next forward, in which so many requests take part; its grammar holds for its next token."""

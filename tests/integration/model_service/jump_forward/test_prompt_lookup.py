@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from grammar_service.spec import GrammarKind, GrammarSpec
-from model_service.core_figures import DRAFTED_FROM
+from model_service.core_figures import DRAFT_SOURCES
 from tests.integration.model_service.masks.mask_requests import await_masks
 from tests.integration.model_service.running_broadcaster import running_broadcaster
 from tests.integration.model_service.running_engine import Answer, RunningEngine, running_engine
@@ -55,7 +55,7 @@ def test_the_same_answers_in_fewer_forwards(looking_up: RunningEngine, jumping: 
     )
     assert min(accepted) > 0
     core = looking_up.engine.core
-    assert sum(getattr(core, f"accepted_{source}") for source in DRAFTED_FROM) >= sum(accepted)
+    assert sum(getattr(core, f"accepted_{source}") for source in DRAFT_SOURCES) >= sum(accepted)
     assert core.drafts_words >= core.accepted_words > 0
     assert not any(none)
 

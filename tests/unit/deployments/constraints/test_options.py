@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,56 +28,35 @@ def test_a_compile_deadline_goes_with_its_constraint(asked: float, given: float)
     assert requested.deadline_s == given
 
 
-@pytest.mark.parametrize(
-    ("asked", "default", "closed"), [(None, True, True), (None, False, False), (False, True, False), (True, False, True)]
-)
-def test_additional_properties_are_disabled_as_asked(asked: bool | None, default: bool, closed: bool) -> None:
-    options = {"json": {"type": "object"}} | ({} if asked is None else {"disable_additional_properties": asked})
-    requested = take_constraint({"structured_outputs": options}, ConstraintDefaults(closed=default), "hermes")
-    assert isinstance(requested, Requested)
-    assert requested.spec.closed is closed
+READING = {
+    "disable_additional_properties": ("closed", True, False),
+    "unknown_keywords": ("refuses_unknown", "refuse", "warn"),
+    "format": ("formats", "enforce", "annotate"),
+    "property_order": ("any_order", "any", "declared"),
+}
+"""By option: the part of a spec that it decides, and what it is for true and false."""
+
+
+@pytest.mark.parametrize("default", [True, False])
+@pytest.mark.parametrize("option", READING)
+def test_a_schema_is_read_as_asked_or_by_default(option: str, default: bool) -> None:
+    part, *words = READING[option]
+    by_default: dict[str, Any] = {part: default}
+    for asked, expected in ((None, default), (words[0], True), (words[1], False)):
+        options = {"json": {"type": "object"}} | ({} if asked is None else {option: asked})
+        requested = take_constraint({"structured_outputs": options}, replace(ConstraintDefaults(), **by_default), "hermes")
+        assert isinstance(requested, Requested)
+        assert getattr(requested.spec, part) is expected
 
 
 @pytest.mark.parametrize(
-    ("asked", "default", "refuses"), [(None, True, True), (None, False, False), ("warn", True, False), ("refuse", False, True)]
+    ("option", "value"),
+    [("unknown_keywords", "ignore"), ("disable_additional_properties", "no"), ("property_order", "sorted"), ("format", True)],
 )
-def test_unknown_keywords_are_refused_as_asked(asked: str | None, default: bool, refuses: bool) -> None:
-    options = {"json": {"type": "object"}} | ({} if asked is None else {"unknown_keywords": asked})
-    requested = take_constraint({"structured_outputs": options}, ConstraintDefaults(refuses_unknown=default), "hermes")
-    assert isinstance(requested, Requested)
-    assert requested.spec.refuses_unknown is refuses
-
-
-def test_a_wrong_choice_about_unknown_keywords_is_refused() -> None:
+def test_another_choice_is_refused(option: str, value: object) -> None:
     with pytest.raises(ApiError) as caught:
-        take_constraint({"structured_outputs": {"json": {}, "unknown_keywords": "ignore"}}, ConstraintDefaults(), "hermes")
-    assert caught.value.param == "structured_outputs.unknown_keywords"
-
-
-def test_disabling_additional_properties_is_a_flag() -> None:
-    with pytest.raises(ApiError) as caught:
-        take_constraint({"structured_outputs": {"json": {}, "disable_additional_properties": "no"}}, ConstraintDefaults(), "hermes")
-    assert caught.value.param == "structured_outputs.disable_additional_properties"
-
-
-@pytest.mark.parametrize(
-    ("asked", "default", "formats"), [(None, True, True), (None, False, False), ("enforce", False, True), ("annotate", True, False)]
-)
-def test_formats_are_enforced_as_asked(asked: str | None, default: bool, formats: bool) -> None:
-    options = {"json": {"type": "string"}} | ({} if asked is None else {"format": asked})
-    requested = take_constraint({"structured_outputs": options}, ConstraintDefaults(formats=default), "hermes")
-    assert isinstance(requested, Requested)
-    assert requested.spec.formats is formats
-
-
-@pytest.mark.parametrize(
-    ("asked", "default", "any_order"), [(None, True, True), (None, False, False), ("declared", True, False), ("any", False, True)]
-)
-def test_members_come_in_any_order_as_asked(asked: str | None, default: bool, any_order: bool) -> None:
-    options = {"json": {"type": "object"}} | ({} if asked is None else {"property_order": asked})
-    requested = take_constraint({"structured_outputs": options}, ConstraintDefaults(any_order=default), "hermes")
-    assert isinstance(requested, Requested)
-    assert requested.spec.any_order is any_order
+        take_constraint({"structured_outputs": {"json": {}, option: value}}, ConstraintDefaults(), "hermes")
+    assert caught.value.param == f"structured_outputs.{option}"
 
 
 def test_other_constraints_than_schemas_have_no_members_to_order() -> None:
@@ -120,12 +100,6 @@ def test_options_without_a_constraint_are_refused(body: dict[str, Any], param: s
     assert caught.value.param == param
 
 
-def test_another_order_is_refused() -> None:
-    with pytest.raises(ApiError) as caught:
-        take_constraint({"structured_outputs": {"json": {}, "property_order": "sorted"}}, ConstraintDefaults(), "hermes")
-    assert caught.value.param == "structured_outputs.property_order"
-
-
 @pytest.mark.parametrize("form", [{"json": {"type": "string"}}, {"json_object": True}, {"regex": "a"}, {"choice": ["a"]}])
 @pytest.mark.parametrize(
     ("asked", "default", "canonical"), [(None, False, False), (None, True, True), (True, False, True), (False, True, False)]
@@ -155,9 +129,3 @@ def test_what_a_name_stands_for_is_canonical_or_not_since_it_has_its_name() -> N
     with pytest.raises(ApiError) as caught:
         take_constraint({"structured_outputs": {"grammar_id": "a", "canonical": True}}, ConstraintDefaults(), "hermes")
     assert caught.value.param == "structured_outputs.canonical"
-
-
-def test_another_way_to_read_formats_is_refused() -> None:
-    with pytest.raises(ApiError) as caught:
-        take_constraint({"structured_outputs": {"json": {}, "format": True}}, ConstraintDefaults(), "hermes")
-    assert caught.value.param == "structured_outputs.format"
