@@ -11,8 +11,8 @@ EXPECTED, WEIGHT = 0.8, 4.0
 """A kind of drafts that nobody has judged counts as so many of which this share was accepted."""
 MEMORY = 0.95
 """What a draft still counts when one more has been judged: the last 20 or so do."""
-FORGOTTEN = 0.99
-"""What all of them still count when none was worth a try, so that one is tried again after 100 or 200 chances."""
+TRIED_AGAIN = 200
+"""Chances of a kind that is not worth a draft which are passed over before one is made all the same. While those are accepted, each has one."""
 REMEMBERED = 8192
 """Kinds."""
 
@@ -21,6 +21,7 @@ REMEMBERED = 8192
 class _Judged:
     accepted: float = EXPECTED * WEIGHT
     tried: float = WEIGHT
+    passed_over: int = 0
 
 
 class Acceptance:
@@ -47,11 +48,17 @@ class Acceptance:
         kept = MEMORY**tried
         known.accepted = kept * known.accepted + accepted
         known.tried = kept * known.tried + tried
+        if accepted:
+            known.passed_over = TRIED_AGAIN
 
-    def passed_over(self, kind: Hashable) -> None:
-        """None of this kind was worth a try."""
+    def is_due(self, kind: Hashable) -> bool:
+        """Of a kind that is not worth a draft: whether one is made all the same. Called once for each chance."""
         known = self._known(kind)
-        known.accepted += (1 - FORGOTTEN) * (EXPECTED * known.tried - known.accepted)
+        known.passed_over += 1
+        if known.passed_over <= TRIED_AGAIN:
+            return False
+        known.passed_over = 0
+        return True
 
     def _known(self, kind: Hashable) -> _Judged:
         known = self._kinds.setdefault(kind, _Judged())

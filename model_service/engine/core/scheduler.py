@@ -51,6 +51,8 @@ class MaskcastScheduler(Scheduler):
         self.prompt_drafts = self._prompt_drafts(backend) if options.prompt_lookup else None
         self._undrafted = set[str]()
         """Requests that want to know of certain tokens at each place, which vLLM does not tell in a step with drafts."""
+        self._drafting_ns = 0
+        """What finding the next step's drafts has taken, while all requests waited: it is a part of that step's cost."""
         self.closing = AnswerClosing(self, backend.vocabulary)
         self.canonical = CanonicalAnswers(manager, self.requests, backend.vocabulary, can_redraw(self.vllm_config))
         self._steps = BoundedSteps(self, self._cost) if can_bound(self.vllm_config) and not options.lookahead else None
@@ -130,7 +132,8 @@ class MaskcastScheduler(Scheduler):
         took_ns = self._counter.end_step(scheduler_output)
         if rows := len(scheduler_output.num_scheduled_tokens):
             drafts = sum(map(len, scheduler_output.scheduled_spec_decode_tokens.values()))
-            self._cost.add(rows, scheduler_output.total_num_scheduled_tokens - rows, took_ns, drafts)
+            self._cost.add(rows, scheduler_output.total_num_scheduled_tokens - rows, took_ns + self._drafting_ns, drafts)
+            self._drafting_ns = 0
         if self.jumping is not None:
             self.jumping.split(outputs)
         _first_ones_first(outputs.values())
@@ -148,7 +151,9 @@ class MaskcastScheduler(Scheduler):
 
     def update_draft_token_ids(self, draft_token_ids: DraftTokenIds) -> None:
         names, drafts = draft_token_ids.req_ids, draft_token_ids.draft_token_ids
+        began = time.perf_counter_ns()
         found = [self._drafts(*one) if not self._undrafted else [] for one in zip(names, drafts, strict=True)]
+        self._drafting_ns = time.perf_counter_ns() - began
         super().update_draft_token_ids(DraftTokenIds(names, found))
 
     def _drafts(self, request_id: str, drafts: list[int]) -> list[int]:

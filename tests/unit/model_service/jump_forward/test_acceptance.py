@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from model_service.jump_forward.acceptance import EXPECTED, REMEMBERED, Acceptance
+from model_service.jump_forward.acceptance import EXPECTED, REMEMBERED, TRIED_AGAIN, Acceptance
 
 
 def judge(acceptance: Acceptance, kind: str, share: float, runs: int, seed: int = 0) -> None:
@@ -36,16 +36,15 @@ def test_drafts_in_turn_are_as_many_as_are_likely_enough() -> None:
     assert acceptance.worthwhile("name", 1.0, 0.0) > 1000
 
 
-def test_what_was_never_accepted_is_tried_again_at_last() -> None:
+def test_what_is_not_worth_it_is_tried_again_seldom_and_while_it_is_accepted_at_once() -> None:
     acceptance = Acceptance()
     judge(acceptance, "name", 0.0, 50)
-    chances = 0
-    while not acceptance.worthwhile("name", 1.0, 0.3):
-        acceptance.passed_over("name")
-        chances += 1
-    assert 20 < chances < 200
-    judge(acceptance, "name", 0.0, 3)
-    assert not acceptance.worthwhile("name", 1.0, 0.3)
+    due = [acceptance.is_due("name") for _ in range(3 * (TRIED_AGAIN + 1))]
+    assert sum(due) == 3
+    acceptance.judged("name", 1, was_rejected=False)
+    assert acceptance.is_due("name")
+    acceptance.judged("name", 0, was_rejected=True)
+    assert not acceptance.is_due("name")
 
 
 def test_kinds_that_were_not_judged_for_long_are_forgotten() -> None:
