@@ -19,6 +19,25 @@ _ELSEWHERE = re.compile(r" \(/.*\)$")
 _QUOTED = re.compile(r"'.*'|\"[^\"]*\"")
 
 
+WELL_KNOWN = (
+    "dependabot-2.0",
+    "geojson",
+    "github-action",
+    "github-workflow",
+    "kubernetes-definitions",
+    "kustomization",
+    "openapi-3.X",
+    "package",
+    "prometheus",
+    "sarif",
+    "schema-draft-v4",
+    "tsconfig",
+    "vega-lite",
+    "web-manifest",
+)
+"""Schemas that many people use, told by name."""
+
+
 class Explanation(StrEnum):
     """Why an instance is judged otherwise than the collection keeps it."""
 
@@ -86,6 +105,18 @@ def causes(findings: Findings, way: str = OURS) -> list[tuple[str, int, str]]:
 def refusals(findings: Findings, way: str) -> list[tuple[str, Judged]]:
     """The schemas that a way refuses, and what it says."""
     return [(judgement.name, judged) for judgement in findings.judgements if (judged := judgement.way(way)).refused is not None]
+
+
+def how_served(findings: Findings, name: str) -> tuple[str, str] | None:
+    """How a schema is served, and why not by masks alone; None where the collection does not have it."""
+    if name in findings.apart:
+        return "set apart", findings.apart[name].value
+    judgement = next((one for one in findings.judgements if one.name == name), None)
+    if judgement is None:
+        return None
+    if not judgement.is_refused:
+        return "by masks", ""
+    return ("refused" if judgement.way(CHECKED).refused is not None else "with a check"), cause_of(judgement.way(OURS))
 
 
 def unserved(findings: Findings) -> list[str]:

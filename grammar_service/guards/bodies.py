@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from grammar_service.guards.forms import ENOUGH, FREE, Form, Layout, Slot, times
+from grammar_service.guards.forms import ENOUGH, FREE, Form, Layout, Slot, Strings, times
+from grammar_service.guards.item_set import Counted, listing_of
 from grammar_service.guards.names import Names
 from grammar_service.guards.tokens.name_tokens import NameTokens
 
@@ -28,19 +29,32 @@ _DIGITS = 30
 _TYPES: dict[type, str] = {bytes: "string", Decimal: "number", tuple: "array", frozenset: "object"}
 
 
+class Passed(NamedTuple):
+    """A state that an item passed through. `text`: the string that led there from the state `begun`, if it is one of `strings`, and is
+    spent when as many items as there are `ways` have passed."""
+
+    state: bytes
+    ways: int = ENOUGH
+    text: bytes = b""
+    begun: bytes = b""
+    strings: Strings | None = None
+
+
 class Item(NamedTuple):
-    """A complete item, and the states that it passed through, where ways to go on are counted."""
+    """A complete item, and what it passed through, where ways to go on are counted."""
 
     value: Hashable
-    passed: tuple[bytes, ...]
+    passed: tuple[Passed, ...]
 
 
 class Values:
     """The items of one open array, its strings in `strings` too; `inner` are all strings inside of them; `ending` the same, by the
-    tokens that close a bracket behind one. `site`: where each is written."""
+    tokens that close a bracket behind one. `site`: where each is written; `forms`: those of the grammar."""
 
-    def __init__(self, tokens: NameTokens, form: int) -> None:
+    def __init__(self, tokens: NameTokens, form: int, forms: Sequence[Form]) -> None:
         self.site = Site(self, () if form == FREE else (form,), _START)
+        self.forms = forms
+        self._tokens = tokens
         self.strings = Names(tokens)
         # Where nothing is counted nobody asks how one of them would end.
         self.inner = Names(tokens, {} if form == FREE else None)
@@ -48,27 +62,59 @@ class Values:
         self._contents: Counter[Hashable] = Counter()
         self._held: set[Hashable] = set()
         self._passed: Counter[bytes] = Counter()
+        self._counted: dict[bytes, Counted] = {}
+        self._strings: dict[tuple[int, ...], Strings | None] = {}
 
     def is_new(self, value: Hashable, added: Sequence[tuple[Any, Any]]) -> bool:
         """Whether it is neither there nor among the added ones."""
         return value not in self._held and not any(held is self and item.value == value for held, item in added)
 
-    def has_more(self, forms: Sequence[Form], added: Added) -> bool:
+    def has_more(self, added: Added) -> bool:
         """Whether there is one more item than those that are there."""
-        ways = sum(forms[index].count for index in self.site.forms) if self.site.forms else ENOUGH
-        return ways >= ENOUGH or len(self._held) + sum(held is self for held, _ in added) < ways
+        return self._ways >= ENOUGH or len(self._held) + sum(held is self for held, _ in added) < self._ways
 
-    def has_plenty(self, forms: Sequence[Form]) -> bool:
+    @property
+    def has_plenty(self) -> bool:
         """Whether there are two more."""
-        ways = sum(forms[index].count for index in self.site.forms) if self.site.forms else ENOUGH
-        return ways >= ENOUGH or len(self._held) + 1 < ways
+        return self._ways >= ENOUGH or len(self._held) + 1 < self._ways
+
+    @property
+    def _ways(self) -> int:
+        return sum(self.forms[index].count for index in self.site.forms) if self.site.forms else ENOUGH
 
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def passed(self, state: bytes) -> int:
+    def passed(self, state: bytes, added: Sequence[tuple[Any, Any]] = ()) -> int:
         """How many items came through a state."""
-        return self._passed[state]
+        here: int = sum(one.state == state for held, item in added if held is self for one in item.passed)
+        return self._passed[state] + here
+
+    def strings_at(self, forms: tuple[int, ...]) -> Strings | None:
+        """Those of some forms, where they may run out. Several forms that have some list them, or have the same."""
+        if forms not in self._strings:
+            found = [self.forms[index] for index in forms if index != FREE]
+            few = list(dict.fromkeys(form.strings for form in found if form.strings is not None))
+            listed = Strings(tuple(sorted({text for strings in few for text in strings.listed})))
+            ends = bool(few) and not any("string" in form.endless for form in found)
+            self._strings[forms] = None if not ends else few[0] if len(few) == 1 else listed
+        return self._strings[forms]
+
+    def left(self, state: bytes, strings: Strings) -> Counted:
+        """The `strings` that can still follow a state: those that are not spent."""
+        if (known := self._counted.get(state)) is None:
+            known = self._counted[state] = Counted(self._tokens, listing_of(self._tokens, strings))
+        return known
+
+    def spent_by(self, added: Added, state: bytes) -> list[bytes]:
+        """The strings behind a state that added items have spent."""
+        here = [item for held, item in added if held is self]
+        return [
+            one.text
+            for item in here
+            for one in (*item.passed, *self._as_passed(item))
+            if one.strings is not None and one.begun == state and self.passed(one.state, added) >= one.ways
+        ]
 
     def contains(self, value: Hashable) -> bool:
         """Whether an item is it, or holds it."""
@@ -76,7 +122,10 @@ class Values:
 
     def add(self, item: Item) -> None:
         self._held.add(item.value)
-        self._passed.update((_START, *item.passed))
+        self._passed.update((_START, *(one.state for one in item.passed)))
+        for one in self._just_spent(item):
+            assert one.strings is not None, "a string is spent"
+            self.left(one.begun, one.strings).add(one.text)
         if isinstance(item.value, bytes):
             self.strings.add(item.value)
         for value in _contents(item.value):
@@ -87,7 +136,9 @@ class Values:
 
     def drop(self, item: Item) -> None:
         self._held.remove(item.value)
-        self._passed.subtract((_START, *item.passed))
+        for one in self._just_spent(item):
+            self._counted[one.begun].drop(one.text)
+        self._passed.subtract((_START, *(one.state for one in item.passed)))
         if isinstance(item.value, bytes):
             self.strings.drop(item.value)
         for value in reversed(_contents(item.value)):
@@ -95,6 +146,16 @@ class Values:
             if isinstance(value, bytes) and not self._contents[value]:
                 self.inner.drop(value)
                 self.ending.drop(value)
+
+    def _just_spent(self, item: Item) -> list[Passed]:
+        """Of what an item passed through that is counted already: the strings for which it took the last way."""
+        passed = [*item.passed, *self._as_passed(item)]
+        return [one for one in passed if one.strings is not None and (one.begun == one.state or self._passed[one.state] == one.ways)]
+
+    def _as_passed(self, item: Item) -> list[Passed]:
+        """Of a string that is an item itself, and so is spent."""
+        strings = self.strings_at(self.site.forms) if isinstance(item.value, bytes) else None
+        return [Passed(_START, 0, item.value, _START, strings)] if isinstance(item.value, bytes) and strings is not None else []
 
 
 def _contents(value: Hashable) -> list[Hashable]:
@@ -129,7 +190,7 @@ class Body(NamedTuple):
     site: Site
     parts: tuple[Any, ...] = ()
     digests: tuple[bytes, ...] = ()
-    passed: tuple[bytes, ...] = ()
+    passed: tuple[Passed, ...] = ()
     depth: int = 1
     tail: int = ENOUGH
     layouts: tuple[tuple[Layout, int], ...] = ()
@@ -170,14 +231,13 @@ def is_left(root: Values, state: bytes, ways: int, added: Added) -> bool:
     """Whether more ways lead on from a state than items have taken."""
     if ways >= ENOUGH:
         return True
-    taken: int = root.passed(state) + sum(item.passed.count(state) for held, item in added if held is root)
-    return taken < ways
+    return root.passed(state, added) < ways
 
 
-def opened(site: Site, is_object: bool, body: Body | None, forms: Sequence[Form], added: Added) -> Body | None:
+def opened(site: Site, is_object: bool, body: Body | None, added: Added) -> Body | None:
     """The inside of an object or array that begins there, in `body` where that is inside of the item too; None where it must not."""
     inner = Body(site)
-    found = [forms[index] for index in site.forms if index != FREE]
+    found = forms_at(site)
     kind = "object" if is_object else "array"
     if not found or any(kind in form.endless for form in found):
         return inner
@@ -187,7 +247,7 @@ def opened(site: Site, is_object: bool, body: Body | None, forms: Sequence[Form]
     inner = Body(site, tail=tail, layouts=layouts, state=state)
     if not layouts or not is_left(site.root, state, inner.left, added):
         return None
-    return inner._replace(passed=(state,))
+    return inner._replace(passed=(Passed(state),))
 
 
 def _tail(body: Body | None, kind: str) -> int:
@@ -214,7 +274,7 @@ def named(body: Body, name: bytes, added: Added) -> Body | None:
     state = _digest(b"n", body.state, name)
     if not is_left(body.site.root, state, times(body.tail, ways), added):
         return None
-    return body._replace(name=name, layouts=layouts, state=state, passed=(*body.passed, state))
+    return body._replace(name=name, layouts=layouts, state=state, passed=(*body.passed, Passed(state)))
 
 
 def with_comma(body: Body, added: Added) -> Body | None:
@@ -228,7 +288,7 @@ def with_comma(body: Body, added: Added) -> Body | None:
     ways, state = times(body.tail, max(rests)), _digest(b",", body.state)
     if not is_left(body.site.root, state, ways, added):
         return None
-    return body._replace(state=state, passed=(*body.passed, state))
+    return body._replace(state=state, passed=(*body.passed, Passed(state)))
 
 
 def has_name(body: Body, begun: bytes, pending: bytes, added: Added) -> bool:
@@ -263,7 +323,7 @@ def site_in(body: Body) -> Site:
     return Site(body.site.root, forms, body.state)
 
 
-def extended(body: Body, value: Hashable, digest: bytes | None, passed: tuple[bytes, ...], is_object: bool, added: Added) -> Body | None:
+def extended(body: Body, value: Hashable, digest: bytes | None, passed: tuple[Passed, ...], is_object: bool, added: Added) -> Body | None:
     """With a value that has come to its end, which passed through some states; None where too few ways lead on. Scalars need no digest."""
     own = _digest_of_scalar(value) if digest is None else digest
     part, mark = ((body.name, value), _digest(b"m", own, body.name)) if is_object else (value, own)
@@ -275,7 +335,10 @@ def extended(body: Body, value: Hashable, digest: bytes | None, passed: tuple[by
     longer = longer._replace(layouts=layouts, state=_digest(b"v", body.state, own))
     if not layouts or not is_left(body.site.root, longer.state, longer.left, added):
         return None
-    return longer._replace(passed=(*longer.passed, longer.state))
+    one = Passed(longer.state)
+    if isinstance(value, bytes) and (strings := body.site.root.strings_at(site_in(body).forms)) is not None:
+        one = Passed(longer.state, longer.left, value, body.state, strings)
+    return longer._replace(passed=(*longer.passed, one))
 
 
 def type_and_text(value: Hashable) -> tuple[str, str]:
@@ -301,14 +364,9 @@ def value_of(text: str) -> Hashable:
     return text if text in ("true", "false", "null") else Decimal(text)
 
 
-def scalars(site: Site, forms: Sequence[Form]) -> Iterable[str]:
-    """The texts of the listed values there."""
-    return dict.fromkeys(text for index in site.forms if index != FREE for text in forms[index].scalars)
-
-
-def endless_forms(site: Site, kind: str, forms: Sequence[Form]) -> list[Form]:
-    """Those in which values of a type always go on."""
-    return [forms[index] for index in site.forms if index != FREE and kind in forms[index].endless]
+def forms_at(site: Site) -> list[Form]:
+    """Those in which something is counted."""
+    return [site.root.forms[index] for index in site.forms if index != FREE]
 
 
 def is_free(site: Site) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import msgspec
 
 from grammar_service.errors import GrammarError, UnsupportedGrammar
+from grammar_service.guards.forms import Language, Strings
 from grammar_service.regexes.counted import Beginnings
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.string_set import StringSet
@@ -19,7 +21,7 @@ from grammar_service.schema.pointer import join
 from grammar_service.schema.references import References
 
 _STRINGS = frozenset({"type", "minLength", "pattern"})
-_COUNTED = _STRINGS | {"maxLength", "format", "allOf"}
+STRING_KEYWORDS = _STRINGS | {"maxLength", "format", "allOf"}
 _LONGEST = 2048
 """Characters of strings that have no pattern: each is a state."""
 _NUMBERS = frozenset({"type"})
@@ -27,21 +29,13 @@ _WHOLE = frozenset({"type", "minimum", "exclusiveMinimum"})
 _REASON = "`uniqueItems` is enforced in long arrays of strings that can be counted, and of numbers without upper bound"
 
 
-class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A set of strings, as `StringSet` has it."""
-
-    moves: tuple[tuple[tuple[int, int], ...], ...]
-    accepting: tuple[int, ...]
-
-
 class Items(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the items of an array are, as far as it matters: whether its numbers are `whole`; `listed`: its strings, where it has no other
-    items, sorted; or their `language`; else there is always one more. `form`: of items of any kind (`forms`)."""
+    """What the items of an array are, as far as it matters: whether its numbers are `whole`; its `strings`, where it has no other items and
+    they may run out; else there is always one more. `form`: of items of any kind (`forms`)."""
 
     whole: bool = True
-    listed: tuple[str, ...] | None = None
     form: int | None = None
-    language: Language | None = None
+    strings: Strings | None = None
 
 
 def items_of(references: References, pointer: str, effort: Effort) -> Items | str:
@@ -63,13 +57,13 @@ def items_of(references: References, pointer: str, effort: Effort) -> Items | st
     least = array.get("minItems", 0)
     if others:
         return _counted(alternatives, least, effort)
-    return Items(listed=tuple(sorted(listed))) if isinstance(least, int) and least <= len(listed) else _REASON
+    return Items(strings=Strings(tuple(sorted(listed)))) if isinstance(least, int) and least <= len(listed) else _REASON
 
 
 def _counted(alternatives: list[Schema], least: Json, effort: Effort) -> Items | str:
     """Strings that may run out, each way that one begins."""
     try:
-        sets = [_strings_of(schema, effort) for schema in alternatives]
+        sets = [strings_of(schema, effort) for schema in alternatives]
         strings = sets[0]
         for other in sets[1:]:
             strings = strings.union(other)
@@ -77,12 +71,16 @@ def _counted(alternatives: list[Schema], least: Json, effort: Effort) -> Items |
         return _REASON
     if never_runs_out(strings):
         return Items()
-    if not isinstance(least, int) or least > Beginnings(strings.moves, strings.accepting).count(b""):
-        return _REASON
-    return Items(language=Language(strings.moves, tuple(sorted(strings.accepting))))
+    found = counted(strings)
+    return Items(strings=found) if isinstance(least, int) and least <= found.count else _REASON
 
 
-def _strings_of(schema: Schema, effort: Effort) -> StringSet:
+def counted(strings: StringSet) -> Strings:
+    size = Beginnings(strings.moves, strings.accepting).count(b"")
+    return Strings(language=Language(strings.moves, tuple(sorted(strings.accepting)), size))
+
+
+def strings_of(schema: Schema, effort: Effort) -> StringSet:
     """Raises GrammarError: they are too many to be told, or not all of its values are strings."""
     values = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if isinstance(values, list):
@@ -96,13 +94,14 @@ def _strings_of(schema: Schema, effort: Effort) -> StringSet:
 
 def _asserted(schema: Schema, effort: Effort) -> StringSet:
     """The strings of which a schema, and those in its `allOf`, hold."""
-    if schema.keys() - _COUNTED or types_of(schema) not in ([], ["string"]):
+    if schema.keys() - STRING_KEYWORDS or types_of(schema) not in ([], ["string"]):
         raise UnsupportedGrammar(_REASON)
     patterns = [schema["pattern"]] if "pattern" in schema else []
-    if "format" in schema:
-        known = FORMATS.get(str(schema["format"]))
-        patterns += [known.pattern if known else ""]
     sets = [StringSet.of_pattern(str(pattern), effort) for pattern in patterns]
+    if "format" in schema:
+        if (known := _of_format(str(schema["format"]))) is None:
+            raise UnsupportedGrammar(_REASON)
+        sets.append(known)
     branches = schema.get("allOf", [])
     sets += [_asserted(branch, effort) for branch in branches if isinstance(branch, dict)] if isinstance(branches, list) else []
     least, most = schema.get("minLength", 0), schema.get("maxLength")
@@ -111,6 +110,17 @@ def _asserted(schema: Schema, effort: Effort) -> StringSet:
     if least or most is not None:
         sets.append(StringSet.of_lengths(int(str(least)), None if most is None else int(str(most))))
     return StringSet.all_of(sets)
+
+
+@lru_cache(maxsize=len(FORMATS))
+def _of_format(name: str) -> StringSet | None:
+    """None: its automaton is too large, or there is no such format. No schema pays for it, since there are few."""
+    if name not in FORMATS or FORMATS[name].goes_on:
+        return None
+    try:
+        return StringSet.of_pattern(FORMATS[name].pattern)
+    except GrammarError:
+        return None
 
 
 def _of_lengths(least: int, most: int) -> StringSet:
@@ -142,7 +152,7 @@ def _is_endless(schema: Schema, effort: Effort) -> bool:
     """Whether a value that has begun can always become endlessly many others."""
     match types_of(schema):
         case ["string"]:
-            return schema.keys() <= _STRINGS and _goes_on(schema.get("pattern"), effort)
+            return schema.keys() <= STRING_KEYWORDS and strings_go_on(schema, effort)
         case ["integer"]:
             bounds = [schema[name] for name in ("minimum", "exclusiveMinimum") if name in schema]
             return schema.keys() <= _WHOLE and all(isinstance(bound, int) and bound >= 0 for bound in bounds)
@@ -152,10 +162,15 @@ def _is_endless(schema: Schema, effort: Effort) -> bool:
             return schema.keys() == {"type"} and bool(types) and set(types) <= {"string", "integer", "number"}
 
 
-def _goes_on(pattern: object, effort: Effort) -> bool:
-    if not isinstance(pattern, str):
-        return True
+def strings_go_on(schema: Schema, effort: Effort) -> bool:
+    """Whether a string of a schema that has begun can always become endlessly many others. In doubt it cannot."""
+    if "maxLength" in schema or "allOf" in schema or {"pattern", "format"} <= schema.keys():
+        return False
+    if "format" in schema:
+        name = str(schema["format"])
+        strings = _of_format(name)
+        return (name in FORMATS and FORMATS[name].goes_on) or (strings is not None and never_runs_out(strings))
     try:
-        return never_runs_out(StringSet.of_pattern(pattern, effort))
+        return "pattern" not in schema or never_runs_out(StringSet.of_pattern(str(schema["pattern"]), effort))
     except GrammarError:
         return False

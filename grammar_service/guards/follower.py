@@ -13,6 +13,7 @@ from grammar_service.guards.bodies import (
     Added,
     Body,
     Item,
+    Passed,
     Site,
     Values,
     another,
@@ -175,7 +176,7 @@ class Follower:
         def end(value: Hashable) -> Open | None:
             return finished(inside, value, None, (), [*added])
 
-        return has_way(inside.site, cursor.text, cursor.pending, cursor.where is Where.ITEM, self._forms, added, end)
+        return has_way(inside.site, cursor.text, cursor.pending, cursor.where is Where.ITEM, added, end)
 
     def _in_text(self, cursor: Cursor, piece: bytes, at: int, added: Added) -> tuple[Cursor | None, int]:
         where, inside, text, pending, place = cursor
@@ -231,7 +232,7 @@ class Follower:
         if inside is not None and inside.holds_items:
             outer = None if isinstance(inside.items, Values) else inside.body
             depth = 1 if inside.body is None else inside.body.depth + 1
-            if depth > MAX_NESTED_ITEMS or (body := opened(inside.site, is_object, outer, self._forms, added)) is None:
+            if depth > MAX_NESTED_ITEMS or (body := opened(inside.site, is_object, outer, added)) is None:
                 return None
             body = body._replace(depth=depth)
         there = self._places[place] if place != FREE else None
@@ -248,7 +249,7 @@ class Follower:
     def _items(self, place: Place) -> ItemSet | Values:
         assert place.distinct is not None, "it has items of which none may come twice"
         form = place.distinct.form
-        return ItemSet(self._tokens, place.distinct) if form is None else Values(self._tokens, form)
+        return ItemSet(self._tokens, place.distinct) if form is None else Values(self._tokens, form, self._forms)
 
     def _behind_comma(self, inside: Open | None, added: Added) -> Cursor | None:
         if inside is None:
@@ -262,12 +263,12 @@ class Follower:
             return None if self.is_full(inside, added) else Cursor(Where.BEFORE_NAME, inside)
         if isinstance(inside.items, ItemSet) and not _has_more(inside.items, b"", b"", added):
             return None
-        if isinstance(inside.items, Values) and not inside.items.has_more(self._forms, added):
+        if isinstance(inside.items, Values) and not inside.items.has_more(added):
             return None
         return Cursor(open=inside, place=self._places[inside.place].items if inside.place != FREE else FREE)
 
 
-def finished(inside: Open, value: Hashable, digest: bytes | None, passed: tuple[bytes, ...], added: Added) -> Open | None:
+def finished(inside: Open, value: Hashable, digest: bytes | None, passed: tuple[Passed, ...], added: Added) -> Open | None:
     """What holds a value that has come to its end, with it; None where it must not be. Scalars need no digest."""
     if isinstance(inside.items, Values):
         if not inside.items.is_new(value, added):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import reduce
+
+from msgspec import structs
 
 from grammar_service.errors import GrammarError, UnsupportedGrammar
-from grammar_service.guards.forms import ENOUGH, FREE, Form, Layout, Slot, times
+from grammar_service.guards.distinct_items import STRING_KEYWORDS, counted, strings_go_on, strings_of
+from grammar_service.guards.forms import ENOUGH, FREE, Form, Layout, Slot, Strings, Whole, times
 from grammar_service.guards.open_objects import may_run_out
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.string_set import StringSet
-from grammar_service.regexes.unending import never_runs_out
-from grammar_service.schema.formats.known import FORMATS
 from grammar_service.schema.json_text import Json, text_of
 from grammar_service.schema.keywords import IN_PLACE, SEQUENCE, Schema
 from grammar_service.schema.normal_form.disjoint import values_of
@@ -20,17 +24,33 @@ from grammar_service.schema.pointer import join
 from grammar_service.schema.references import References, asserting
 
 MOST_FORMS = 200
+MOST_NESTED = 50
+"""Forms in each other."""
 MOST_SLOTS = 256
 MOST_SCALARS = 50
-"""Enum values of one form. A mask tests each allowed token against each value: 12 ms with 150 values, 140 ms with 500."""
+"""Listed numbers of one form. A mask tests each allowed token against each value: 12 ms with 150 values, 140 ms with 500."""
 ANYTHING = "*"
 """In place of the pointer of a schema that is not written: it asks for nothing."""
 _ALL_TYPES = ("null", "boolean", "number", "string", "array", "object")
 _LONGEST = 1e15
 """Whole numbers from there on may be written with an exponent."""
 _COUNTS = frozenset({"minProperties", "maxProperties"})
+_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 
 Leaves = frozenset[str]
+
+
+@dataclass(slots=True)
+class _Parts:
+    """Of a form: the types of which values always go on, and what may run out, objects and arrays by where they stand."""
+
+    endless: set[str] = field(default_factory=set)
+    whole: bool = True
+    scalars: dict[str, None] = field(default_factory=dict)
+    strings: list[StringSet] = field(default_factory=list)
+    numbers: list[Whole] = field(default_factory=list)
+    objects: list[str] = field(default_factory=list)
+    arrays: list[str] = field(default_factory=list)
 
 
 class FormBuilder:
@@ -40,6 +60,9 @@ class FormBuilder:
         self._references = references
         self._effort = effort
         self._known: dict[tuple[Leaves, int], int] = {}
+        self._known_leaves: dict[str, set[str]] = {}
+        self._endless: dict[str, set[str]] = {}
+        self._strings: dict[str, StringSet] = {}
         self._open: set[Leaves] = set()
         self.forms: list[Form] = []
 
@@ -49,11 +72,11 @@ class FormBuilder:
         Raises:
             UnsupportedGrammar: it is not known how many they are, or which of the schemas one satisfies.
         """
-        leaves = frozenset(leaf for pointer in pointers for leaf in self._leaves(pointer))
+        leaves = self._all_leaves(*pointers)
         if tail >= ENOUGH:
             return FREE
         if (leaves, tail) not in self._known:
-            if leaves in self._open or len(self.forms) >= MOST_FORMS:
+            if leaves in self._open or len(self.forms) >= MOST_FORMS or len(self._open) >= MOST_NESTED:
                 raise UnsupportedGrammar("`uniqueItems` of items that hold themselves, or of so many kinds, is not enforced")
             self._open.add(leaves)
             try:
@@ -66,16 +89,40 @@ class FormBuilder:
 
     def items(self, pointer: str) -> int:
         """The form of the items of an array; FREE where nothing in them need be counted. Raises as `form` does."""
-        leaves = frozenset(self._leaves(pointer))
+        leaves = self._all_leaves(pointer)
         # Nothing follows a whole zero.
         whole = any("integer" in _types(self._schema_of(leaf)) for leaf in leaves)
         return FREE if leaves and not whole and self._are_endless(leaves) else self.form([pointer])
+
+    def has_free_items(self, pointer: str) -> bool:
+        """Whether nothing in the items of an array need be counted. In doubt it must be."""
+        array = self._schema_of(pointer)
+        try:
+            return "prefixItems" not in array and "items" in array and self.items(join(pointer, "items")) == FREE
+        except UnsupportedGrammar:
+            return False
+
+    def anything(self, whole: bool) -> int:
+        """The form of items of all kinds. `whole`: a zero among them must not be expected to go on. Raises as `form` does."""
+        form = self.items(ANYTHING)
+        if not whole:
+            return form
+        self.forms.append(structs.replace(self.forms[form], whole=True))
+        return len(self.forms) - 1
+
+    def _all_leaves(self, *pointers: str) -> Leaves:
+        return frozenset(leaf for pointer in pointers for leaf in self._leaves(pointer))
 
     def _are_endless(self, leaves: Leaves) -> bool:
         return all(self._endless_types(leaf) == _types(self._schema_of(leaf)) != set() for leaf in leaves)
 
     def _leaves(self, start: str) -> set[str]:
         """The schemas without branches and references that one comes to. Raises UnsupportedGrammar: several are about the same value."""
+        if start not in self._known_leaves:
+            self._known_leaves[start] = self._found_leaves(start)
+        return self._known_leaves[start]
+
+    def _found_leaves(self, start: str) -> set[str]:
         leaves, seen, waiting = set[str](), set[str](), [start]
         while waiting:
             at = waiting.pop()
@@ -100,60 +147,104 @@ class FormBuilder:
         return schema if isinstance(schema, dict) else {}
 
     def _build(self, leaves: Leaves, tail: int) -> Form:
-        endless, scalars, whole = set[str](), dict[str, None](), True
-        objects: list[str] = []
-        arrays: list[str] = []
-        for leaf in sorted(leaves):
-            schema = self._schema_of(leaf)
-            found, values = self._endless_types(leaf), values_of(schema)
-            endless.update("number" if kind == "integer" else kind for kind in found)
-            whole = whole and "number" not in found
-            if values is not None:
-                scalars.update(dict.fromkeys(_texts(values)))
-                continue
-            for kind in _types(schema) - found:
-                match kind:
-                    case "object":
-                        objects.append(leaf)
-                    case "array":
-                        arrays.append(leaf)
-                    case "boolean" | "null":
-                        scalars.update(dict.fromkeys(("false", "true") if kind == "boolean" else ("null",)))
-                    case _:
-                        raise _unknown()
-        if (objects and "object" in endless) or (arrays and "array" in endless):
+        parts = self._parts(leaves)
+        endless = parts.endless
+        if (parts.objects and "object" in endless) or (parts.arrays and "array" in endless) or len(parts.arrays) > 1:
             raise _unknown()
-        self._refuse_other_strings(leaves, endless, scalars)
-        kept = tuple(text for text in scalars if _type_of(text) not in endless)
+        self._refuse_other_strings(leaves, parts)
+        self._count_numbers(leaves, parts)
+        listed = sorted(str(json.loads(text)) for text in parts.scalars if _type_of(text) == "string")
+        kept = tuple(text for text in parts.scalars if _type_of(text) not in endless | {"string"})
         if len(kept) > MOST_SCALARS:
             raise UnsupportedGrammar(f"`uniqueItems` of more than {MOST_SCALARS} listed values beside others is not enforced")
         # Of several, which one it is may show late: then each is counted for itself.
-        layouts = tuple(self._object(leaf, tail, len(objects) > 1) for leaf in objects)
-        self._refuse_mixed(objects, layouts)
-        if len(arrays) > 1:
-            raise _unknown()
-        return Form(tuple(sorted(endless)), whole, kept, layouts, tuple(self._array(leaf, tail) for leaf in arrays))
+        objects = tuple(self._object(leaf, tail, len(parts.objects) > 1) for leaf in parts.objects)
+        self._refuse_mixed(parts.objects, objects)
+        return Form(
+            tuple(sorted(endless)),
+            parts.whole,
+            kept,
+            None if "string" in endless else _few(parts.strings, listed),
+            _merged(parts.numbers),
+            objects,
+            tuple(self._array(leaf, tail) for leaf in parts.arrays),
+        )
 
-    def _refuse_other_strings(self, leaves: Leaves, endless: set[str], scalars: Iterable[str]) -> None:
-        """Listed values that have a beginning which no endless ones have."""
-        told = {_type_of(text) for text in scalars if _type_of(text) != "number" or not text.lstrip("-").isdigit()}
-        plain = any("string" in _types(schema) and not {"pattern", "format"} & schema.keys() for schema in map(self._schema_of, leaves))
-        if "string" in told & endless and not plain:
+    def _parts(self, leaves: Leaves) -> _Parts:
+        parts = _Parts()
+        for leaf in sorted(leaves):
+            schema = self._schema_of(leaf)
+            found, values = self._endless_types(leaf), values_of(schema)
+            parts.endless.update("number" if kind == "integer" else kind for kind in found)
+            parts.whole = parts.whole and "number" not in found
+            if values is not None:
+                parts.scalars.update(dict.fromkeys(_texts(values)))
+                continue
+            for kind in _types(schema) - found:
+                self._add_few(parts, kind, leaf)
+        return parts
+
+    def _add_few(self, parts: _Parts, kind: str, leaf: str) -> None:
+        """The values of a type that may run out."""
+        match kind:
+            case "object":
+                parts.objects.append(leaf)
+            case "array":
+                parts.arrays.append(leaf)
+            case "boolean" | "null":
+                parts.scalars.update(dict.fromkeys(("false", "true") if kind == "boolean" else ("null",)))
+            case "string":
+                parts.strings.append(self._strings_of(leaf))
+            case "integer":
+                parts.numbers.append(_whole_numbers(self._schema_of(leaf)))
+            case _:
+                raise _unknown()
+
+    def _strings_of(self, leaf: str) -> StringSet:
+        """Those that may run out."""
+        schema = self._schema_of(leaf)
+        if leaf not in self._strings:
+            asserted = {name: schema[name] for name in STRING_KEYWORDS & schema.keys()}
+            try:
+                self._strings[leaf] = strings_of({**asserted, "type": "string"}, self._effort)
+            except GrammarError:
+                raise _unknown() from None
+        return self._strings[leaf]
+
+    def _refuse_other_strings(self, leaves: Leaves, parts: _Parts) -> None:
+        """Strings that may run out and have a beginning which no endless ones have."""
+        few = bool(parts.strings) or any(_type_of(text) == "string" for text in parts.scalars)
+        plain = any("string" in self._endless_types(leaf) and not {"pattern", "format"} & self._schema_of(leaf).keys() for leaf in leaves)
+        if few and "string" in parts.endless and not plain:
             raise _unknown()
-        if "number" in endless and "number" in {_type_of(text) for text in scalars}:
-            raise _unknown()
+
+    def _count_numbers(self, leaves: Leaves, parts: _Parts) -> None:
+        """Where some of the whole numbers may run out, all of them are in ranges."""
+        listed = [text for text in parts.scalars if _type_of(text) == "number"]
+        if not parts.numbers and not (listed and "number" in parts.endless):
+            return
+        if "number" in parts.endless:
+            if not parts.whole:
+                raise _unknown()
+            parts.numbers += [_whole_numbers(schema) for schema in map(self._schema_of, leaves) if "integer" in _types(schema)]
+            parts.endless.discard("number")
+        for text in listed:
+            if text.lstrip("-").isdigit():
+                parts.numbers.append(Whole(int(text), int(text)))
+                del parts.scalars[text]
 
     def _endless_types(self, leaf: str) -> set[str]:
         """The types of a schema's values that always go on: until the last quote or bracket endlessly many are left."""
-        schema = self._schema_of(leaf)
-        if values_of(schema) is not None:
-            return set()
-        return {kind for kind in _types(schema) if self._is_endless(leaf, kind, schema)}
+        if leaf not in self._endless:
+            schema = self._schema_of(leaf)
+            kinds = _types(schema) if values_of(schema) is None else ()
+            self._endless[leaf] = {kind for kind in kinds if self._is_endless(leaf, kind, schema)}
+        return self._endless[leaf]
 
     def _is_endless(self, leaf: str, kind: str, schema: Schema) -> bool:
         match kind:
             case "string":
-                return "maxLength" not in schema and "allOf" not in schema and self._string_is_endless(schema)
+                return strings_go_on(schema, self._effort)
             case "integer":
                 bounds = [schema[name] for name in ("minimum", "exclusiveMinimum") if name in schema]
                 above = {"maximum", "exclusiveMaximum", "multipleOf"} & schema.keys()
@@ -166,18 +257,6 @@ class FormBuilder:
                 return self._array_is_endless(leaf, schema)
         return False
 
-    def _string_is_endless(self, schema: Schema) -> bool:
-        patterns = [schema["pattern"]] if "pattern" in schema else []
-        if "format" in schema:
-            known = FORMATS.get(str(schema["format"]))
-            if known is None or patterns:
-                return False
-            patterns = [known.pattern]
-        try:
-            return all(isinstance(pattern, str) and never_runs_out(StringSet.of_pattern(pattern, self._effort)) for pattern in patterns)
-        except GrammarError:
-            return False
-
     def _object_is_endless(self, leaf: str, schema: Schema) -> bool:
         if "maxProperties" in schema:
             return False
@@ -187,14 +266,31 @@ class FormBuilder:
         return bool(patterns) and isinstance(patterns, dict) and False not in patterns.values() and not may_run_out(schema, self._effort)
 
     def _array_is_endless(self, leaf: str, schema: Schema) -> bool:
-        if {"maxItems", "prefixItems"} & schema.keys() or schema.get("items", True) is False:
+        if {"maxItems", SEQUENCE} & schema.keys() or schema.get("items", True) is False:
             return False
         if not schema.get("uniqueItems") or "items" not in schema:
             return True
-        # Which may hold such arrays in turn, or themselves.
-        leaves = frozenset(self._leaves(join(leaf, "items")))
-        plain = all("array" not in _types(self._schema_of(inner)) for inner in leaves)
-        return plain and bool(leaves) and self._are_endless(leaves)
+        return "prefixItems" not in schema and self._are_many(join(leaf, "items"))
+
+    def _are_many(self, pointer: str) -> bool:
+        """Whether endlessly many values satisfy a schema: some scalar in them is one of so many. In doubt they are few."""
+        seen, waiting = set[str](), [*self._leaves(pointer)]
+        while waiting:
+            leaf = waiting.pop()
+            if leaf in seen:
+                continue
+            seen.add(leaf)
+            self._effort.spend(1)
+            schema = self._schema_of(leaf)
+            types = set() if values_of(schema) is not None else _types(schema)
+            if any(self._is_endless(leaf, kind, schema) for kind in types - {"array", "object"}):
+                return True
+            members = schema.get("properties") if "object" in types else None
+            inner = [join(leaf, "properties", name) for name in members] if isinstance(members, dict) else []
+            if "array" in types and "items" in schema and "prefixItems" not in schema and schema.get("maxItems", 1):
+                inner.append(join(leaf, "items"))
+            waiting += [found for at in inner for found in self._leaves(at)]
+        return False
 
     def _object(self, leaf: str, tail: int, among_others: bool) -> Layout:
         schema = self._schema_of(leaf)
@@ -253,7 +349,7 @@ class FormBuilder:
 
     def _slot(self, name: str, pointers: list[str], required: bool, tail: int) -> Slot:
         form = self.form(pointers, tail)
-        leaves = frozenset(leaf for pointer in pointers for leaf in self._leaves(pointer))
+        leaves = self._all_leaves(*pointers)
         count = self.forms[form].count if form != FREE else self._least(leaves)
         return Slot(name, form, required, tuple(sorted(self._tells(leaves))), count)
 
@@ -274,6 +370,40 @@ class FormBuilder:
                 plain = schema.keys() <= {"type"} and kind != "integer"
                 told = kind if plain else f"some {kind.replace('integer', 'number')}"
                 yield from ("false", "true") if kind == "boolean" else ("null",) if kind == "null" else (told,)
+
+
+def _few(sets: list[StringSet], listed: list[str]) -> Strings | None:
+    """Strings of some sets, and listed ones; None where there are none."""
+    if not sets:
+        return Strings(tuple(listed)) if listed else None
+    try:
+        return counted(reduce(StringSet.union, [*sets, *([StringSet.of_strings(listed)] if listed else [])]))
+    except GrammarError:
+        raise _unknown() from None
+
+
+def _whole_numbers(schema: Schema) -> Whole:
+    """The integers of a schema. Raises UnsupportedGrammar: not all between two bounds."""
+    bounds = {name: bound for name in _BOUNDS if isinstance(bound := schema.get(name), int | float)}
+    if "multipleOf" in schema or bounds.keys() != schema.keys() & {*_BOUNDS}:
+        raise _unknown()
+    above = [math.ceil(bounds["minimum"])] if "minimum" in bounds else []
+    below = [math.floor(bounds["maximum"])] if "maximum" in bounds else []
+    above += [math.floor(bounds["exclusiveMinimum"]) + 1] if "exclusiveMinimum" in bounds else []
+    below += [math.ceil(bounds["exclusiveMaximum"]) - 1] if "exclusiveMaximum" in bounds else []
+    return Whole(max(above, default=None), min(below, default=None))
+
+
+def _merged(ranges: list[Whole]) -> tuple[Whole, ...]:
+    """The same numbers in ranges that do not meet."""
+    found: list[Whole] = []
+    for one in sorted(ranges, key=lambda one: -math.inf if one.least is None else one.least):
+        last = found[-1] if found else None
+        if last is None or (last.most is not None and one.least is not None and one.least > last.most + 1):
+            found.append(one)
+        elif last.most is not None and (one.most is None or one.most > last.most):
+            found[-1] = Whole(last.least, one.most)
+    return tuple(found)
 
 
 def _unknown() -> UnsupportedGrammar:

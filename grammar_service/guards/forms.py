@@ -7,6 +7,8 @@ are as good as endless: no answer has so many items.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 ENOUGH = 2**24
@@ -42,13 +44,69 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return None
 
 
+class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A set of strings, as `StringSet` has it; `size`: how many."""
+
+    moves: tuple[tuple[tuple[int, int], ...], ...]
+    accepting: tuple[int, ...]
+    size: int
+
+
+class Strings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """That may run out: `listed` ones, sorted, or those of a `language`."""
+
+    listed: tuple[str, ...] = ()
+    language: Language | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.listed) if self.language is None else self.language.size
+
+
+class Whole(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole numbers between two bounds, which are among them; None: there is no such bound."""
+
+    least: int | None
+    most: int | None
+
+    @property
+    def count(self) -> int:
+        if self.least is None or self.most is None:
+            return ENOUGH
+        return min(ENOUGH, max(0, self.most - self.least + 1))
+
+    def go_on(self, text: str) -> bool:
+        """Whether endlessly many begin so."""
+        return (self.least if text.startswith("-") else self.most) is None and text.lstrip("-") != "0"
+
+    def beginning(self, text: str) -> Iterator[int]:
+        """Those that begin so, if they do not go on."""
+        sign, digits = (-1, text[1:]) if text[:1] == "-" else (1, text)
+        least, most = (self.least, self.most) if sign > 0 else (_negative(self.most), _negative(self.least))
+        if digits == "0":
+            yield from (0,) if (self.least or 0) <= 0 <= (self.most or 0) else ()
+        elif most is not None and (not digits or digits.isdecimal()) and len(digits) <= len(str(most)):
+            for zeros in range(len(str(most))):
+                first = int(digits or "1") * 10**zeros
+                last = first + (1 if digits else 9) * 10**zeros - 1
+                shared = range(first if least is None else max(first, least), min(last, most) + 1)
+                yield from (sign * one for one in shared)
+
+
+def _negative(bound: int | None) -> int | None:
+    return None if bound is None else -bound
+
+
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of a value: `endless` are the types of which a value that has begun can always become endlessly many others; `whole`: its numbers
-    are; `scalars`: the texts of listed values of other types; `objects` and `arrays`: those that have only so many."""
+    are. Of other types: `scalars`: the texts of listed values but strings; `strings`; `numbers`: whole ones, in ranges that do not meet;
+    `objects` and `arrays`: those that have only so many."""
 
     endless: tuple[str, ...]
     whole: bool = False
     scalars: tuple[str, ...] = ()
+    strings: Strings | None = None
+    numbers: tuple[Whole, ...] = ()
     objects: tuple[Layout, ...] = ()
     arrays: tuple[Layout, ...] = ()
 
@@ -57,7 +115,9 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Of its values."""
         if self.endless:
             return ENOUGH
-        return min(ENOUGH, len(self.scalars) + ways(self.objects) + ways(self.arrays))
+        strings = 0 if self.strings is None else self.strings.count
+        scalars = len(self.scalars) + strings + sum(some.count for some in self.numbers)
+        return min(ENOUGH, scalars + ways(self.objects) + ways(self.arrays))
 
 
 def ways(layouts: tuple[Layout, ...]) -> int:

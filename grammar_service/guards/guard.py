@@ -33,7 +33,7 @@ class Guard:
         self._follower = Follower(tokens, places, forms)
         self._removal = Removal(tokens, self._follower)
         self._sets = SetGuard(tokens, self._removal)
-        self._items = ItemGuard(tokens, self._removal, forms)
+        self._items = ItemGuard(tokens, self._removal, self._sets)
         self.reset()
 
     def forced(self, behind: bytes) -> bytes:

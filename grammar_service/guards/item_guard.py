@@ -6,9 +6,10 @@ import re
 from collections.abc import Hashable, Sequence
 from decimal import Decimal
 
-from grammar_service.guards.bodies import Values, endless_forms, is_free
+from grammar_service.guards.bodies import Values, forms_at, is_free
 from grammar_service.guards.follower import Cursor, Open, Where
-from grammar_service.guards.forms import Form
+from grammar_service.guards.item_set import Counted
+from grammar_service.guards.set_guard import SetGuard
 from grammar_service.guards.tokens.item_tokens import Closing
 from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.guards.tokens.removal import Removal, allowed
@@ -27,10 +28,10 @@ class ItemGuard:
     that close as many brackets as it takes to come there, and most of them do nothing else.
     """
 
-    def __init__(self, tokens: NameTokens, removal: Removal, forms: Sequence[Form]) -> None:
+    def __init__(self, tokens: NameTokens, removal: Removal, sets: SetGuard) -> None:
         self._tokens = tokens
         self._removal = removal
-        self._forms = forms
+        self._sets = sets
 
     def take(self, cursor: Cursor, inside: Open, row: Row) -> None:
         """At a cursor directly in something that holds items, or a part of one."""
@@ -98,7 +99,7 @@ class ItemGuard:
         is_free_alone = is_free_root and where.body is None
         if not is_free_root:
             self._removal.refused(closing.begun, cursor, row)
-        if where.items is root and where.body is None and root.has_plenty(self._forms) and _is_new(cursor, inside, root):
+        if where.items is root and where.body is None and root.has_plenty and _is_new(cursor, inside, root):
             return
         if not closing.plain.is_any(row):
             return
@@ -124,6 +125,8 @@ class ItemGuard:
             self._take_each(cursor, inside, row)
             return
         self._take_ending(cursor, inside, roots, row)
+        if cursor.where is Where.ITEM:
+            self._take_spent(cursor, inside, row)
         if isinstance(inside.items, Values):
             self._take_scalars(cursor, inside.items, row)
             self._take_next(cursor, inside, row)
@@ -141,10 +144,25 @@ class ItemGuard:
         depth, root = _root(inside)
         for tokens in root.inner.repeating(cursor.text):
             self._removal.refused(tokens, cursor, row)
+        if not root.has_plenty:
+            self._removal.refused(self._tokens.quoted_closers, cursor, row)
         if depth <= len(self._tokens.items.in_string):
             closing = self._tokens.items.in_string[depth - 1]
-            for tokens in (closing.more, closing.begun, *(() if root.has_plenty(self._forms) else (closing.comma,))):
+            for tokens in (closing.more, closing.begun, *(() if root.has_plenty else (closing.comma,))):
                 self._removal.refused(tokens, cursor, row)
+
+    def _take_spent(self, cursor: Cursor, inside: Open, row: Row) -> None:
+        """What leads, in a string, to none that is left."""
+        if left := _left(inside):
+            self._sets.take_leading_nowhere(cursor, left, row)
+
+    def _take_beginning_spent(self, cursor: Cursor, row: Row) -> None:
+        """What leads to such a string, and begins it."""
+        after = self._removal.after(b'"', cursor)
+        if after is None or after.open is None:
+            self._removal.refused(self._tokens.blank_or_begun, cursor, row)
+        elif left := _left(after.open):
+            self._removal.refused(left.into, cursor, row)
 
     def _take_ending(self, cursor: Cursor, inside: Open, roots: Sequence[Values], row: Row) -> None:
         """Where an object or array ends with what stands there now: it matters only if some item has it in itself."""
@@ -168,19 +186,23 @@ class ItemGuard:
             return False
         match cursor.where:
             case Where.ITEM:
-                return not self._goes_on(inside, "string")
+                return False
             case Where.NUMBER:
                 return not self._goes_on(inside, "number")
         return True
 
     def _goes_on(self, inside: Open, kind: str) -> bool:
         """Whether a value of that type which is written there can always become endlessly many others, or nothing of it is counted."""
-        return is_free(inside.site) or bool(endless_forms(inside.site, kind, self._forms))
+        return is_free(inside.site) or any(kind in form.endless for form in forms_at(inside.site))
 
     def _take_each(self, cursor: Cursor, inside: Open, row: Row) -> None:
-        """All tokens but those that begin a string which always goes on."""
-        begins = cursor.where is Where.OUTSIDE and self._goes_on(inside, "string")
+        """All tokens; of those that begin a string, such as lead to few."""
+        begins = cursor.where is Where.OUTSIDE
         self._removal.each(allowed(row, self._tokens.blank_or_begun if begins else self._tokens.blank), cursor, row)
+        if begins:
+            self._take_beginning_spent(cursor, row)
+        elif cursor.where is Where.NUMBER:  # which space ends
+            self._removal.refused(self._tokens.blank, cursor, row)
 
     def _take_scalars(self, cursor: Cursor, items: Values, row: Row) -> None:
         match cursor.where:
@@ -199,6 +221,15 @@ class ItemGuard:
         self._removal.refused(items.end_begins_other if in_string else items.begins_other, cursor, row)
         if not self._goes_on(inside, "string"):
             self._removal.refused(items.end_begins_string if in_string else items.begins_string, cursor, row)
+        if in_string and isinstance(inside.items, Values) and not inside.items.has_plenty:
+            self._removal.refused(items.end_and_comma, cursor, row)
+
+
+def _left(inside: Open) -> Counted | None:
+    """What is left of the strings that may stand there, where they may run out and some have."""
+    site = inside.site
+    strings = site.root.strings_at(site.forms)
+    return (strings and site.root.left(site.state, strings)) or None
 
 
 def _decisive(inside: Open) -> tuple[int, Open]:

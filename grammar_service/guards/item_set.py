@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from decimal import Decimal
 from functools import lru_cache
 
-from grammar_service.guards.distinct_items import Items, Language
+from grammar_service.guards.distinct_items import Items
+from grammar_service.guards.forms import Language, Strings
 from grammar_service.guards.names import Names
 from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.guards.tokens.token_set import GrowingSet, TokenSet, token_set
 from grammar_service.regexes.counted import MANY, Beginnings
 
 _NO_TOKENS = GrowingSet()
-REMEMBERED = 16
+REMEMBERED = 64
 """Lists and languages of strings of which it is kept which tokens of a vocabulary lead there."""
 _BEHIND_ALL = b"\xff"
 """No UTF-8 has it."""
 _SHORT, _MOST_KNOWN = 64, 1_000
 """Bytes of a string, and strings, of which it is remembered which tokens lead there: some megabytes of a list at most."""
 _LONGEST_ESCAPE = len(b"\\ud83d\\ude00")
-_ESCAPED = tuple(bytes([byte]) for byte in (*b'"\\/', *range(0x20), *range(0x7F, 0x100)))
-"""The first bytes of what may be written as an escape."""
+NUMBERED = tuple(chr(byte) for byte in (*range(0x20), 0x7F))
+"""Characters that llguidance writes by their numbers, too, or only so."""
+_ESCAPES = {
+    **{byte.encode(): (json.dumps(byte)[1:-1],) for byte in '"\\'},
+    **{byte.encode(): (json.dumps(byte)[1:-1], f"\\u{ord(byte):04x}") for byte in NUMBERED},
+}
 
 
 class Numbers:
@@ -109,8 +115,13 @@ class Counted(Names):
 
     def can_become(self, text: bytes, pending: bytes, added: Collection[bytes]) -> bool:
         """Whether a string that has begun so, perhaps with the start of an escape, can become one that is neither there nor `added`."""
-        further = [text + byte for byte in _ESCAPED] if pending else [text]
-        return any(self.left(begun) > sum(other.startswith(begun) for other in added) for begun in further)
+        begun = pending.decode().lower()
+        further = (
+            [text + byte for byte, escapes in _ESCAPES.items() if any(escape.startswith(begun) for escape in escapes)]
+            if pending
+            else [text]
+        )
+        return any(self.left(longer) > sum(other.startswith(longer) for other in added) for longer in further)
 
     def leading_nowhere(self, begun: bytes) -> GrowingSet:
         """The tokens that go on with what all strings that begin so, and are there, go on with, and no other does."""
@@ -180,16 +191,16 @@ def _language(tokens: NameTokens, language: Language) -> Listing:
     return Listing(tokens, Beginnings(language.moves, language.accepting).count)
 
 
+def listing_of(tokens: NameTokens, strings: Strings) -> Listing:
+    return listing(tokens, strings.listed) if strings.language is None else _language(tokens, strings.language)
+
+
 class ItemSet:
     """Its strings and numbers; it can have no other items. `counted`: its strings, where they may run out; `is_whole`: its
     numbers are."""
 
     def __init__(self, tokens: NameTokens, items: Items) -> None:
-        self.counted: Counted | None = None
-        if items.listed is not None:
-            self.counted = Counted(tokens, listing(tokens, items.listed))
-        elif items.language is not None:
-            self.counted = Counted(tokens, _language(tokens, items.language))
+        self.counted = None if items.strings is None else Counted(tokens, listing_of(tokens, items.strings))
         self.strings = Names(tokens) if self.counted is None else self.counted
         self.numbers = Numbers()
         self.is_whole = items.whole

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
-from grammar_service.errors import UnsupportedGrammar
+from grammar_service.errors import GrammarError, UnsupportedGrammar
 from grammar_service.guards.distinct_items import Items, items_of
 from grammar_service.guards.form_builder import ANYTHING, FormBuilder
 from grammar_service.guards.forms import FREE, Form
 from grammar_service.guards.open_objects import may_run_out
 from grammar_service.regexes.effort import Effort
+from grammar_service.regexes.string_set import Recognizer
 from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import ANY_ORDER, Schema, subschemas, walk
 from grammar_service.schema.normal_form.disjoint import type_of
@@ -21,8 +22,8 @@ from grammar_service.schema.pointer import join
 from grammar_service.schema.references import References
 
 MOST_PLACES = 500
-PATTERN_EFFORT = 50_000
-"""Steps for all patterns of a document, up to 65 ms."""
+PATTERN_EFFORT = 100_000
+"""Steps for all patterns of a document, up to 130 ms."""
 _DEFINITIONS = {"$defs", "definitions"}
 
 
@@ -97,6 +98,7 @@ class _Places:
         self._numbers: dict[frozenset[str], int] = {}
         self._waiting: list[frozenset[str]] = []
         self._known_leaves: dict[str, set[str]] = {}
+        self._recognizers: dict[str, Recognizer] = {}
         self._builder = FormBuilder(references, effort)
 
     def found(self) -> Guarded:
@@ -168,20 +170,22 @@ class _Places:
 
     def _place(self, leaves: frozenset[str]) -> Place:
         schemas = {pointer: schema for pointer in sorted(leaves) if isinstance(schema := self._schema(pointer), dict)}
-        if len(schemas) < len(leaves) and (unique := leaves & self._unique):
-            raise UnsupportedGrammar("`uniqueItems` is not enforced where anything else may stand in the same place", min(unique))
+        anything = [ANYTHING] if len(schemas) < len(leaves) else []
         arrays = {pointer: schema for pointer, schema in schemas.items() if "array" in _kinds(schema)}
         objects = {pointer: schema for pointer, schema in schemas.items() if "object" in _kinds(schema)}
         distinct = self._distinct(arrays)
-        items = self._number(at for pointer, schema in arrays.items() for at in _items(pointer, schema))
+        if anything and distinct is not None:
+            distinct = self._distinct_among_others(distinct, join(min(self._unique & arrays.keys()), "uniqueItems"))
+        items = self._number([*anything, *(at for pointer, schema in arrays.items() for at in _items(pointer, schema))])
         names = dict.fromkeys(name for schema in objects.values() for name in _properties(schema))
         loose = not self._loose.isdisjoint(leaves)
         if loose and (counted := [pointer for pointer, schema in objects.items() if _counts_names(schema)]):
             where = join(counted[0], "minProperties")
             raise UnsupportedGrammar("`minProperties` is not enforced where an object may run out of names in the same place", where)
-        inside = {name: self._member(objects, name) for name in names}
-        members = self._members(objects, is_alone=len(objects) == 1 and len(schemas) == len(leaves))
-        return Place(inside, self._others(objects), items, distinct, loose and members is None, members)
+        inside = {name: self._number([*anything, *self._member(objects, name)]) for name in names}
+        others = self._number([*anything, *(at for pointer, schema in objects.items() for at in self._further(pointer, schema))])
+        members = self._members(objects, is_alone=len(objects) == 1 and not anything)
+        return Place(inside, others, items, distinct, loose and members is None, members)
 
     def _members(self, objects: dict[str, Schema], is_alone: bool) -> Members | None:
         unordered = self._unordered & objects.keys()
@@ -212,6 +216,15 @@ class _Places:
             raise UnsupportedGrammar("`uniqueItems` is not enforced where arrays of different items may stand in the same place", where)
         return told
 
+    def _distinct_among_others(self, distinct: Items, where: str) -> Items:
+        """Where another branch lets anything stand in the place: items are kept apart all the same, if those of the array never run out."""
+        if distinct.form not in (None, FREE) or distinct.strings is not None:
+            raise UnsupportedGrammar("`uniqueItems` is not enforced where anything else may stand in the same place", where)
+        try:
+            return Items(form=self._builder.anything(distinct.form is None and distinct.whole))
+        except UnsupportedGrammar as error:
+            raise UnsupportedGrammar(error.message, where) from None
+
     def _items_of(self, pointer: str, array: Schema) -> Items | str:
         plain = items_of(self._references, pointer, self._effort)
         if not isinstance(plain, str) or "prefixItems" in array:
@@ -225,20 +238,23 @@ class _Places:
             return "`uniqueItems` with `minItems` leaves no array"
         return Items(form=form)
 
-    def _member(self, objects: dict[str, Schema], name: str) -> int:
-        found = []
+    def _member(self, objects: dict[str, Schema], name: str) -> Iterator[str]:
         for pointer, schema in objects.items():
-            found += [join(pointer, "properties", name)] if name in _properties(schema) else self._further(pointer, schema)
+            yield from [join(pointer, "properties", name)] if name in _properties(schema) else self._further(pointer, schema)
             # A pattern may ask of listed names too.
-            found += _patterns(pointer, schema)
-        return self._number(found)
+            yield from (join(pointer, "patternProperties", pattern) for pattern in _patterns(schema) if self._may_match(pattern, name))
 
-    def _others(self, objects: dict[str, Schema]) -> int:
-        return self._number(at for pointer, schema in objects.items() for at in self._further(pointer, schema))
+    def _may_match(self, pattern: str, name: str) -> bool:
+        try:
+            if pattern not in self._recognizers:
+                self._recognizers[pattern] = Recognizer(pattern, self._effort)
+            return self._recognizers[pattern].matches(name)
+        except GrammarError:
+            return True
 
     def _further(self, pointer: str, schema: Schema) -> list[str]:
         """The schemas of members that are not listed."""
-        found = _patterns(pointer, schema)
+        found = [join(pointer, "patternProperties", pattern) for pattern in _patterns(schema)]
         if not self._unique.isdisjoint(found) and len(found) + len(_properties(schema)) > 1:
             raise UnsupportedGrammar("`uniqueItems` inside of `patternProperties` beside other properties is not enforced", found[0])
         others = schema.get("additionalProperties", True)
@@ -247,9 +263,9 @@ class _Places:
         return found
 
 
-def _patterns(pointer: str, schema: Schema) -> list[str]:
+def _patterns(schema: Schema) -> list[str]:
     patterns = schema.get("patternProperties")
-    return [join(pointer, "patternProperties", name) for name in patterns] if isinstance(patterns, dict) else []
+    return list(patterns) if isinstance(patterns, dict) else []
 
 
 def _items(pointer: str, schema: Schema) -> list[str]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import msgspec
 
 from grammar_service.errors import UnsupportedGrammar
-from grammar_service.guards.forms import Form
+from grammar_service.guards.forms import Form, Strings
 from grammar_service.guards.guard import Guard
+from grammar_service.guards.item_set import NUMBERED
 from grammar_service.guards.open_objects import has_open_objects
 from grammar_service.guards.places import Place, places_of
 from grammar_service.guards.tokens.name_tokens import NameTokens
@@ -17,6 +18,8 @@ from grammar_service.schema.json_text import Json
 from grammar_service.schema.keywords import ANY_ORDER, mapped, walk
 from grammar_service.schema.pointer import join
 
+_SHORT = "\b\f\n\r\t"
+"""Control characters that have an escape of one letter. The others have one by their number alone."""
 _GUARDED = frozenset({"uniqueItems", "minProperties", ANY_ORDER})
 """What is not enforced without a guard."""
 
@@ -27,6 +30,11 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     places: tuple[Place, ...] = ()
     forms: tuple[Form, ...] = ()
+
+    def strings(self) -> Iterator[Strings]:
+        """Those that are counted."""
+        found = [place.distinct.strings for place in self.places if place.distinct is not None] + [form.strings for form in self.forms]
+        yield from (strings for strings in found if strings is not None)
 
     def guard(self, tokens: NameTokens) -> Guard:
         """For one request, at the start of its text."""
@@ -53,9 +61,14 @@ def guard_faults(document: Json, writes_all: bool = True) -> Iterator[Fault]:
     except UnsupportedGrammar as error:
         yield Fault(error.pointer, error.message)
         return
-    if not writes_all and plan is not None and any(place.distinct and place.distinct.language for place in plan.places):
+    if not writes_all and plan is not None and any(map(_need_all_written, plan.strings())):
         first = next(pointer for pointer, schema in walk(document) if isinstance(schema, dict) and schema.get("uniqueItems"))
         yield Fault(join(first, "uniqueItems"), "`uniqueItems` of strings that may run out is enforced only where all of them are written")
+
+
+def _need_all_written(strings: Strings) -> bool:
+    """Whether one of some strings may be counted on that is not written, or not in each way that its escapes have."""
+    return strings.language is not None or any(char in text for text in strings.listed for char in NUMBERED if char not in _SHORT)
 
 
 def without_guarded(schema: Json) -> Json:

@@ -55,15 +55,21 @@ class SetGuard:
             case 1:
                 self._tokens.items.string_and_comma.clear(row)
 
-    def _take_in_counted(self, cursor: Cursor, strings: Counted, row: Row) -> None:
-        may_end = strings.may_end(cursor.text)
-        if cursor.pending and may_end:
+    def take_leading_nowhere(self, cursor: Cursor, strings: Counted, row: Row) -> None:
+        """Tokens in a string, but for those that end it, which lead to none that is left."""
+        if not strings.may_end(cursor.text):
+            return
+        if cursor.pending:
             self._removal.each(allowed(row, self._tokens.blank), cursor, row)
+        else:
+            strings.leading_nowhere(cursor.text).clear(row)
+            self._removal.refused(self._tokens.escaped, cursor, row)
+
+    def _take_in_counted(self, cursor: Cursor, strings: Counted, row: Row) -> None:
+        self.take_leading_nowhere(cursor, strings, row)
+        if cursor.pending and strings.may_end(cursor.text):
             return
         self._removal.repeating(strings, cursor, row)
         self._removal.refused(strings.through, cursor, row)
-        if may_end:
-            strings.leading_nowhere(cursor.text).clear(row)
-            self._removal.refused(self._tokens.escaped, cursor, row)
         if strings.left(b"") == 1:
             self._tokens.items.end_and_comma.clear(row)

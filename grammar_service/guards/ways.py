@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from decimal import Decimal
 
-from grammar_service.guards.bodies import Added, Site, begins, endless_forms, goes_on_as, is_free, scalars, value_of
-from grammar_service.guards.forms import Form
+from grammar_service.guards.bodies import Added, Site, begins, forms_at, is_free, value_of
 
-_ZEROS = (b"0", b"-0")
+_ZEROS = ("0", "-0")
 
 
 def has_way(
@@ -16,7 +15,6 @@ def has_way(
     text: bytes,
     pending: bytes,
     is_string: bool,
-    forms: Sequence[Form],
     added: Added,
     finished: Callable[[Hashable], object | None],
 ) -> bool:
@@ -24,16 +22,22 @@ def has_way(
     that must not stand there."""
     if is_free(site) or not (site.root.passed(site.state) or added):
         return True
-    kind = "string" if is_string else "number" if text[:1] in b"-0123456789" else "word"
-    endless = endless_forms(site, kind, forms)
+    if is_string:
+        strings = site.root.strings_at(site.forms)
+        return strings is None or site.root.left(site.state, strings).can_become(text, pending, site.root.spent_by(added, site.state))
+    return _other_has_way(site, text.decode(), finished)
+
+
+def _other_has_way(site: Site, text: str, finished: Callable[[Hashable], object | None]) -> bool:
+    forms, is_number = forms_at(site), text[:1] in "-0123456789"
+    endless = [form for form in forms if is_number and "number" in form.endless]
     if endless:
-        return not (kind == "number" and text in _ZEROS and all(form.whole for form in endless) and finished(Decimal(0)) is None)
-    values = (other for other in scalars(site, forms) if _may_become(other, text, pending, is_string))
-    return any(finished(value_of(other)) is not None for other in values)
-
-
-def _may_become(other: str, text: bytes, pending: bytes, is_string: bool) -> bool:
-    if not is_string:
-        return other[0] != '"' and begins(other, text.decode())
-    value = value_of(other)
-    return isinstance(value, bytes) and goes_on_as(value, text, pending)
+        return not (text in _ZEROS and all(form.whole for form in endless) and finished(Decimal(0)) is None)
+    listed = dict.fromkeys(other for form in forms for other in form.scalars if begins(other, text))
+    if any(finished(value_of(other)) is not None for other in listed):
+        return True
+    ranges = dict.fromkeys(numbers for form in forms for numbers in form.numbers) if is_number else ()
+    if any(numbers.go_on(text) for numbers in ranges):
+        return True
+    # Each that must not stand there is that of an item: there are no more to look at than those.
+    return any(finished(Decimal(number)) is not None for numbers in ranges for number in numbers.beginning(text))

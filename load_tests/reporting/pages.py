@@ -103,6 +103,7 @@ def _collection(report: BenchReport) -> list[str]:
     heads = ["", "schemas", "served", "valid", "accepted", "reordered", "invalid", "rejected", "accepted", "correct"]
     apart = [[f"set apart: {row['apart']}", str(row["schemas"])] for row in report.rows if "apart" in row]
     apart += [[f"no schema {row['no_schema']} (counted all the same)", str(row["schemas"])] for row in report.rows if "no_schema" in row]
+    known = [[str(row["well_known"]), str(row["served"]), str(row["because"])] for row in report.rows if "well_known" in row]
     causes, unchecked = (
         [[str(row[kind]), str(row["schemas"]), str(row["example"])] for row in report.rows if kind in row]
         for kind in ("cause", "cause_with_check")
@@ -115,6 +116,7 @@ def _collection(report: BenchReport) -> list[str]:
     let_through = [[str(row["instance"]), str(row["explanation"])] for row in report.rows if "instance" in row and not row["valid"]]
     return [
         *["", *table(heads, ways), "", *table(["schemas", ""], apart)],
+        *(["", "## By name", "", *table(["schema", "served", "else"], known)] if known else []),
         *["", "## Why schemas are refused", "", *table(["cause", "schemas", "for example"], causes)],
         *(["", "Of these, with `unenforceable: check`:", "", *table(["cause", "schemas", "for example"], unchecked)] if unchecked else []),
         *["", "## Judged otherwise than kept", "", *table(["", "", "because", "instances"], kinds)],

@@ -12,7 +12,7 @@ EXPECTED, WEIGHT = 0.8, 4.0
 MEMORY = 0.95
 """What a draft still counts when one more has been judged: the last 20 or so do."""
 TRIED_AGAIN = 200
-"""Chances of a kind that is not worth a draft which are passed over before one is made all the same. While those are accepted, each has one."""
+"""Chances of a kind that is not worth a draft, after which one is made all the same. While it is accepted, so is the next."""
 REMEMBERED = 8192
 """Kinds."""
 

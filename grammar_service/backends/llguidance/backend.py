@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from grammar_service.backends.llguidance.library import LlguidanceLibrary
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-_PAYLOAD_FORMAT = 7
+_PAYLOAD_FORMAT = 8
 _VERSION: Final = f"{version('llguidance')}/{_PAYLOAD_FORMAT}"
 
 

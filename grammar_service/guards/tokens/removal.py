@@ -37,7 +37,11 @@ class Removal:
                 forbid(row, token)
 
     def is_refused(self, text: bytes, cursor: Cursor) -> bool:
-        return self._follower.advance(cursor, text, []) is None
+        return self.after(text, cursor) is None
+
+    def after(self, text: bytes, cursor: Cursor) -> Cursor | None:
+        """Where a text leads; None: it is refused."""
+        return self._follower.advance(cursor, text, [])
 
     def repeating(self, names: Names, cursor: Cursor, row: Row) -> None:
         """Those that make of a name, or of a string, that is being written one of `names`."""

@@ -15,8 +15,8 @@ from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.algebra.objects import Named, Objects
 from grammar_service.schema.json_text import Json
 
-MAX_OBJECTS = 40
-"""Choices of properties that are listed one by one."""
+MAX_OBJECTS = 64
+"""Choices of properties that are listed one by one: of six that may be left out, each. Such a grammar of 12 names compiles in 60 ms."""
 
 _TOO_MANY = f"`minProperties` and `maxProperties` are not enforced where they leave more than {MAX_OBJECTS} choices of names"
 

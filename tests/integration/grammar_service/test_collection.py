@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from grammar_service.conformance.collection import CHECKED, GRAMMARS, OURS, VALIDATOR, Findings, run_collection
-from grammar_service.conformance.collection_report import Explanation, Otherwise, broken, causes, counts, otherwise, unserved
+from grammar_service.conformance.collection_report import Explanation, Otherwise, broken, causes, counts, how_served, otherwise, unserved
 from grammar_service.conformance.isolation import in_children
 from grammar_service.conformance.judging import Mark
 from grammar_service.conformance.schemastore import Apart, is_schemastore
@@ -18,8 +18,8 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
 SCHEMAS: dict[str, Any] = {
     "point": {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}},
-    "tags": {"type": "array", "items": {"maxLength": 3, "type": ["string", "null"]}, "uniqueItems": True, "maxItems": 90},
-    "more": {"type": "array", "items": {"maxLength": 3, "type": ["string", "null"]}, "uniqueItems": True, "maxItems": 80},
+    "tags": {"type": "array", "items": {"minimum": 3, "type": "number"}, "uniqueItems": True, "maxItems": 90},
+    "more": {"type": "array", "items": {"minimum": 3, "type": "number"}, "uniqueItems": True, "maxItems": 80},
     "far": {"properties": {"a": {"$ref": "https://example.org/other.json"}}},
     "mail": {"type": "object", "properties": {"to": {"type": "string", "format": "email"}}},
     "odd": {"type": "sting"},
@@ -105,6 +105,14 @@ def test_counts_hold_the_instances_of_refused_schemas(findings: Findings) -> Non
     ours = counts(findings, OURS)
     assert (ours.schemas, ours.served, ours.valid, ours.invalid) == (6, 2, 4, 4)
     assert (ours.valid_accepted, ours.valid_reordered, ours.invalid_rejected, ours.invalid_accepted, ours.correct) == (1, 1, 1, 1, 3)
+
+
+def test_it_is_told_how_a_schema_is_served(findings: Findings) -> None:
+    assert how_served(findings, "point") == ("by masks", "")
+    assert how_served(findings, "far") == ("set apart", Apart.REMOTE.value)
+    how, why = how_served(findings, "tags") or ("", "")
+    assert (how, "`uniqueItems`" in why) == ("with a check", True)
+    assert how_served(findings, "nothing") is None
 
 
 def test_causes_are_grouped_whatever_the_place(findings: Findings) -> None:

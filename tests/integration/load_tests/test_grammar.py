@@ -20,7 +20,7 @@ GOOD = [
     Case("dated", GrammarSpec(GrammarKind.JSON_SCHEMA, DATED)),
     Case("query", GrammarSpec(GrammarKind.EBNF, 'root ::= "SELECT " [a-z]+ | "DELETE"')),
 ]
-ITEMS = {"type": "array", "items": {"type": ["string", "null"], "maxLength": 3}, "uniqueItems": True}
+ITEMS = {"type": "array", "items": {"type": "number", "minimum": 3}, "uniqueItems": True}
 REFUSED = Case("refused", GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(ITEMS)))
 OF_MINUTES = Case(
     "minutes", GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps({"enum": [f"{n * 7919 % 100_003}x{n}" for n in range(20_000)]}))

@@ -25,6 +25,7 @@ from tests.tokenizers.quoting_tokenizer import quoting_tokenizer
 BACKENDS = ["xgrammar", "llguidance"]
 LAYOUTS = [("xgrammar", STANDARD), ("xgrammar", FLEXIBLE), ("llguidance", COMPACT), ("llguidance", STANDARD), ("llguidance", FLEXIBLE)]
 OBJECT = {"type": "object"}
+SET = {"type": "array", "uniqueItems": True}
 OPEN: list[dict[str, Any]] = [
     {"type": "object"},
     {"type": "object", "additionalProperties": {"type": "integer"}},
@@ -101,8 +102,38 @@ DISTINCT: list[dict[str, Any]] = [
                 ]
             },
             closed({"a": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}, "b": {"type": "boolean"}}),
+            # Strings and numbers that may run out, where others follow or not.
+            closed({"a": {"type": "string", "maxLength": 1}}),
+            closed({"a": {"type": "string", "pattern": "^[ab]{1,2}$"}, "b": {"type": "boolean"}}),
+            closed({"a": {"type": "boolean"}, "b": {"type": "string", "pattern": "^(a|b[ab])$"}, "ab": {"enum": ["a", "ab", "\u00e9\n"]}}),
+            closed({"a": {"type": "integer", "minimum": -1}, "b": {"type": "integer", "minimum": -2, "maximum": 11}}),
+            closed({"a": {"anyOf": [{"type": "integer", "maximum": -9}, {"type": "integer", "minimum": 1}]}}),
+            closed({"a": {"type": "string", "format": "date-time"}}),
+            closed({"a": {"anyOf": [{"type": "string", "maxLength": 2}, closed({"b": {"type": "string", "pattern": "^a?b$"}})]}}),
+            {"type": ["string", "null"], "minLength": 1, "maxLength": 2},
+            {"anyOf": [closed({"a": {"const": "a"}, "b": FLAG}), closed({"a": {"const": "ab"}, "b": FLAG, "ab": FLAG})]},
+            closed({"a": {"enum": ["a\n", "aé", "a/"]}, "b": {"type": "string", "pattern": "^[\na]$"}}),
+            closed({"a": {"enum": ["a", "b"]}}),
+            {"anyOf": [{"type": "string", "pattern": "^a?b?$"}, {"type": "integer", "minimum": 0, "maximum": 2}, closed({"a": FLAG})]},
         )
     ),
+    # Where another branch lets anything stand in the place.
+    *(
+        {"anyOf": [closed({"a": {"type": "array", "items": items, "uniqueItems": True}}), OBJECT]}
+        for items in ({"type": "string"}, {"type": "integer"}, {"type": "object"}, {"type": ["string", "array"]})
+    ),
+    {
+        "type": "array",
+        "items": closed({"a": {"type": "string", "pattern": "^[ab]$"}, "b": {"type": "integer", "minimum": 1, "maximum": 2}}),
+        "uniqueItems": True,
+        "minItems": 6,
+    },
+    {
+        "type": "array",
+        "items": {"type": "array", "items": {"type": "string", "pattern": "^[ab]$"}, "maxItems": 2},
+        "uniqueItems": True,
+        "minItems": 7,
+    },
     {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}, "uniqueItems": True, "minItems": 7},
     {"type": "array", "items": {"type": "array", "items": {"type": "number"}, "maxItems": 2}, "uniqueItems": True, "minItems": 4},
     {
@@ -279,6 +310,36 @@ def test_what_is_begun_behind_an_item_must_be_able_to_end(quoting: GrammarTokeni
     assert b', "' in texts(begun(grammar, '["a", 1', quoting), quoting)
     assert b', "' not in texts(begun(grammar, '["a", "b", 1', quoting), quoting)
     assert {b'","a', b'","'} & texts(begun(grammar, '["a', quoting), quoting) == {b'","'}
+
+
+def test_objects_that_a_member_tells_apart_are_left_as_long_as_one_of_them_has_a_way(quoting: GrammarTokenizer) -> None:
+    kinds = {"anyOf": [closed({"a": {"const": "a"}, "b": FLAG}), closed({"a": {"const": "b"}, "ab": FLAG, "ba": FLAG})]}
+    spent = '[{"a":"a"},{"a":"a","b":true},{"a":"a","b":false},{"a":'
+    matcher = begun(grammar_of(schema_spec({**SET, "items": kinds}, COMPACT), quoting, "llguidance"), spent, quoting)
+    assert b'"' in texts(matcher, quoting)
+    assert matcher.accept(ids('"', quoting)[0])
+    assert {b"a", b"b"} & texts(matcher, quoting) == {b"b"}
+
+
+def test_words_can_be_written_where_another_branch_lets_anything_stand(quoting: GrammarTokenizer) -> None:
+    either = {
+        "anyOf": [
+            closed({"a": {**SET, "items": {"type": "integer", "minimum": 0}}}),
+            closed({"b": FLAG}) | OBJECT | {"additionalProperties": True},
+        ]
+    }
+    grammar = grammar_of(schema_spec(either, COMPACT), quoting, "llguidance")
+    assert b"e" in texts(begun(grammar, '{"b":true,"a":[tru', quoting), quoting)
+    assert b"," not in texts(begun(grammar, '{"b":true,"a":[true,"x",1,1', quoting), quoting)
+
+
+def test_escapes_that_have_begun_lead_to_what_is_left(quoting: GrammarTokenizer) -> None:
+    items = closed({"a": {"enum": ["a\n", "a\u0001", "ab"]}})
+    for schema in ({**SET, "items": items}, {**SET, "items": {"enum": ["a\n", "a\u0001", "ab"]}}):
+        grammar = grammar_of(schema_spec(schema, COMPACT), quoting, "llguidance")
+        first = '["a\\n","' if schema["items"] is not items else '[{"a":"a\\n"},{"a":"'
+        assert {b"n", b"u"} & texts(begun(grammar, first + "a\\", quoting), quoting) == {b"u"}
+        assert {b"a", b"A", b"1"} & texts(begun(grammar, first + "a\\u000", quoting), quoting) == {b"1"}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

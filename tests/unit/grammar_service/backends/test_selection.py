@@ -32,10 +32,10 @@ REFUSALS: list[tuple[Any, str, str]] = [
     (
         {"type": "object", "properties": {f"p{n}": {} for n in range(60)}, "additionalProperties": False, "minProperties": 30},
         "/minProperties",
-        "more than 40 choices of names",
+        "more than 64 choices of names",
     ),
     (
-        {**ARRAY, "uniqueItems": True, "items": {"type": ["string", "null"], "maxLength": 3}},
+        {**ARRAY, "uniqueItems": True, "items": {"type": "number", "minimum": 3}},
         "/uniqueItems",
         "`uniqueItems` is not enforced for items of which it is not known how many there are",
     ),
@@ -58,7 +58,7 @@ REFUSALS: list[tuple[Any, str, str]] = [
     (
         {"type": "object", "properties": {name: {} for name in "abcdefgh"}, "additionalProperties": False, "minProperties": 4},
         "/minProperties",
-        "more than 40 choices of names",
+        "more than 64 choices of names",
     ),
     ({"type": "object", "not": {"additionalProperties": {"const": 1}}}, "/not", "objects with some property of a kind, whatever its name"),
     (

@@ -8,7 +8,7 @@ import pytest
 
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.guards.distinct_items import Items
-from grammar_service.guards.forms import ENOUGH, FREE
+from grammar_service.guards.forms import ENOUGH, FREE, Strings, Whole
 from grammar_service.guards.plan import guard_faults, plan_of
 from grammar_service.regexes.counted import MANY, Beginnings
 from grammar_service.regexes.string_set import StringSet
@@ -93,21 +93,65 @@ def closed(properties: dict[str, Any]) -> dict[str, Any]:
         (closed({"a": {"type": "string"}, "b": FLAG}), ENOUGH),
         ({"type": "object", "properties": {"a": FLAG}}, ENOUGH),
         ({"type": "array", "items": FLAG}, ENOUGH),
+        ({"type": ["string", "null"], "maxLength": 0}, 2),
+        ({"type": "integer", "minimum": -3, "exclusiveMaximum": 2.5}, 6),
+        (
+            {
+                "anyOf": [
+                    {"type": "integer", "maximum": 3, "minimum": 0},
+                    {"enum": [2, 3, 4, 1.5]},
+                    {"type": "integer", "minimum": 9, "maximum": 9},
+                ]
+            },
+            7,
+        ),
+        ({"anyOf": [{"type": "integer", "minimum": -3}, {"type": "integer", "maximum": 5}]}, ENOUGH),
+        ({"anyOf": [{"enum": [15]}, {"type": "integer"}]}, ENOUGH),
+        (
+            closed(
+                {
+                    "a": {"type": "string", "pattern": "^[ab]{1,2}$"},
+                    "b": {"anyOf": [{"enum": ["aa", "c"]}, {"pattern": "^a*$", "maxLength": 2, "type": "string"}]},
+                }
+            ),
+            24,
+        ),
+        (closed({"a": {"type": "string", "format": "date"}}), 3652425),
+        (closed({"a": {"type": "string", "format": "uri"}}), ENOUGH),
+        ({"type": "array", "prefixItems": [FLAG], "items": FLAG}, ENOUGH),
+        ({"type": "array", "items": closed({"a": {"type": "string"}}), "uniqueItems": True}, ENOUGH),
     ],
 )
 def test_the_items_of_an_array_are_counted_at_least(items: dict[str, Any], count: int) -> None:
     plan = plan_of({**SET, "items": items})
     assert plan is not None
-    (place,) = [place for place in plan.places if place.distinct is not None]
+    place = next(place for place in plan.places if place.distinct is not None)
     assert place.distinct is not None
     assert place.distinct.form is not None
     assert (plan.forms[place.distinct.form].count if place.distinct.form != FREE else ENOUGH) == count
 
 
+@pytest.mark.parametrize("least", [None, -12, 0, 3, 40])
+@pytest.mark.parametrize("most", [None, -3, 0, 25, 101])
+def test_whole_numbers_are_found_by_how_they_begin(least: int | None, most: int | None) -> None:
+    numbers = Whole(least, most)
+    inside = [number for number in range(-2000, 2001) if (least is None or number >= least) and (most is None or number <= most)]
+    for text in {str(number)[:length] for number in range(-130, 131) for length in (1, 2, 3)}:
+        expected = [number for number in inside if str(number).startswith(text)]
+        assert numbers.go_on(text) or sorted(numbers.beginning(text)) == expected
+        assert not numbers.go_on(text) or expected
+
+
+def test_numbers_of_many_digits_are_no_work() -> None:
+    digits = "1" * 5000
+    assert Whole(-5, None).go_on(digits)
+    assert not list(Whole(-5, 5).beginning(digits))
+
+
 def test_listed_items_may_run_out() -> None:
     plan = plan_of({**SET, "items": {"anyOf": [{"const": "c"}, {"enum": ["b", "a", "b"]}]}, "minItems": 3})
     assert plan is not None
-    assert plan.places[0].distinct == Items(listed=("a", "b", "c"))
+    assert plan.places[0].distinct == Items(strings=Strings(("a", "b", "c")))
 
 
 @pytest.mark.parametrize(
@@ -125,9 +169,10 @@ def test_strings_are_counted(items: dict[str, Any], count: int) -> None:
     plan = plan_of({**SET, "items": items})
     assert plan is not None
     assert plan.places[0].distinct is not None
-    language = plan.places[0].distinct.language
-    assert language is not None
-    assert Beginnings(language.moves, language.accepting).count(b"") == count
+    strings = plan.places[0].distinct.strings
+    assert strings is not None
+    assert strings.language is not None
+    assert strings.count == count == Beginnings(strings.language.moves, strings.language.accepting).count(b"")
 
 
 def test_strings_without_end_need_not_be() -> None:
@@ -183,22 +228,24 @@ def test_a_refusal_for_too_many_places_says_what_they_are_for() -> None:
     [
         {"anyOf": [SET, LIST]},
         {"anyOf": [SET, {"const": ["a", "a"]}]},
-        {"anyOf": [{"type": "object", "properties": {"a": SET}, "additionalProperties": False}, {"type": "object"}]},
+        {"anyOf": [closed({"a": {**SET, "items": {"enum": ["a", "b"]}}}), {"type": "object"}]},
         {"type": "object", "properties": {"a": LIST}, "patternProperties": {"^a": SET}, "additionalProperties": False},
         {"type": "array", "prefixItems": [SET], "items": False},
         {**SET, "items": {"type": "boolean"}, "minItems": 3},
-        {**SET, "items": {"type": ["string", "null"], "maxLength": 3}},
         {**SET, "items": {"type": "string", "maxLength": 0}, "minItems": 2},
         {**SET, "items": {"type": "string", "pattern": "^[ab]{1,2}$"}, "minItems": 7},
         {**SET, "items": {"type": "string", "pattern": "^([ab]{30}|c)$", "maxLength": 101}},
-        {**SET, "items": {"type": "integer", "maximum": 3}},
-        {**SET, "items": {"type": "integer", "minimum": -3}},
         {**SET, "items": {"type": "number", "minimum": 3}},
+        {**SET, "items": {"type": "integer", "multipleOf": 2}},
+        {**SET, "items": {"anyOf": [{"type": "number"}, {"enum": [15]}]}},
+        {**SET, "items": closed({"a": {"type": "string", "format": "email"}})},
+        {**SET, "items": {"type": "array", "items": FLAG, "maxItems": 2, "uniqueItems": True}},
+        {**SET, "items": {"type": "array", "items": {"type": "string"}, "maxItems": 2, "uniqueItems": True}},
+        {**SET, "items": closed({"a": {"anyOf": [{"type": "string", "pattern": "^z"}, {"type": "string", "maxLength": 2}]}})},
+        {**SET, "items": {**SET, "items": {"type": "array", "prefixItems": [FLAG], "items": {"type": "string"}, "maxItems": 1}}},
         {**SET, "items": {"enum": ["a", "b"]}, "minItems": 3},
         {**SET, "items": {"enum": [1e300, "a"]}},
         {**SET, "items": {"anyOf": [{"enum": ["a", 1]}, {"type": "string", "pattern": "^b"}]}},
-        {**SET, "items": {"anyOf": [{"enum": [15]}, {"type": "integer"}]}},
-        {**SET, "items": closed({"a": {"type": "string", "maxLength": 3}})},
         {**SET, "items": closed({"a": {"enum": [{}]}})},
         {**SET, "items": {"anyOf": [closed({"a": {"type": "string"}}), {"type": "object"}]}},
         {**SET, "items": {"anyOf": [closed({"a": FLAG, "b": FLAG}), closed({"b": FLAG, "a": FLAG})]}},
@@ -214,3 +261,22 @@ def test_where_a_guard_could_not_tell_or_might_leave_nothing_it_is_refused(schem
     assert fault.pointer
     with pytest.raises(UnsupportedGrammar):
         plan_of(schema)
+
+
+def test_items_in_each_other_have_a_depth_that_is_followed() -> None:
+    chain: dict[str, Any] = {str(number): closed({"a": {"$ref": f"#/$defs/{number + 1}"}}) for number in range(600)}
+    first: Any = {"$ref": "#/$defs/0"}
+    for items in (first, {**SET, "items": first}):
+        schema: Any = {**SET, "items": items, "$defs": {**chain, "600": FLAG}}
+        (fault,) = guard_faults(schema)
+        assert fault.message.startswith("`uniqueItems`")
+
+
+def test_many_arrays_in_each_other_take_no_more_effort_than_there_is() -> None:
+    arrays = {str(number): {**SET, "items": {"$ref": "#/$defs/any"}} for number in range(80)}
+    schema = {
+        **SET,
+        "items": {"$ref": "#/$defs/any"},
+        "$defs": {"any": {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in arrays]}, **arrays},
+    }
+    assert len(list(guard_faults(schema))) == 1

@@ -14,7 +14,12 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grammar_service.regexes.dialect import Dialect
+from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.plain import plain_patterns
+from grammar_service.regexes.regex import parse_regex
+from grammar_service.regexes.string_set import StringSet
+from grammar_service.regexes.unending import never_runs_out
 from grammar_service.schema.formats.known import FORMATS
 from tests.unit.grammar_service.schema.formats.instances import INVALID, VALID
 
@@ -31,6 +36,12 @@ def matches(pattern: str | None, text: str) -> bool:
 
 def test_every_format_has_instances() -> None:
     assert FORMATS.keys() == VALID.keys() == INVALID.keys()
+
+
+@pytest.mark.parametrize("name", sorted(name for name, known in FORMATS.items() if known.goes_on))
+def test_strings_that_are_said_to_go_on_do(name: str) -> None:
+    regex_of = parse_regex(FORMATS[name].pattern, Dialect.ECMA)
+    assert never_runs_out(StringSet.of_regex(regex_of, Effort(10_000_000), max_states=10_000))
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
