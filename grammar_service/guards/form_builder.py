@@ -94,14 +94,6 @@ class FormBuilder:
         whole = any("integer" in _types(self._schema_of(leaf)) for leaf in leaves)
         return FREE if leaves and not whole and self._are_endless(leaves) else self.form([pointer])
 
-    def has_free_items(self, pointer: str) -> bool:
-        """Whether nothing in the items of an array need be counted. In doubt it must be."""
-        array = self._schema_of(pointer)
-        try:
-            return "prefixItems" not in array and "items" in array and self.items(join(pointer, "items")) == FREE
-        except UnsupportedGrammar:
-            return False
-
     def anything(self, whole: bool) -> int:
         """The form of items of all kinds. `whole`: a zero among them must not be expected to go on. Raises as `form` does."""
         form = self.items(ANYTHING)

@@ -3,8 +3,8 @@
 No library has them. Patterns of names come in any order, and as often as one likes; a guard (`guards.guard`) keeps each from coming twice
 and the object from closing too soon. It must know which object it stands in, so that the order of `properties` stays where several objects
 may stand in one place. It stays, too, where a bound from above could be met before all required members are there, beside patterns of
-names, which a beginning might leave with listed names alone, and inside of items of which none may come twice and that may run out: these
-are counted by the order of their members.
+names, which a beginning might leave with listed names alone, and inside of items of which none may come twice, which are told apart by the
+order of their members.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from __future__ import annotations
 import re
 
 from grammar_service.errors import UnsupportedGrammar
-from grammar_service.guards.form_builder import FormBuilder
-from grammar_service.guards.places import PATTERN_EFFORT, objects_sharing_places
-from grammar_service.regexes.effort import Effort
+from grammar_service.guards.places import objects_sharing_places
 from grammar_service.regexes.other_strings import pattern_of_others
 from grammar_service.regexes.rendering import literal
 from grammar_service.schema.json_text import Json
@@ -32,7 +30,7 @@ def with_any_order(document: Schema) -> Schema:
     """A rewrite, with `ANY_ORDER` in each object that can have it."""
     references = References(dict(walk(document)))
     objects = {pointer for pointer, schema in references.schemas.items() if isinstance(schema, dict) and _can_have(schema)}
-    objects -= _in_counted_items(references)
+    objects -= _in_distinct_items(references)
     try:
         objects -= objects_sharing_places(document, objects)
     except UnsupportedGrammar:  # more places than are followed
@@ -73,11 +71,9 @@ def with_names_as_patterns(schema: Json) -> Json:
     return {**copy, "patternProperties": patterns, "additionalProperties": False}
 
 
-def _in_counted_items(references: References) -> set[str]:
-    """The schemas of items of which none may come twice and that may run out, and of what is in these."""
-    builder = FormBuilder(references, Effort(PATTERN_EFFORT))
+def _in_distinct_items(references: References) -> set[str]:
+    """The schemas of items of which none may come twice, and of what is in these."""
     unique = [pointer for pointer, schema in references.schemas.items() if isinstance(schema, dict) and schema.get("uniqueItems")]
-    unique = [pointer for pointer in unique if not builder.has_free_items(pointer)]
     found, waiting = set[str](), [at for pointer in unique for at in _parts(references, pointer)]
     while waiting:
         if (pointer := waiting.pop()) not in found:
