@@ -14,7 +14,7 @@ from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from grammar_service.guards.forms import ENOUGH, FREE, Form, Layout, Slot, Strings, times
+from grammar_service.guards.forms import ENOUGH, FREE, CountedStrings, Form, Layout, Slot, times
 from grammar_service.guards.item_set import Counted, listing_of
 from grammar_service.guards.names import Names
 from grammar_service.guards.tokens.name_tokens import NameTokens
@@ -29,7 +29,7 @@ _DIGITS = 30
 _TYPES: dict[type, str] = {bytes: "string", Decimal: "number", tuple: "array", frozenset: "object"}
 
 
-class Passed(NamedTuple):
+class VisitedState(NamedTuple):
     """A state that an item passed through. `text`: the string that led there from the state `begun`, if it is one of `strings`, and is
     spent when as many items as there are `ways` have passed."""
 
@@ -37,14 +37,14 @@ class Passed(NamedTuple):
     ways: int = ENOUGH
     text: bytes = b""
     begun: bytes = b""
-    strings: Strings | None = None
+    strings: CountedStrings | None = None
 
 
 class Item(NamedTuple):
     """A complete item, and what it passed through, where ways to go on are counted."""
 
     value: Hashable
-    passed: tuple[Passed, ...]
+    passed: tuple[VisitedState, ...]
 
 
 class Values:
@@ -63,7 +63,7 @@ class Values:
         self._held: set[Hashable] = set()
         self._passed: Counter[bytes] = Counter()
         self._counted: dict[bytes, Counted] = {}
-        self._strings: dict[tuple[int, ...], Strings | None] = {}
+        self._strings: dict[tuple[int, ...], CountedStrings | None] = {}
 
     def is_new(self, value: Hashable, added: Sequence[tuple[Any, Any]]) -> bool:
         """Whether it is neither there nor among the added ones."""
@@ -90,29 +90,29 @@ class Values:
         here: int = sum(one.state == state for held, item in added if held is self for one in item.passed)
         return self._passed[state] + here
 
-    def strings_at(self, forms: tuple[int, ...]) -> Strings | None:
+    def strings_at(self, forms: tuple[int, ...]) -> CountedStrings | None:
         """Those of some forms, where they may run out. Several forms that have some list them, or have the same."""
         if forms not in self._strings:
             found = [self.forms[index] for index in forms if index != FREE]
             few = list(dict.fromkeys(form.strings for form in found if form.strings is not None))
-            listed = Strings(tuple(sorted({text for strings in few for text in strings.listed})))
+            listed = CountedStrings(tuple(sorted({text for strings in few for text in strings.listed})))
             ends = bool(few) and not any("string" in form.endless for form in found)
             self._strings[forms] = None if not ends else few[0] if len(few) == 1 else listed
         return self._strings[forms]
 
-    def left(self, state: bytes, strings: Strings) -> Counted:
+    def remaining_strings(self, state: bytes, strings: CountedStrings) -> Counted:
         """The `strings` that can still follow a state: those that are not spent."""
         if (known := self._counted.get(state)) is None:
             known = self._counted[state] = Counted(self._tokens, listing_of(self._tokens, strings))
         return known
 
-    def spent_by(self, added: Added, state: bytes) -> list[bytes]:
+    def strings_spent_by(self, added: Added, state: bytes) -> list[bytes]:
         """The strings behind a state that added items have spent."""
         here = [item for held, item in added if held is self]
         return [
             one.text
             for item in here
-            for one in (*item.passed, *self._as_passed(item))
+            for one in (*item.passed, *self._as_visited(item))
             if one.strings is not None and one.begun == state and self.passed(one.state, added) >= one.ways
         ]
 
@@ -125,7 +125,7 @@ class Values:
         self._passed.update((_START, *(one.state for one in item.passed)))
         for one in self._just_spent(item):
             assert one.strings is not None, "a string is spent"
-            self.left(one.begun, one.strings).add(one.text)
+            self.remaining_strings(one.begun, one.strings).add(one.text)
         if isinstance(item.value, bytes):
             self.strings.add(item.value)
         for value in _contents(item.value):
@@ -147,15 +147,15 @@ class Values:
                 self.inner.drop(value)
                 self.ending.drop(value)
 
-    def _just_spent(self, item: Item) -> list[Passed]:
+    def _just_spent(self, item: Item) -> list[VisitedState]:
         """Of what an item passed through that is counted already: the strings for which it took the last way."""
-        passed = [*item.passed, *self._as_passed(item)]
+        passed = [*item.passed, *self._as_visited(item)]
         return [one for one in passed if one.strings is not None and (one.begun == one.state or self._passed[one.state] == one.ways)]
 
-    def _as_passed(self, item: Item) -> list[Passed]:
+    def _as_visited(self, item: Item) -> list[VisitedState]:
         """Of a string that is an item itself, and so is spent."""
         strings = self.strings_at(self.site.forms) if isinstance(item.value, bytes) else None
-        return [Passed(_START, 0, item.value, _START, strings)] if isinstance(item.value, bytes) and strings is not None else []
+        return [VisitedState(_START, 0, item.value, _START, strings)] if isinstance(item.value, bytes) and strings is not None else []
 
 
 def _contents(value: Hashable) -> list[Hashable]:
@@ -190,7 +190,7 @@ class Body(NamedTuple):
     site: Site
     parts: tuple[Any, ...] = ()
     digests: tuple[bytes, ...] = ()
-    passed: tuple[Passed, ...] = ()
+    passed: tuple[VisitedState, ...] = ()
     depth: int = 1
     tail: int = ENOUGH
     layouts: tuple[tuple[Layout, int], ...] = ()
@@ -247,7 +247,7 @@ def opened(site: Site, is_object: bool, body: Body | None, added: Added) -> Body
     inner = Body(site, tail=tail, layouts=layouts, state=state)
     if not layouts or not is_left(site.root, state, inner.left, added):
         return None
-    return inner._replace(passed=(Passed(state),))
+    return inner._replace(passed=(VisitedState(state),))
 
 
 def _tail(body: Body | None, kind: str) -> int:
@@ -274,7 +274,7 @@ def named(body: Body, name: bytes, added: Added) -> Body | None:
     state = _digest(b"n", body.state, name)
     if not is_left(body.site.root, state, times(body.tail, ways), added):
         return None
-    return body._replace(name=name, layouts=layouts, state=state, passed=(*body.passed, Passed(state)))
+    return body._replace(name=name, layouts=layouts, state=state, passed=(*body.passed, VisitedState(state)))
 
 
 def with_comma(body: Body, added: Added) -> Body | None:
@@ -288,7 +288,7 @@ def with_comma(body: Body, added: Added) -> Body | None:
     ways, state = times(body.tail, max(rests)), _digest(b",", body.state)
     if not is_left(body.site.root, state, ways, added):
         return None
-    return body._replace(state=state, passed=(*body.passed, Passed(state)))
+    return body._replace(state=state, passed=(*body.passed, VisitedState(state)))
 
 
 def has_name(body: Body, begun: bytes, pending: bytes, added: Added) -> bool:
@@ -323,7 +323,9 @@ def site_in(body: Body) -> Site:
     return Site(body.site.root, forms, body.state)
 
 
-def extended(body: Body, value: Hashable, digest: bytes | None, passed: tuple[Passed, ...], is_object: bool, added: Added) -> Body | None:
+def extended(
+    body: Body, value: Hashable, digest: bytes | None, passed: tuple[VisitedState, ...], is_object: bool, added: Added
+) -> Body | None:
     """With a value that has come to its end, which passed through some states; None where too few ways lead on. Scalars need no digest."""
     own = _digest_of_scalar(value) if digest is None else digest
     part, mark = ((body.name, value), _digest(b"m", own, body.name)) if is_object else (value, own)
@@ -335,9 +337,9 @@ def extended(body: Body, value: Hashable, digest: bytes | None, passed: tuple[Pa
     longer = longer._replace(layouts=layouts, state=_digest(b"v", body.state, own))
     if not layouts or not is_left(body.site.root, longer.state, longer.left, added):
         return None
-    one = Passed(longer.state)
+    one = VisitedState(longer.state)
     if isinstance(value, bytes) and (strings := body.site.root.strings_at(site_in(body).forms)) is not None:
-        one = Passed(longer.state, longer.left, value, body.state, strings)
+        one = VisitedState(longer.state, longer.left, value, body.state, strings)
     return longer._replace(passed=(*longer.passed, one))
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from grammar_service.errors import GrammarError, UnsupportedGrammar
-from grammar_service.guards.forms import Language, Strings
+from grammar_service.guards.forms import CountedStrings, Language
 from grammar_service.regexes.counted import Beginnings
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.string_set import StringSet
@@ -35,7 +35,7 @@ class Items(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     whole: bool = True
     form: int | None = None
-    strings: Strings | None = None
+    strings: CountedStrings | None = None
 
 
 def items_of(references: References, pointer: str, effort: Effort) -> Items | str:
@@ -57,7 +57,7 @@ def items_of(references: References, pointer: str, effort: Effort) -> Items | st
     least = array.get("minItems", 0)
     if others:
         return _counted(alternatives, least, effort)
-    return Items(strings=Strings(tuple(sorted(listed)))) if isinstance(least, int) and least <= len(listed) else _REASON
+    return Items(strings=CountedStrings(tuple(sorted(listed)))) if isinstance(least, int) and least <= len(listed) else _REASON
 
 
 def _counted(alternatives: list[Schema], least: Json, effort: Effort) -> Items | str:
@@ -75,9 +75,9 @@ def _counted(alternatives: list[Schema], least: Json, effort: Effort) -> Items |
     return Items(strings=found) if isinstance(least, int) and least <= found.count else _REASON
 
 
-def counted(strings: StringSet) -> Strings:
+def counted(strings: StringSet) -> CountedStrings:
     size = Beginnings(strings.moves, strings.accepting).count(b"")
-    return Strings(language=Language(strings.moves, tuple(sorted(strings.accepting)), size))
+    return CountedStrings(language=Language(strings.moves, tuple(sorted(strings.accepting)), size))
 
 
 def strings_of(schema: Schema, effort: Effort) -> StringSet:
@@ -115,7 +115,7 @@ def _asserted(schema: Schema, effort: Effort) -> StringSet:
 @lru_cache(maxsize=len(FORMATS))
 def _of_format(name: str) -> StringSet | None:
     """None: its automaton is too large, or there is no such format. No schema pays for it, since there are few."""
-    if name not in FORMATS or FORMATS[name].goes_on:
+    if name not in FORMATS or FORMATS[name].never_exhausted:
         return None
     try:
         return StringSet.of_pattern(FORMATS[name].pattern)
@@ -152,7 +152,7 @@ def _is_endless(schema: Schema, effort: Effort) -> bool:
     """Whether a value that has begun can always become endlessly many others."""
     match types_of(schema):
         case ["string"]:
-            return schema.keys() <= STRING_KEYWORDS and strings_go_on(schema, effort)
+            return schema.keys() <= STRING_KEYWORDS and is_never_exhausted(schema, effort)
         case ["integer"]:
             bounds = [schema[name] for name in ("minimum", "exclusiveMinimum") if name in schema]
             return schema.keys() <= _WHOLE and all(isinstance(bound, int) and bound >= 0 for bound in bounds)
@@ -162,14 +162,14 @@ def _is_endless(schema: Schema, effort: Effort) -> bool:
             return schema.keys() == {"type"} and bool(types) and set(types) <= {"string", "integer", "number"}
 
 
-def strings_go_on(schema: Schema, effort: Effort) -> bool:
+def is_never_exhausted(schema: Schema, effort: Effort) -> bool:
     """Whether a string of a schema that has begun can always become endlessly many others. In doubt it cannot."""
     if "maxLength" in schema or "allOf" in schema or {"pattern", "format"} <= schema.keys():
         return False
     if "format" in schema:
         name = str(schema["format"])
         strings = _of_format(name)
-        return (name in FORMATS and FORMATS[name].goes_on) or (strings is not None and never_runs_out(strings))
+        return (name in FORMATS and FORMATS[name].never_exhausted) or (strings is not None and never_runs_out(strings))
     try:
         return "pattern" not in schema or never_runs_out(StringSet.of_pattern(str(schema["pattern"]), effort))
     except GrammarError:

@@ -13,9 +13,9 @@ from grammar_service.guards.bodies import (
     Added,
     Body,
     Item,
-    Passed,
     Site,
     Values,
+    VisitedState,
     another,
     extended,
     has_name,
@@ -268,7 +268,7 @@ class Follower:
         return Cursor(open=inside, place=self._places[inside.place].items if inside.place != FREE else FREE)
 
 
-def finished(inside: Open, value: Hashable, digest: bytes | None, passed: tuple[Passed, ...], added: Added) -> Open | None:
+def finished(inside: Open, value: Hashable, digest: bytes | None, passed: tuple[VisitedState, ...], added: Added) -> Open | None:
     """What holds a value that has come to its end, with it; None where it must not be. Scalars need no digest."""
     if isinstance(inside.items, Values):
         if not inside.items.is_new(value, added):

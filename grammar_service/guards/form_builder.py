@@ -11,8 +11,8 @@ from functools import reduce
 from msgspec import structs
 
 from grammar_service.errors import GrammarError, UnsupportedGrammar
-from grammar_service.guards.distinct_items import STRING_KEYWORDS, counted, strings_go_on, strings_of
-from grammar_service.guards.forms import ENOUGH, FREE, Form, Layout, Slot, Strings, Whole, times
+from grammar_service.guards.distinct_items import STRING_KEYWORDS, counted, is_never_exhausted, strings_of
+from grammar_service.guards.forms import ENOUGH, FREE, CountedStrings, Form, IntegerRange, Layout, Slot, times
 from grammar_service.guards.open_objects import may_run_out
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.string_set import StringSet
@@ -33,7 +33,7 @@ ANYTHING = "*"
 """In place of the pointer of a schema that is not written: it asks for nothing."""
 _ALL_TYPES = ("null", "boolean", "number", "string", "array", "object")
 _LONGEST = 1e15
-"""Whole numbers from there on may be written with an exponent."""
+"""IntegerRange numbers from there on may be written with an exponent."""
 _COUNTS = frozenset({"minProperties", "maxProperties"})
 _BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 
@@ -41,14 +41,14 @@ Leaves = frozenset[str]
 
 
 @dataclass(slots=True)
-class _Parts:
+class _FormParts:
     """Of a form: the types of which values always go on, and what may run out, objects and arrays by where they stand."""
 
     endless: set[str] = field(default_factory=set)
     whole: bool = True
     scalars: dict[str, None] = field(default_factory=dict)
     strings: list[StringSet] = field(default_factory=list)
-    numbers: list[Whole] = field(default_factory=list)
+    numbers: list[IntegerRange] = field(default_factory=list)
     objects: list[str] = field(default_factory=list)
     arrays: list[str] = field(default_factory=list)
 
@@ -162,8 +162,8 @@ class FormBuilder:
             tuple(self._array(leaf, tail) for leaf in parts.arrays),
         )
 
-    def _parts(self, leaves: Leaves) -> _Parts:
-        parts = _Parts()
+    def _parts(self, leaves: Leaves) -> _FormParts:
+        parts = _FormParts()
         for leaf in sorted(leaves):
             schema = self._schema_of(leaf)
             found, values = self._endless_types(leaf), values_of(schema)
@@ -176,7 +176,7 @@ class FormBuilder:
                 self._add_few(parts, kind, leaf)
         return parts
 
-    def _add_few(self, parts: _Parts, kind: str, leaf: str) -> None:
+    def _add_few(self, parts: _FormParts, kind: str, leaf: str) -> None:
         """The values of a type that may run out."""
         match kind:
             case "object":
@@ -188,7 +188,7 @@ class FormBuilder:
             case "string":
                 parts.strings.append(self._strings_of(leaf))
             case "integer":
-                parts.numbers.append(_whole_numbers(self._schema_of(leaf)))
+                parts.numbers.append(_integer_range(self._schema_of(leaf)))
             case _:
                 raise _unknown()
 
@@ -203,14 +203,14 @@ class FormBuilder:
                 raise _unknown() from None
         return self._strings[leaf]
 
-    def _refuse_other_strings(self, leaves: Leaves, parts: _Parts) -> None:
+    def _refuse_other_strings(self, leaves: Leaves, parts: _FormParts) -> None:
         """Strings that may run out and have a beginning which no endless ones have."""
         few = bool(parts.strings) or any(_type_of(text) == "string" for text in parts.scalars)
         plain = any("string" in self._endless_types(leaf) and not {"pattern", "format"} & self._schema_of(leaf).keys() for leaf in leaves)
         if few and "string" in parts.endless and not plain:
             raise _unknown()
 
-    def _count_numbers(self, leaves: Leaves, parts: _Parts) -> None:
+    def _count_numbers(self, leaves: Leaves, parts: _FormParts) -> None:
         """Where some of the whole numbers may run out, all of them are in ranges."""
         listed = [text for text in parts.scalars if _type_of(text) == "number"]
         if not parts.numbers and not (listed and "number" in parts.endless):
@@ -218,11 +218,11 @@ class FormBuilder:
         if "number" in parts.endless:
             if not parts.whole:
                 raise _unknown()
-            parts.numbers += [_whole_numbers(schema) for schema in map(self._schema_of, leaves) if "integer" in _types(schema)]
+            parts.numbers += [_integer_range(schema) for schema in map(self._schema_of, leaves) if "integer" in _types(schema)]
             parts.endless.discard("number")
         for text in listed:
             if text.lstrip("-").isdigit():
-                parts.numbers.append(Whole(int(text), int(text)))
+                parts.numbers.append(IntegerRange(int(text), int(text)))
                 del parts.scalars[text]
 
     def _endless_types(self, leaf: str) -> set[str]:
@@ -236,7 +236,7 @@ class FormBuilder:
     def _is_endless(self, leaf: str, kind: str, schema: Schema) -> bool:
         match kind:
             case "string":
-                return strings_go_on(schema, self._effort)
+                return is_never_exhausted(schema, self._effort)
             case "integer":
                 bounds = [schema[name] for name in ("minimum", "exclusiveMinimum") if name in schema]
                 above = {"maximum", "exclusiveMaximum", "multipleOf"} & schema.keys()
@@ -262,9 +262,9 @@ class FormBuilder:
             return False
         if not schema.get("uniqueItems") or "items" not in schema:
             return True
-        return "prefixItems" not in schema and self._are_many(join(leaf, "items"))
+        return "prefixItems" not in schema and self._has_unbounded_scalar(join(leaf, "items"))
 
-    def _are_many(self, pointer: str) -> bool:
+    def _has_unbounded_scalar(self, pointer: str) -> bool:
         """Whether endlessly many values satisfy a schema: some scalar in them is one of so many. In doubt they are few."""
         seen, waiting = set[str](), [*self._leaves(pointer)]
         while waiting:
@@ -364,17 +364,17 @@ class FormBuilder:
                 yield from ("false", "true") if kind == "boolean" else ("null",) if kind == "null" else (told,)
 
 
-def _few(sets: list[StringSet], listed: list[str]) -> Strings | None:
+def _few(sets: list[StringSet], listed: list[str]) -> CountedStrings | None:
     """Strings of some sets, and listed ones; None where there are none."""
     if not sets:
-        return Strings(tuple(listed)) if listed else None
+        return CountedStrings(tuple(listed)) if listed else None
     try:
         return counted(reduce(StringSet.union, [*sets, *([StringSet.of_strings(listed)] if listed else [])]))
     except GrammarError:
         raise _unknown() from None
 
 
-def _whole_numbers(schema: Schema) -> Whole:
+def _integer_range(schema: Schema) -> IntegerRange:
     """The integers of a schema. Raises UnsupportedGrammar: not all between two bounds."""
     bounds = {name: bound for name in _BOUNDS if isinstance(bound := schema.get(name), int | float)}
     if "multipleOf" in schema or bounds.keys() != schema.keys() & {*_BOUNDS}:
@@ -383,18 +383,18 @@ def _whole_numbers(schema: Schema) -> Whole:
     below = [math.floor(bounds["maximum"])] if "maximum" in bounds else []
     above += [math.floor(bounds["exclusiveMinimum"]) + 1] if "exclusiveMinimum" in bounds else []
     below += [math.ceil(bounds["exclusiveMaximum"]) - 1] if "exclusiveMaximum" in bounds else []
-    return Whole(max(above, default=None), min(below, default=None))
+    return IntegerRange(max(above, default=None), min(below, default=None))
 
 
-def _merged(ranges: list[Whole]) -> tuple[Whole, ...]:
+def _merged(ranges: list[IntegerRange]) -> tuple[IntegerRange, ...]:
     """The same numbers in ranges that do not meet."""
-    found: list[Whole] = []
+    found: list[IntegerRange] = []
     for one in sorted(ranges, key=lambda one: -math.inf if one.least is None else one.least):
         last = found[-1] if found else None
         if last is None or (last.most is not None and one.least is not None and one.least > last.most + 1):
             found.append(one)
         elif last.most is not None and (one.most is None or one.most > last.most):
-            found[-1] = Whole(last.least, one.most)
+            found[-1] = IntegerRange(last.least, one.most)
     return tuple(found)
 
 

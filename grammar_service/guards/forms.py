@@ -52,7 +52,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: int
 
 
-class Strings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CountedStrings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """That may run out: `listed` ones, sorted, or those of a `language`."""
 
     listed: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Strings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return len(self.listed) if self.language is None else self.language.size
 
 
-class Whole(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class IntegerRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole numbers between two bounds, which are among them; None: there is no such bound."""
 
     least: int | None
@@ -75,11 +75,11 @@ class Whole(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return ENOUGH
         return min(ENOUGH, max(0, self.most - self.least + 1))
 
-    def go_on(self, text: str) -> bool:
+    def is_unbounded_from(self, text: str) -> bool:
         """Whether endlessly many begin so."""
         return (self.least if text.startswith("-") else self.most) is None and text.lstrip("-") != "0"
 
-    def beginning(self, text: str) -> Iterator[int]:
+    def starting_with(self, text: str) -> Iterator[int]:
         """Those that begin so, if they do not go on."""
         sign, digits = (-1, text[1:]) if text[:1] == "-" else (1, text)
         least, most = (self.least, self.most) if sign > 0 else (_negative(self.most), _negative(self.least))
@@ -105,8 +105,8 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     endless: tuple[str, ...]
     whole: bool = False
     scalars: tuple[str, ...] = ()
-    strings: Strings | None = None
-    numbers: tuple[Whole, ...] = ()
+    strings: CountedStrings | None = None
+    numbers: tuple[IntegerRange, ...] = ()
     objects: tuple[Layout, ...] = ()
     arrays: tuple[Layout, ...] = ()
 

@@ -126,7 +126,7 @@ class ItemGuard:
             return
         self._take_ending(cursor, inside, roots, row)
         if cursor.where is Where.ITEM:
-            self._take_spent(cursor, inside, row)
+            self._take_exhausted_prefixes(cursor, inside, row)
         if isinstance(inside.items, Values):
             self._take_scalars(cursor, inside.items, row)
             self._take_next(cursor, inside, row)
@@ -151,12 +151,12 @@ class ItemGuard:
             for tokens in (closing.more, closing.begun, *(() if root.has_plenty else (closing.comma,))):
                 self._removal.refused(tokens, cursor, row)
 
-    def _take_spent(self, cursor: Cursor, inside: Open, row: Row) -> None:
+    def _take_exhausted_prefixes(self, cursor: Cursor, inside: Open, row: Row) -> None:
         """What leads, in a string, to none that is left."""
         if left := _left(inside):
-            self._sets.take_leading_nowhere(cursor, left, row)
+            self._sets.take_dead_prefixes(cursor, left, row)
 
-    def _take_beginning_spent(self, cursor: Cursor, row: Row) -> None:
+    def _take_exhausted_beginnings(self, cursor: Cursor, row: Row) -> None:
         """What leads to such a string, and begins it."""
         after = self._removal.after(b'"', cursor)
         if after is None or after.open is None:
@@ -200,7 +200,7 @@ class ItemGuard:
         begins = cursor.where is Where.OUTSIDE
         self._removal.each(allowed(row, self._tokens.blank_or_begun if begins else self._tokens.blank), cursor, row)
         if begins:
-            self._take_beginning_spent(cursor, row)
+            self._take_exhausted_beginnings(cursor, row)
         elif cursor.where is Where.NUMBER:  # which space ends
             self._removal.refused(self._tokens.blank, cursor, row)
 
@@ -229,7 +229,7 @@ def _left(inside: Open) -> Counted | None:
     """What is left of the strings that may stand there, where they may run out and some have."""
     site = inside.site
     strings = site.root.strings_at(site.forms)
-    return (strings and site.root.left(site.state, strings)) or None
+    return (strings and site.root.remaining_strings(site.state, strings)) or None
 
 
 def _decisive(inside: Open) -> tuple[int, Open]:

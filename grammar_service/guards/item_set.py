@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from grammar_service.guards.distinct_items import Items
-from grammar_service.guards.forms import Language, Strings
+from grammar_service.guards.forms import CountedStrings, Language
 from grammar_service.guards.names import Names
 from grammar_service.guards.tokens.name_tokens import NameTokens
 from grammar_service.guards.tokens.token_set import GrowingSet, TokenSet, token_set
@@ -191,7 +191,7 @@ def _language(tokens: NameTokens, language: Language) -> Listing:
     return Listing(tokens, Beginnings(language.moves, language.accepting).count)
 
 
-def listing_of(tokens: NameTokens, strings: Strings) -> Listing:
+def listing_of(tokens: NameTokens, strings: CountedStrings) -> Listing:
     return listing(tokens, strings.listed) if strings.language is None else _language(tokens, strings.language)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from grammar_service.errors import UnsupportedGrammar
-from grammar_service.guards.forms import Form, Strings
+from grammar_service.guards.forms import CountedStrings, Form
 from grammar_service.guards.guard import Guard
 from grammar_service.guards.item_set import NUMBERED
 from grammar_service.guards.open_objects import has_open_objects
@@ -31,7 +31,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     places: tuple[Place, ...] = ()
     forms: tuple[Form, ...] = ()
 
-    def strings(self) -> Iterator[Strings]:
+    def strings(self) -> Iterator[CountedStrings]:
         """Those that are counted."""
         found = [place.distinct.strings for place in self.places if place.distinct is not None] + [form.strings for form in self.forms]
         yield from (strings for strings in found if strings is not None)
@@ -66,7 +66,7 @@ def guard_faults(document: Json, writes_all: bool = True) -> Iterator[Fault]:
         yield Fault(join(first, "uniqueItems"), "`uniqueItems` of strings that may run out is enforced only where all of them are written")
 
 
-def _need_all_written(strings: Strings) -> bool:
+def _need_all_written(strings: CountedStrings) -> bool:
     """Whether one of some strings may be counted on that is not written, or not in each way that its escapes have."""
     return strings.language is not None or any(char in text for text in strings.listed for char in NUMBERED if char not in _SHORT)
 

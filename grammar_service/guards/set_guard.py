@@ -55,7 +55,7 @@ class SetGuard:
             case 1:
                 self._tokens.items.string_and_comma.clear(row)
 
-    def take_leading_nowhere(self, cursor: Cursor, strings: Counted, row: Row) -> None:
+    def take_dead_prefixes(self, cursor: Cursor, strings: Counted, row: Row) -> None:
         """Tokens in a string, but for those that end it, which lead to none that is left."""
         if not strings.may_end(cursor.text):
             return
@@ -66,7 +66,7 @@ class SetGuard:
             self._removal.refused(self._tokens.escaped, cursor, row)
 
     def _take_in_counted(self, cursor: Cursor, strings: Counted, row: Row) -> None:
-        self.take_leading_nowhere(cursor, strings, row)
+        self.take_dead_prefixes(cursor, strings, row)
         if cursor.pending and strings.may_end(cursor.text):
             return
         self._removal.repeating(strings, cursor, row)

@@ -24,7 +24,9 @@ def has_way(
         return True
     if is_string:
         strings = site.root.strings_at(site.forms)
-        return strings is None or site.root.left(site.state, strings).can_become(text, pending, site.root.spent_by(added, site.state))
+        return strings is None or site.root.remaining_strings(site.state, strings).can_become(
+            text, pending, site.root.strings_spent_by(added, site.state)
+        )
     return _other_has_way(site, text.decode(), finished)
 
 
@@ -37,7 +39,7 @@ def _other_has_way(site: Site, text: str, finished: Callable[[Hashable], object 
     if any(finished(value_of(other)) is not None for other in listed):
         return True
     ranges = dict.fromkeys(numbers for form in forms for numbers in form.numbers) if is_number else ()
-    if any(numbers.go_on(text) for numbers in ranges):
+    if any(numbers.is_unbounded_from(text) for numbers in ranges):
         return True
     # Each that must not stand there is that of an item: there are no more to look at than those.
-    return any(finished(Decimal(number)) is not None for numbers in ranges for number in numbers.beginning(text))
+    return any(finished(Decimal(number)) is not None for numbers in ranges for number in numbers.starting_with(text))

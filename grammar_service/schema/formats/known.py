@@ -12,11 +12,12 @@ from grammar_service.schema.formats import addresses, dates, international, refe
 class Format:
     """`pattern` matches valid strings only, all of them where `maybe` is None; else `maybe` matches at least the valid ones: where a
     schema asks for what is *not* of a format, nothing that might be of it is let through. `source` is the pattern, or what makes it when
-    it is asked for. `goes_on`: whatever a string has begun with, endlessly many do; said here where the automaton that tells is large."""
+    it is asked for. `never_exhausted`: endlessly many strings begin as one has begun; stated here where the automaton that tells is
+    large."""
 
     source: str | Callable[[], str]
     maybe: str | None = None
-    goes_on: bool = False
+    never_exhausted: bool = False
 
     @property
     def pattern(self) -> str:
@@ -35,10 +36,10 @@ FORMATS: Mapping[str, Format] = {
     "ipv6": Format(addresses.IPV6, addresses.MAYBE_IPV6),
     "hostname": Format(addresses.HOSTNAME, addresses.MAYBE_HOSTNAME),
     "email": Format(addresses.EMAIL, addresses.MAYBE_EMAIL),
-    "uri": Format(references.URI, references.MAYBE_URI, goes_on=True),
-    "uri-reference": Format(references.URI_REFERENCE, references.MAYBE_URI_REFERENCE, goes_on=True),
-    "iri": Format(references.IRI, references.MAYBE_IRI, goes_on=True),
-    "iri-reference": Format(references.IRI_REFERENCE, references.MAYBE_IRI_REFERENCE, goes_on=True),
+    "uri": Format(references.URI, references.MAYBE_URI, never_exhausted=True),
+    "uri-reference": Format(references.URI_REFERENCE, references.MAYBE_URI_REFERENCE, never_exhausted=True),
+    "iri": Format(references.IRI, references.MAYBE_IRI, never_exhausted=True),
+    "iri-reference": Format(references.IRI_REFERENCE, references.MAYBE_IRI_REFERENCE, never_exhausted=True),
     "uri-template": Format(references.URI_TEMPLATE, references.MAYBE_URI_TEMPLATE),
     "json-pointer": Format(references.JSON_POINTER),
     "relative-json-pointer": Format(references.RELATIVE_JSON_POINTER),

@@ -62,7 +62,7 @@ DISTINCT: list[dict[str, Any]] = [
     {"type": "array", "items": {"enum": ["a", "ab", "abb", 'a"', "b\\", "é", "😀", "ba"]}, "uniqueItems": True},
     {"type": "array", "items": {"enum": ["a", "ab", "abb", "b", "ba", ""]}, "uniqueItems": True, "minItems": 6},
     {"type": "array", "uniqueItems": True},
-    # Strings that may run out, and such as may only at their ends.
+    # CountedStrings that may run out, and such as may only at their ends.
     *(
         {"type": "array", "items": items, "uniqueItems": True, "minItems": least}
         for items, least in (
@@ -102,7 +102,7 @@ DISTINCT: list[dict[str, Any]] = [
                 ]
             },
             closed({"a": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}, "b": {"type": "boolean"}}),
-            # Strings and numbers that may run out, where others follow or not.
+            # CountedStrings and numbers that may run out, where others follow or not.
             closed({"a": {"type": "string", "maxLength": 1}}),
             closed({"a": {"type": "string", "pattern": "^[ab]{1,2}$"}, "b": {"type": "boolean"}}),
             closed({"a": {"type": "boolean"}, "b": {"type": "string", "pattern": "^(a|b[ab])$"}, "ab": {"enum": ["a", "ab", "\u00e9\n"]}}),

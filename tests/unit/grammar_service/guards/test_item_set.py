@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 from grammar_service.guards.distinct_items import Items
-from grammar_service.guards.forms import Strings
+from grammar_service.guards.forms import CountedStrings
 from grammar_service.guards.item_set import Counted, ItemSet
 from grammar_service.guards.tokens.name_tokens import NameTokens
 from tests.tokenizers.quoting_tokenizer import quoting_tokenizer
@@ -14,7 +14,7 @@ LONG = 4000
 
 
 def counted(*listed: str) -> Counted:
-    strings = ItemSet(NameTokens(quoting_tokenizer().vocabulary), Items(strings=Strings(listed))).counted
+    strings = ItemSet(NameTokens(quoting_tokenizer().vocabulary), Items(strings=CountedStrings(listed))).counted
     assert strings is not None
     return strings
 

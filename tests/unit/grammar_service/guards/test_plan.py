@@ -8,7 +8,7 @@ import pytest
 
 from grammar_service.errors import UnsupportedGrammar
 from grammar_service.guards.distinct_items import Items
-from grammar_service.guards.forms import ENOUGH, FREE, Strings, Whole
+from grammar_service.guards.forms import ENOUGH, FREE, CountedStrings, IntegerRange
 from grammar_service.guards.plan import guard_faults, plan_of
 from grammar_service.regexes.counted import MANY, Beginnings
 from grammar_service.regexes.string_set import StringSet
@@ -134,24 +134,24 @@ def test_the_items_of_an_array_are_counted_at_least(items: dict[str, Any], count
 @pytest.mark.parametrize("least", [None, -12, 0, 3, 40])
 @pytest.mark.parametrize("most", [None, -3, 0, 25, 101])
 def test_whole_numbers_are_found_by_how_they_begin(least: int | None, most: int | None) -> None:
-    numbers = Whole(least, most)
+    numbers = IntegerRange(least, most)
     inside = [number for number in range(-2000, 2001) if (least is None or number >= least) and (most is None or number <= most)]
     for text in {str(number)[:length] for number in range(-130, 131) for length in (1, 2, 3)}:
         expected = [number for number in inside if str(number).startswith(text)]
-        assert numbers.go_on(text) or sorted(numbers.beginning(text)) == expected
-        assert not numbers.go_on(text) or expected
+        assert numbers.is_unbounded_from(text) or sorted(numbers.starting_with(text)) == expected
+        assert not numbers.is_unbounded_from(text) or expected
 
 
 def test_numbers_of_many_digits_are_no_work() -> None:
     digits = "1" * 5000
-    assert Whole(-5, None).go_on(digits)
-    assert not list(Whole(-5, 5).beginning(digits))
+    assert IntegerRange(-5, None).is_unbounded_from(digits)
+    assert not list(IntegerRange(-5, 5).starting_with(digits))
 
 
 def test_listed_items_may_run_out() -> None:
     plan = plan_of({**SET, "items": {"anyOf": [{"const": "c"}, {"enum": ["b", "a", "b"]}]}, "minItems": 3})
     assert plan is not None
-    assert plan.places[0].distinct == Items(strings=Strings(("a", "b", "c")))
+    assert plan.places[0].distinct == Items(strings=CountedStrings(("a", "b", "c")))
 
 
 @pytest.mark.parametrize(
