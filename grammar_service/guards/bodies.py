@@ -360,9 +360,7 @@ def _number_text(number: Decimal) -> str:
 
 
 def value_of(text: str) -> Hashable:
-    """What is held for the JSON text of a scalar."""
-    if text[0] == '"':
-        return str(json.loads(text)).encode("utf-8", "surrogatepass")
+    """What is held for the JSON text of a scalar, but for strings."""
     return text if text in ("true", "false", "null") else Decimal(text)
 
 
