@@ -24,7 +24,7 @@ from model_service.core_figures import DRAFT_SOURCES
 from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.core.grammar_loading import tenant_of
 from model_service.engine.key_constraint import key_of
-from model_service.jump_forward.acceptance import EXPECTED, Acceptance
+from model_service.jump_forward.acceptance import EXPECTED, Acceptance, Kind
 from model_service.jump_forward.prompt_lookup import LONGEST_VALUE, PromptLookup, first_words
 from model_service.jump_forward.recent_values import RecentValues
 from model_service.tenants.step_cost import StepCost
@@ -55,7 +55,7 @@ class _Known:
 
     lookup: PromptLookup | None = None
     wants_lookup: bool = False
-    parts: list[tuple[str, Hashable, int]] = field(default_factory=list)
+    parts: list[tuple[str, Kind | None, int]] = field(default_factory=list)
     budget: SearchBudget = field(default_factory=SearchBudget)
 
 
@@ -75,7 +75,7 @@ class _Price:
     def pays_forced(self, tokens: int, chance: float) -> bool:
         """Whether forced text behind drafts does, which are all accepted with that chance: then it saves one forward, and its tokens were
         to be computed anyway."""
-        return chance * (1 + self.token * tokens) >= (self.token + self.draft) * tokens
+        return chance * (1 + self.token * tokens) >= MARGIN * (self.token + self.draft) * tokens
 
 
 @dataclass(slots=True)
@@ -214,7 +214,7 @@ class PromptDrafts:
             yield PROMPT, place, (found,)
         yield END, place, ends
 
-    def _take(self, drafting: _Drafting, source: str, kind: Hashable, texts: Sequence[bytes], most: int) -> int:
+    def _take(self, drafting: _Drafting, source: str, kind: Kind | None, texts: Sequence[bytes], most: int) -> int:
         """How many tokens the matcher has taken, of the text of which it takes all, or else of the first of which it takes some."""
         said, best = drafting.said, list[int]()
         for text in texts:
