@@ -13,8 +13,9 @@ import numpy as np
 
 from model_service.shared_memory import MemoryAddress, OwnMemory, mapped
 
-DRAFT_SOURCES = ("forced", "recent", "words", "prompt", "end")
-"""Where drafts come from: forced text, the tenant's last answers, whole values of the prompt or parts of them, the end of a value."""
+DRAFT_SOURCES = ("forced", "recent", "words", "prompt", "answer", "end")
+"""Where drafts come from: forced text, the tenant's last answers, whole values of the prompt or of the answer so far, parts of them, the
+end of a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class CoreFigures:
     accepted_words: int = 0
     drafts_prompt: int = 0
     accepted_prompt: int = 0
+    drafts_answer: int = 0
+    accepted_answer: int = 0
     drafts_end: int = 0
     accepted_end: int = 0
     vocabulary: int = 0

@@ -22,8 +22,9 @@ ACCEPTED_HEADINGS = ("what is drafted", "tokens", "accepted")
 WHAT = {
     "forced": "forced text between others",
     "recent": "values as the tenant's last answers had them",
-    "words": "whole values of the prompt",
+    "words": "whole values of the prompt or the answer so far",
     "prompt": "parts of values of the prompt",
+    "answer": "parts of values of the answer so far",
     "end": "ends of values",
 }
 _COUNTED = {"maskcast_engine_drafts_total": "drafts", "maskcast_engine_accepted_drafts_total": "accepted"}

@@ -1,10 +1,10 @@
-"""Looks up how a value goes on, in a text that is likely to contain it: prompt lookup (Saxena 2023), by words instead of tokens."""
+"""Looks up how a value goes on, in texts that are likely to contain it: prompt lookup (Saxena 2023), by words instead of tokens."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 LONGEST_VALUE = 64
@@ -18,22 +18,35 @@ MOST_ENDS = 6
 """Ends of a value that are looked for."""
 
 
-class PromptLookup:
-    """Of one request, whose prompt is `text`. Case and punctuation do not matter where a value is looked for."""
+class SearchedText:
+    """In which the beginning of a value is looked for; case and punctuation do not matter. It is as a string of JSON has it."""
 
-    def __init__(self, text: bytes) -> None:
-        self._text = b" " + json.dumps(text[-MOST_TEXT:].decode("utf-8", "replace"), ensure_ascii=False)[1:-1].encode()
-        """As a string of JSON has it."""
-        self._words = _words(self._text)
+    def __init__(self, text: bytes = b"") -> None:
+        self._text, self._words = bytearray(b" "), bytearray(b" ")
+        self.add(text)
 
-    def continuation(self, value: bytes, most: int, has_escapes: bool = False) -> bytes:
-        """What follows the value in the prompt, or the longest end of it that begins with a word; at most `most` bytes. Where the value
-        `has_escapes` line breaks and quotes are a part of it, else it ends there."""
-        for words in islice(_ends(b" " + _words(value)), MOST_ENDS):
-            if (place := self._words.find(words)) >= 0:
-                found = self._text[place + len(words) : place + len(words) + most]
-                return found if has_escapes else found.partition(b"\\")[0]
-        return b""
+    @classmethod
+    def of_prompt(cls, text: bytes) -> SearchedText:
+        return cls(json.dumps(text[-MOST_TEXT:].decode("utf-8", "replace"), ensure_ascii=False)[1:-1].encode())
+
+    def add(self, text: bytes) -> None:
+        self._text += text
+        self._words += _words(text)
+
+    def following(self, words: bytes, most: int) -> bytes:
+        """What stands behind the first place of these words, at most `most` bytes."""
+        place = self._words.find(words)
+        return b"" if place < 0 else bytes(self._text[place + len(words) : place + len(words) + most])
+
+
+def continuation(texts: Mapping[str, SearchedText], value: bytes, most: int, has_escapes: bool = False) -> tuple[bytes, str]:
+    """What follows the value, or the longest end of it that begins with a word, in the first text that has it, at most `most` bytes; and
+    the name of that text. Where the value `has_escapes` line breaks and quotes are a part of it, else it ends there."""
+    for words in islice(_ends(b" " + _words(value)), MOST_ENDS):
+        for name, text in texts.items():
+            if found := text.following(words, most):
+                return found if has_escapes else found.partition(b"\\")[0], name
+    return b"", ""
 
 
 def _words(text: bytes) -> bytes:

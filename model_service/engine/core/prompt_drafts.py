@@ -1,9 +1,10 @@
 """Drafts of what is likely to follow (vLLM 0.32: `v1/core/sched/scheduler.py`, `v1/sample/rejection_sampler.py`).
 
 An answer that is extracted from a text repeats parts of it, and members of few values are often what they were. Where the grammar leaves
-the choice, the value so far is looked up in the prompt, or a value that begins in the tenant's last answers of this grammar; what follows
-there is verified by the next forward, several tokens at once, and what the grammar decides is carried on with. vLLM's rejection sampler
-decides, so that the distribution of answers stays. A draft is made where it is likelier to be accepted than what it costs is worth.
+the choice, the value so far is looked up in the prompt and in the answer, or a value that begins in the tenant's last answers of this
+grammar; what follows there is verified by the next forward, several tokens at once, and what the grammar decides is carried on with. vLLM's
+rejection sampler decides, so that the distribution of answers stays. A draft is made where it is likelier to be accepted than what it costs
+is worth.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from model_service.engine.core.backend import KeyedGrammar
 from model_service.engine.core.grammar_loading import tenant_of
 from model_service.engine.key_constraint import key_of
 from model_service.jump_forward.acceptance import EXPECTED, Acceptance, Kind
-from model_service.jump_forward.prompt_lookup import LONGEST_VALUE, PromptLookup, first_words
+from model_service.jump_forward.prompt_lookup import LONGEST_VALUE, SearchedText, continuation, first_words
 from model_service.jump_forward.recent_values import RecentValues
 from model_service.tenants.step_cost import StepCost
 
@@ -38,7 +39,7 @@ MARGIN = 1.25
 hundreds at a time: a few more than there are rows take a fifth more each (2.45 ms for 2.05, 32 rows on two cores)."""
 LONGEST_ANSWER = 2048
 """Tokens of an answer whose values are remembered."""
-FORCED, RECENT, WORDS, PROMPT, END = DRAFT_SOURCES
+FORCED, RECENT, WORDS, PROMPT, ANSWER, END = DRAFT_SOURCES
 _BYTES_PER_TOKEN, _LONGEST_TOKEN = 6, 16
 _AHEAD_OF_VALUES = b":,[{ \n"
 _AFTER_VALUES = b",", b"}", b"]"
@@ -50,11 +51,13 @@ _BEGINNING = re.compile(rb'"((?:[^"\\]|\\.){1,64})":\s*("?)$')
 
 @dataclass(slots=True)
 class _Known:
-    """Of a request. `parts` are its last drafts in turn: where they come from, their kind, None for what the grammar decides, and how many.
-    `budget`: of the time in which they are looked for, by how many were accepted."""
+    """Of a request. `answer` are its first `answered` tokens. `parts` are its last drafts in turn: where they come from, their kind, None
+    for what the grammar decides, and how many. `budget`: of the time in which they are looked for, by how many were accepted."""
 
-    lookup: PromptLookup | None = None
-    wants_lookup: bool = False
+    prompt: SearchedText | None = None
+    wants_prompt: bool = False
+    answer: SearchedText = field(default_factory=SearchedText)
+    answered: int = 0
     parts: list[tuple[str, Kind | None, int]] = field(default_factory=list)
     budget: SearchBudget = field(default_factory=SearchBudget)
 
@@ -156,13 +159,13 @@ class PromptDrafts:
     def _looked_for(self, request: Request, known: _Known, grammar: KeyedGrammar, price: _Price) -> list[int]:
         room = min(self._most, request.max_tokens - request.num_output_tokens - 1)
         for _ in range(2):
-            known.parts, known.wants_lookup, found = [], False, list[int]()
+            known.parts, known.wants_prompt, found = [], False, list[int]()
             # The prompt's text is neither time nor memory that the grammar takes.
             with grammar.watched(counts_time=False):
                 found = self._found(_Drafting(request, known, grammar.matcher, room, _owner(request)), price)
-            if not known.wants_lookup:
+            if not known.wants_prompt:
                 break
-            known.lookup = PromptLookup(self._text((request.prompt_token_ids or ())[-MOST_PROMPT:]))
+            known.prompt = SearchedText.of_prompt(self._text((request.prompt_token_ids or ())[-MOST_PROMPT:]))
         return found
 
     def _found(self, drafting: _Drafting, price: _Price) -> list[int]:
@@ -203,16 +206,24 @@ class PromptDrafts:
         names = _NAME.findall(text)
         place = drafting.owner, _read(names[-1] if names else b"")
         ends = _AFTER_STRINGS if _IN_STRING.search(text) else _AFTER_VALUES
-        if drafting.known.lookup is None:
-            drafting.known.wants_lookup = True
+        if (prompt := drafting.known.prompt) is None:
+            drafting.known.wants_prompt = True
             return
-        found = drafting.known.lookup.continuation(value, drafting.left * _BYTES_PER_TOKEN, b"\\" in text)
+        texts = {PROMPT: prompt, ANSWER: self._answer(drafting)}
+        found, where = continuation(texts, value, drafting.left * _BYTES_PER_TOKEN, b"\\" in text)
         whole = first_words(value + found, self._recent.words(*place)) if ends is _AFTER_STRINGS else None
         if whole is not None and len(whole) >= len(value):
             yield WORDS, place, [whole[len(value) :] + end for end in ends]
         elif found:
-            yield PROMPT, place, (found,)
+            yield where, place, (found,)
         yield END, place, ends
+
+    def _answer(self, drafting: _Drafting) -> SearchedText:
+        """So far."""
+        known, tokens = drafting.known, drafting.request.output_token_ids
+        known.answer.add(self._text(tokens[known.answered :]))
+        known.answered = len(tokens)
+        return known.answer
 
     def _take(self, drafting: _Drafting, source: str, kind: Kind | None, texts: Sequence[bytes], most: int) -> int:
         """How many tokens the matcher has taken, of the text of which it takes all, or else of the first of which it takes some."""

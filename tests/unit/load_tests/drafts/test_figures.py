@@ -59,7 +59,10 @@ def test_accepted_drafts_are_told_by_where_they_come_from() -> None:
         for place, name in enumerate(("drafts", "accepted_drafts"))
     )
     rows = [*accepted_rows(page, 0), *accepted_rows(page, 1)]
-    assert accepted_lines(rows) == [["forced text between others", "20", "100%"], ["whole values of the prompt", "80", "75%"]]
+    assert accepted_lines(rows) == [
+        ["forced text between others", "20", "100%"],
+        ["whole values of the prompt or the answer so far", "80", "75%"],
+    ]
     assert lines(rows) == []
 
 
