@@ -308,6 +308,11 @@ def test_what_would_be_plugged_out_or_misplaced_is_refused() -> None:
         plug(config, SETTINGS, "none")
 
 
+def test_short_prompts_share_blocks_of_the_kv_cache_on_a_cpu() -> None:
+    assert plugged(SETTINGS).cache_config.block_size == 32
+    assert plugged(replace(SETTINGS, engine_args={"block_size": 64})).cache_config.block_size == 64
+
+
 LOOKING = replace(SETTINGS, lookahead=True)
 
 
@@ -317,7 +322,6 @@ def test_an_engine_that_looks_ahead_schedules_synchronously_on_whatever_it_runs(
 
     config = plugged(replace(LOOKING, jump_forward=False))
     assert (config.scheduler_config.scheduler_cls, core_options(config).lookahead) == (LOOKAHEAD_SCHEDULER, True)
-    assert config.cache_config.block_size == 32
     config = plug(as_on_a_gpu(stock(LOOKING)), replace(LOOKING, jump_forward=False), "none")
     assert (config.scheduler_config.async_scheduling, config.parallel_config.worker_cls) == (False, GPU_WORKER)
     assert not core_options(plugged(SETTINGS)).lookahead
