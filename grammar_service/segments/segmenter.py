@@ -60,19 +60,20 @@ class Segmenter:
 
     def continued(self, emitted: Sequence[int], text: bytes) -> tuple[int, ...]:
         """A text that may follow the output tokens so far, or the part of it that can be encoded behind them."""
-        encoded = self._left.encoded(self._left.tail(emitted), text)
+        encoded = self._encoded(self._left.tail(emitted), text)
         return () if encoded is None else encoded.tokens
 
     def _found(self, matcher: Matcher, emitted: Sequence[int]) -> Segment:
         forced = matcher.forced_bytes()[: self._most_bytes]
         if not forced:
             return END if self._is_at_the_end(matcher) else NOTHING
-        tail = self._left.tail(emitted)
-        if len(forced) > _MOST_REMEMBERED:
-            encoded = self._left.encoded(tail, forced)
-        else:
-            encoded = self._encodings.get((tail, forced), lambda: self._left.encoded(tail, forced))
+        encoded = self._encoded(self._left.tail(emitted), forced)
         return NOTHING if encoded is None else self._stepped(matcher, encoded)
+
+    def _encoded(self, tail: tuple[int, ...], text: bytes) -> Encoded | None:
+        if len(text) > _MOST_REMEMBERED:
+            return self._left.encoded(tail, text)
+        return self._encodings.get((tail, text), lambda: self._left.encoded(tail, text))
 
     def _stepped(self, matcher: Matcher, encoded: Encoded) -> Segment:
         accepted = 0
