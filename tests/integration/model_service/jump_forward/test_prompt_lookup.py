@@ -66,11 +66,11 @@ WORDS = {"type": "array", "items": {"type": "string"}, "minItems": 8, "maxItems"
 def test_an_answer_that_repeats_itself_is_drafted_from_what_it_has_said(looking_up: RunningEngine, jumping: RunningEngine) -> None:
     """And what was refused is not drafted as often the second time."""
     schema = {"type": "object", "properties": {"words": WORDS}, "required": ["words"], "additionalProperties": False}
-    request = question(*PEOPLE[0]), GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema)), {"max_tokens": 128}
+    text, spec = question(*PEOPLE[0]), GrammarSpec(GrammarKind.JSON_SCHEMA, json.dumps(schema))
     before = looking_up.engine.core.accepted_answer
-    first, second = (looking_up.ask(*request[:2], **request[2]) for _ in range(2))
+    first, second = (looking_up.ask(text, spec, max_tokens=128) for _ in range(2))
     assert looking_up.engine.core.accepted_answer > before
-    assert told([first]) == told([second]) == told([jumping.ask(*request[:2], **request[2])])
+    assert told([first]) == told([second]) == told([jumping.ask(text, spec, max_tokens=128)])
     refused = [answer.usage["completion_tokens_details"]["rejected_prediction_tokens"] for answer in (first, second)]
     assert refused[0] > refused[1]
 
