@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import Schema
+from grammar_service.schema.keywords import Schema, dict_at
 from grammar_service.schema.pointer import of_fragment, resolve
 from grammar_service.schema.reading.reader import CONDITIONS
 
@@ -92,9 +92,9 @@ def _listed(names: Json) -> list[str]:
 
 def _of_member(parts: list[Schema], name: str) -> Iterator[Json]:
     for schema in parts:
-        named, patterns = schema.get("properties"), schema.get("patternProperties")
-        found = [named[name]] if isinstance(named, dict) and name in named else []
-        found += [asked for pattern, asked in patterns.items() if _matches(pattern, name)] if isinstance(patterns, dict) else []
+        named = dict_at(schema, "properties")
+        found = [named[name]] if name in named else []
+        found += [asked for pattern, asked in dict_at(schema, "patternProperties").items() if _matches(pattern, name)]
         yield from found or [schema.get("additionalProperties")]
 
 

@@ -15,7 +15,7 @@ from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.unending import never_runs_out
 from grammar_service.schema.formats.known import FORMATS
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import Schema
+from grammar_service.schema.keywords import Schema, list_at
 from grammar_service.schema.normal_form.normal import types_of
 from grammar_service.schema.pointer import join
 from grammar_service.schema.references import References
@@ -102,8 +102,7 @@ def _asserted(schema: Schema, effort: Effort) -> StringSet:
         if (known := _of_format(str(schema["format"]))) is None:
             raise UnsupportedGrammar(_REASON)
         sets.append(known)
-    branches = schema.get("allOf", [])
-    sets += [_asserted(branch, effort) for branch in branches if isinstance(branch, dict)] if isinstance(branches, list) else []
+    sets += [_asserted(branch, effort) for branch in list_at(schema, "allOf") if isinstance(branch, dict)]
     least, most = schema.get("minLength", 0), schema.get("maxLength")
     if isinstance(least, int) and isinstance(most, int) and not sets and least <= most <= _LONGEST:
         return _of_lengths(least, most)

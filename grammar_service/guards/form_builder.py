@@ -17,7 +17,7 @@ from grammar_service.guards.open_objects import may_run_out
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.schema.json_text import Json, text_of
-from grammar_service.schema.keywords import IN_PLACE, SEQUENCE, Schema
+from grammar_service.schema.keywords import IN_PLACE, SEQUENCE, Schema, dict_at, list_at
 from grammar_service.schema.normal_form.disjoint import values_of
 from grammar_service.schema.normal_form.normal import types_of
 from grammar_service.schema.pointer import join
@@ -128,8 +128,7 @@ class FormBuilder:
             elif applied == {"$ref"} and asserting(self._schema_of(at)) == {"$ref"}:
                 waiting.append(self._references.target_of(at))
             elif applied == {"anyOf"} and asserting(self._schema_of(at)) == {"anyOf"}:
-                branches = self._schema_of(at)["anyOf"]
-                waiting += [join(at, "anyOf", index) for index in range(len(branches) if isinstance(branches, list) else 0)]
+                waiting += [join(at, "anyOf", index) for index in range(len(list_at(self._schema_of(at), "anyOf")))]
             else:
                 raise _unknown()
         return leaves
@@ -252,10 +251,10 @@ class FormBuilder:
     def _object_is_endless(self, leaf: str, schema: Schema) -> bool:
         if "maxProperties" in schema:
             return False
-        patterns = schema.get("patternProperties")
+        patterns = dict_at(schema, "patternProperties")
         if (others := schema.get("additionalProperties", True)) is not False:
             return not patterns and (others is True or bool(self._leaves(join(leaf, "additionalProperties"))))
-        return bool(patterns) and isinstance(patterns, dict) and False not in patterns.values() and not may_run_out(schema, self._effort)
+        return bool(patterns) and False not in patterns.values() and not may_run_out(schema, self._effort)
 
     def _array_is_endless(self, leaf: str, schema: Schema) -> bool:
         if {"maxItems", SEQUENCE} & schema.keys() or schema.get("items", True) is False:
@@ -277,8 +276,7 @@ class FormBuilder:
             types = set() if values_of(schema) is not None else _types(schema)
             if any(self._is_endless(leaf, kind, schema) for kind in types - {"array", "object"}):
                 return True
-            members = schema.get("properties") if "object" in types else None
-            inner = [join(leaf, "properties", name) for name in members] if isinstance(members, dict) else []
+            inner = [join(leaf, "properties", name) for name in dict_at(schema, "properties")] if "object" in types else []
             if "array" in types and "items" in schema and "prefixItems" not in schema and schema.get("maxItems", 1):
                 inner.append(join(leaf, "items"))
             waiting += [found for at in inner for found in self._leaves(at)]
@@ -286,11 +284,9 @@ class FormBuilder:
 
     def _object(self, leaf: str, tail: int, among_others: bool) -> Layout:
         schema = self._schema_of(leaf)
-        properties, required = schema.get("properties", {}), schema.get("required", [])
+        properties, required = dict_at(schema, "properties"), list_at(schema, "required")
         patterned = schema.get("patternProperties") or schema.get("additionalProperties", True) is not False
-        if patterned or _COUNTS & schema.keys() or not isinstance(properties, dict) or not isinstance(required, list):
-            raise _unknown()
-        if len(properties) > MOST_SLOTS or not set(required) <= properties.keys():
+        if patterned or _COUNTS & schema.keys() or len(properties) > MOST_SLOTS or not set(required) <= properties.keys():
             raise _unknown()
         slots: list[Slot] = []
         rest = [1]
@@ -307,8 +303,7 @@ class FormBuilder:
         schema = self._schema_of(leaf)
         if SEQUENCE in schema:
             raise _unknown()
-        first, least, most = schema.get("prefixItems", []), schema.get("minItems", 0), schema.get("maxItems")
-        prefix = first if isinstance(first, list) else []
+        prefix, least, most = list_at(schema, "prefixItems"), schema.get("minItems", 0), schema.get("maxItems")
         if schema.get("items", True) is False:
             most = min(len(prefix), most) if isinstance(most, int) else len(prefix)
         if not isinstance(most, int) or most > MOST_SLOTS or not isinstance(least, int) or schema.get("uniqueItems"):

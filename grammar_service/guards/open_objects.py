@@ -7,7 +7,7 @@ from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.string_set import StringSet
 from grammar_service.regexes.unending import never_runs_out
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import Schema, subschemas
+from grammar_service.schema.keywords import Schema, dict_at, list_at, subschemas
 from grammar_service.schema.normal_form.normal import types_of
 
 _SAYS_ALL = frozenset({"enum", "const", "$ref", "anyOf", "allOf", "oneOf"})
@@ -29,8 +29,8 @@ def has_open_objects(document: Json) -> bool:
 
 def may_run_out(schema: Schema, effort: Effort) -> bool:
     """Whether an object of the schema may have all the names that it can have. In doubt it may, and where the effort is spent."""
-    patterns = schema.get("patternProperties")
-    if not isinstance(patterns, dict) or not patterns or schema.get("additionalProperties", True) is not False:
+    patterns = dict_at(schema, "patternProperties")
+    if not patterns or schema.get("additionalProperties", True) is not False:
         return False
     try:
         return not all(never_runs_out(StringSet.of_pattern(pattern, effort)) for pattern in patterns)
@@ -48,5 +48,5 @@ def is_open(schema: Schema) -> bool:
 
 
 def _ends_with_prefix(schema: Schema) -> bool:
-    prefix, most = schema.get("prefixItems"), schema.get("maxItems")
-    return isinstance(most, (int, float)) and most <= (len(prefix) if isinstance(prefix, list) else 0)
+    most = schema.get("maxItems")
+    return isinstance(most, (int, float)) and most <= len(list_at(schema, "prefixItems"))

@@ -15,7 +15,7 @@ from grammar_service.guards.open_objects import may_run_out
 from grammar_service.regexes.effort import Effort
 from grammar_service.regexes.string_set import Recognizer
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import ANY_ORDER, Schema, subschemas, walk
+from grammar_service.schema.keywords import ANY_ORDER, Schema, dict_at, list_at, walk
 from grammar_service.schema.normal_form.disjoint import type_of
 from grammar_service.schema.normal_form.normal import types_of
 from grammar_service.schema.pointer import join
@@ -24,7 +24,6 @@ from grammar_service.schema.references import References
 MOST_PLACES = 500
 PATTERN_EFFORT = 100_000
 """Steps for all patterns of a document, up to 130 ms."""
-_DEFINITIONS = {"$defs", "definitions"}
 
 
 class Members(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,8 +92,8 @@ class _Places:
         self._unordered = unordered
         self.sharing = set[str]()
         self._first_asking = join(min(unique), "uniqueItems") if unique else min(loose | unordered, default="")
-        self._unique = self._leading(unique)
-        self._asking = self._unique | self._leading(loose | unordered)
+        self._unique = references.leading_to(unique)
+        self._asking = self._unique | references.leading_to(loose | unordered)
         self._numbers: dict[frozenset[str], int] = {}
         self._waiting: list[frozenset[str]] = []
         self._known_leaves: dict[str, set[str]] = {}
@@ -107,22 +106,6 @@ class _Places:
         while len(places) < len(self._waiting):
             places.append(self._place(self._waiting[len(places)]))
         return Guarded(tuple(places), tuple(self._builder.forms))
-
-    def _leading(self, ends: set[str]) -> set[str]:
-        """The schemas that lead to one of these."""
-        users: dict[str, list[str]] = {}
-        for pointer, schema in self._references.schemas.items():
-            if isinstance(schema, dict):
-                inner = [at for at, _ in subschemas(pointer, {name: schema[name] for name in schema.keys() - _DEFINITIONS})]
-                inner += [self._references.target_of(pointer)] if "$ref" in schema else []
-                for target in inner:
-                    users.setdefault(target, []).append(pointer)
-        found, waiting = set(ends), list(ends)
-        while waiting:
-            more = [user for user in users.get(waiting.pop(), ()) if user not in found]
-            found.update(more)
-            waiting += more
-        return found
 
     def _number(self, pointers: Iterable[str]) -> int:
         """Of the place where a value satisfies one of these schemas."""
@@ -157,10 +140,7 @@ class _Places:
         return leaves
 
     def _same_value(self, pointer: str, schema: Schema) -> list[str]:
-        inner = [self._references.target_of(pointer)] if "$ref" in schema else []
-        for keyword in ("anyOf", "oneOf", "allOf"):
-            branches = schema.get(keyword)
-            inner += [join(pointer, keyword, index) for index in range(len(branches))] if isinstance(branches, list) else []
+        inner = self._references.same_value(pointer)
         if inner and schema.get("uniqueItems"):
             raise UnsupportedGrammar("`uniqueItems` beside other schemas of the same array is not enforced", join(pointer, "uniqueItems"))
         return inner
@@ -177,7 +157,7 @@ class _Places:
         if anything and distinct is not None:
             distinct = self._distinct_among_others(distinct, join(min(self._unique & arrays.keys()), "uniqueItems"))
         items = self._number([*anything, *(at for pointer, schema in arrays.items() for at in _items(pointer, schema))])
-        names = dict.fromkeys(name for schema in objects.values() for name in _properties(schema))
+        names = dict.fromkeys(name for schema in objects.values() for name in dict_at(schema, "properties"))
         loose = not self._loose.isdisjoint(leaves)
         if loose and (counted := [pointer for pointer, schema in objects.items() if _counts_names(schema)]):
             where = join(counted[0], "minProperties")
@@ -194,9 +174,9 @@ class _Places:
         if not is_alone or not unordered:
             return None
         (schema,) = objects.values()
-        required, names = schema.get("required"), [name for name, member in _properties(schema).items() if member is not False]
+        names = [name for name, member in dict_at(schema, "properties").items() if member is not False]
         is_open = schema.get("additionalProperties", True) is not False
-        return Members(tuple(map(str, required if isinstance(required, list) else ())), None if is_open else tuple(names))
+        return Members(tuple(map(str, list_at(schema, "required"))), None if is_open else tuple(names))
 
     def _distinct(self, arrays: dict[str, Schema]) -> Items | None:
         asking = [pointer for pointer, schema in arrays.items() if schema.get("uniqueItems")]
@@ -240,9 +220,10 @@ class _Places:
 
     def _member(self, objects: dict[str, Schema], name: str) -> Iterator[str]:
         for pointer, schema in objects.items():
-            yield from [join(pointer, "properties", name)] if name in _properties(schema) else self._further(pointer, schema)
+            yield from [join(pointer, "properties", name)] if name in dict_at(schema, "properties") else self._further(pointer, schema)
             # A pattern may ask of listed names too.
-            yield from (join(pointer, "patternProperties", pattern) for pattern in _patterns(schema) if self._may_match(pattern, name))
+            matching = [pattern for pattern in dict_at(schema, "patternProperties") if self._may_match(pattern, name)]
+            yield from (join(pointer, "patternProperties", pattern) for pattern in matching)
 
     def _may_match(self, pattern: str, name: str) -> bool:
         try:
@@ -254,8 +235,8 @@ class _Places:
 
     def _further(self, pointer: str, schema: Schema) -> list[str]:
         """The schemas of members that are not listed."""
-        found = [join(pointer, "patternProperties", pattern) for pattern in _patterns(schema)]
-        if not self._unique.isdisjoint(found) and len(found) + len(_properties(schema)) > 1:
+        found = [join(pointer, "patternProperties", pattern) for pattern in dict_at(schema, "patternProperties")]
+        if not self._unique.isdisjoint(found) and len(found) + len(dict_at(schema, "properties")) > 1:
             raise UnsupportedGrammar("`uniqueItems` inside of `patternProperties` beside other properties is not enforced", found[0])
         others = schema.get("additionalProperties", True)
         if others is not False:
@@ -263,26 +244,15 @@ class _Places:
         return found
 
 
-def _patterns(schema: Schema) -> list[str]:
-    patterns = schema.get("patternProperties")
-    return list(patterns) if isinstance(patterns, dict) else []
-
-
 def _items(pointer: str, schema: Schema) -> list[str]:
-    first = schema.get("prefixItems")
-    found = [join(pointer, "prefixItems", index) for index in range(len(first))] if isinstance(first, list) else []
+    found = [join(pointer, "prefixItems", index) for index in range(len(list_at(schema, "prefixItems")))]
     return [*found, join(pointer, "items") if "items" in schema else ANYTHING]
-
-
-def _properties(schema: Schema) -> Schema:
-    listed = schema.get("properties")
-    return listed if isinstance(listed, dict) else {}
 
 
 def _counts_names(schema: Schema) -> bool:
     """Whether it asks for several names that it does not list: one comes once in any case."""
-    least, required = schema.get("minProperties", 0), schema.get("required")
-    return isinstance(least, int) and least > 1 + (len(required) if isinstance(required, list) else 0)
+    least = schema.get("minProperties", 0)
+    return isinstance(least, int) and least > 1 + len(list_at(schema, "required"))
 
 
 def _kinds(schema: Schema) -> list[str]:

@@ -18,7 +18,7 @@ from grammar_service.errors import GrammarError, UnsupportedGrammar
 from grammar_service.relaxation.texts import FORMAT_CHECKER, check_pattern, judging
 from grammar_service.schema.json_schema import read_schema
 from grammar_service.schema.json_text import Json, shared_json
-from grammar_service.schema.keywords import walk
+from grammar_service.schema.keywords import dict_at, walk
 from grammar_service.schema.pointer import join
 from grammar_service.spec import GrammarSpec
 
@@ -59,8 +59,7 @@ def _patterns(schema: Json) -> Iterator[tuple[str, str]]:
             continue
         if isinstance(pattern := inner.get("pattern"), str):
             yield join(pointer, "pattern"), pattern
-        names = inner.get("patternProperties")
-        for name in names if isinstance(names, dict) else ():
+        for name in dict_at(inner, "patternProperties"):
             yield join(pointer, "patternProperties", name), name
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from grammar_service.errors import GrammarError
 from grammar_service.schema.json_text import Json, text_of
-from grammar_service.schema.keywords import BY_TYPE, Schema, subschemas, walk
+from grammar_service.schema.keywords import BY_TYPE, Schema, list_at, subschemas, walk
 from grammar_service.schema.normal_form.normal import Normaliser
 from grammar_service.schema.pointer import join, resolve
 from grammar_service.schema.references import References
@@ -164,14 +164,13 @@ def _words(schema: Json) -> list[str]:
 def _reverses(schema: Json, keyword: str) -> bool:
     if not isinstance(schema, dict) or keyword not in schema:
         return False
-    branches = schema[keyword]
     match keyword:
         case "not" | "if":
             return True
         case "contains":
             return "maxContains" in schema
         case "oneOf":
-            return isinstance(branches, list) and len(branches) > 1
+            return len(list_at(schema, keyword)) > 1
         case _:
             return False
 

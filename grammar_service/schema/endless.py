@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import Schema
+from grammar_service.schema.keywords import Schema, dict_at, list_at
 from grammar_service.schema.pointer import join
 from grammar_service.schema.references import References
 
@@ -43,10 +43,9 @@ def _needs(pointer: str, schema: Json, references: References, closed: bool) -> 
         return []
     needs = [[references.target_of(pointer)]] if "$ref" in schema else []
     for keyword in ("anyOf", "oneOf"):
-        if isinstance(branches := schema.get(keyword), list) and branches:
+        if branches := list_at(schema, keyword):
             needs.append([join(pointer, keyword, index) for index in range(len(branches))])
-    if isinstance(branches := schema.get("allOf"), list):
-        needs += [[join(pointer, "allOf", index)] for index in range(len(branches))]
+    needs += [[join(pointer, "allOf", index)] for index in range(len(list_at(schema, "allOf")))]
     if _is_only(schema, "object", closed):
         needs += [[needed] for needed in _members(pointer, schema)]
     if _is_only(schema, "array", closed):
@@ -60,16 +59,13 @@ def _is_only(schema: Schema, kind: str, closed: bool) -> bool:
 
 
 def _members(pointer: str, schema: Schema) -> list[str]:
-    required, properties = schema.get("required"), schema.get("properties")
-    if not isinstance(required, list) or not isinstance(properties, dict):
-        return []
-    return [join(pointer, "properties", str(name)) for name in required if name in properties]
+    properties = dict_at(schema, "properties")
+    return [join(pointer, "properties", str(name)) for name in list_at(schema, "required") if name in properties]
 
 
 def _items(pointer: str, schema: Schema) -> list[str]:
-    fewest, prefix = schema.get("minItems", 0), schema.get("prefixItems")
+    fewest, listed = schema.get("minItems", 0), len(list_at(schema, "prefixItems"))
     if not isinstance(fewest, (int, float)):
         return []
-    listed = len(prefix) if isinstance(prefix, list) else 0
     needed = [join(pointer, "prefixItems", index) for index in range(min(listed, int(fewest)))]
     return [*needed, join(pointer, "items")] if fewest > listed and "items" in schema else needed

@@ -90,6 +90,18 @@ def is_annotation(keyword: str) -> bool:
     return keyword in ASSERTS_NOTHING or keyword.startswith("x-")
 
 
+def dict_at(schema: Schema, keyword: str) -> Schema:
+    """What a keyword has by name, as `properties` does; nothing where it is missing, or no object."""
+    value = schema.get(keyword)
+    return value if isinstance(value, dict) else {}
+
+
+def list_at(schema: Schema, keyword: str) -> list[Json]:
+    """What a keyword lists, as `required` does; nothing where it is missing, or no array."""
+    value = schema.get(keyword)
+    return value if isinstance(value, list) else []
+
+
 def subschemas(pointer: str, schema: Schema) -> Iterator[tuple[str, Json]]:
     """The direct subschemas of a schema with their pointers."""
     for keyword, value in schema.items():

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from grammar_service.errors import InvalidGrammar, UnsupportedGrammar
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import IN_PLACE, Schema
+from grammar_service.schema.keywords import IN_PLACE, Schema, list_at, subschemas
 from grammar_service.schema.pointer import join, of_fragment
 
 _MAX_CHAIN = 64
 
 
+_DEFINITIONS = frozenset({"$defs", "definitions"})
+
+
 class References:
-    """All schemas of a document by pointer (see `walk`), and where each `$ref` leads.
+    """All schemas of a document by pointer (see `walk`), and which ones each leads to.
 
     Raises:
         InvalidGrammar: a reference points nowhere, or a schema refers to itself without consuming anything.
@@ -33,6 +36,47 @@ class References:
     def target_of(self, pointer: str) -> str:
         """Where the reference of the schema at a pointer leads."""
         return self._targets[pointer]
+
+    def parts(self, pointer: str) -> list[str]:
+        """What a schema asks of a value, or of a part of it: its subschemas, but for definitions, and where its reference leads."""
+        schema = self.schemas[pointer]
+        if not isinstance(schema, dict):
+            return []
+        asking = {keyword: value for keyword, value in schema.items() if keyword not in _DEFINITIONS}
+        inner = [at for at, _ in subschemas(pointer, asking)]
+        return [*inner, self._targets[pointer]] if pointer in self._targets else inner
+
+    def inside(self, starts: Iterable[str]) -> set[str]:
+        """These schemas and all that they lead to."""
+        found, waiting = set[str](), list(starts)
+        while waiting:
+            if (pointer := waiting.pop()) not in found:
+                found.add(pointer)
+                waiting += self.parts(pointer)
+        return found
+
+    def leading_to(self, ends: Iterable[str]) -> set[str]:
+        """These schemas and all that lead to one of them."""
+        users: dict[str, list[str]] = {}
+        for pointer in self.schemas:
+            for part in self.parts(pointer):
+                users.setdefault(part, []).append(pointer)
+        found, waiting = set[str](), list(ends)
+        while waiting:
+            if (pointer := waiting.pop()) not in found:
+                found.add(pointer)
+                waiting += users.get(pointer, ())
+        return found
+
+    def same_value(self, pointer: str) -> list[str]:
+        """The schemas that a schema asks of the same value: where its reference leads, and its branches."""
+        schema = self.schemas[pointer]
+        if not isinstance(schema, dict):
+            return []
+        steps = [self._targets[pointer]] if pointer in self._targets else []
+        for keyword in sorted(IN_PLACE - {"$ref"}):
+            steps += [join(pointer, keyword, index) for index in range(len(list_at(schema, keyword)))]
+        return steps
 
     def resolved(self, schema: Json) -> Json:
         """The schema that a chain of bare references ends in."""
@@ -77,17 +121,7 @@ class References:
                     continue
                 path.add(pointer)
                 stack.append((pointer, True))
-                stack.extend((step, False) for step in self._same_value(pointer))
-
-    def _same_value(self, pointer: str) -> list[str]:
-        schema = self.schemas[pointer]
-        if not isinstance(schema, dict):
-            return []
-        steps = [self._targets[pointer]] if pointer in self._targets else []
-        for keyword in IN_PLACE - {"$ref"}:
-            branches = schema.get(keyword)
-            steps += [join(pointer, keyword, index) for index in range(len(branches))] if isinstance(branches, list) else []
-        return steps
+                stack.extend((step, False) for step in self.same_value(pointer))
 
 
 def _refers(schema: Json) -> bool:
@@ -96,4 +130,4 @@ def _refers(schema: Json) -> bool:
 
 def asserting(schema: Schema, *ignored: str) -> set[str]:
     """Keywords of a normalised schema that say something about the value, without definitions and the ones named."""
-    return set(schema) - {"$defs", "definitions", *ignored}
+    return set(schema) - _DEFINITIONS - {*ignored}

@@ -22,7 +22,7 @@ from grammar_service.schema.algebra.expression import At
 from grammar_service.schema.algebra.strings import Strings
 from grammar_service.schema.json_schema import schema_of
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import BY_TYPE, KNOWN, Schema, walk
+from grammar_service.schema.keywords import BY_TYPE, KNOWN, Schema, dict_at, list_at, walk
 from grammar_service.schema.pointer import join, of_fragment, resolve
 from grammar_service.schema.reading.document import Document
 from grammar_service.schema.reading.reader import Reader
@@ -80,9 +80,7 @@ def members_of(schema: Schema, closed: bool, formats: bool, conversion: Conversi
         raise UnsupportedGrammar(f"`{unread[0][:40]}` is not enforced in this model's tool calls", join("", unread[0]))
     if schema.get("type", "object") != "object":
         raise UnsupportedGrammar("arguments are an object", "/type")
-    properties, required = schema.get("properties"), schema.get("required")
-    listed: Schema = properties if isinstance(properties, dict) else {}
-    needed = required if isinstance(required, list) else []
+    listed, needed = dict_at(schema, "properties"), list_at(schema, "required")
     if missing := [name for name in needed if name not in listed]:
         raise UnsupportedGrammar(f"the required {str(missing[0])[:40]!r} is not in `properties`", "/required")
     for name, member in listed.items():
@@ -238,10 +236,9 @@ def _types(schema: Any) -> Iterator[str]:
 
 def with_explicit_types(schema: Schema, conversion: Conversion = Conversion.ALL_TYPES) -> Schema:
     """A schema of arguments whose members say their types where the reader would not find them; the same object, if all do."""
-    properties = schema.get("properties")
     told: Schema = {}
     possible = PossibleTypes(schema)
-    for name, member in properties.items() if isinstance(properties, dict) else ():
+    for name, member in dict_at(schema, "properties").items():
         if member is not True and not isinstance(member, dict):
             continue
         types, inferred = possible.of(member), inferred_types(member, conversion)
@@ -251,7 +248,7 @@ def with_explicit_types(schema: Schema, conversion: Conversion = Conversion.ALL_
             is_told = all(is_inferred(kind, inferred) for kind in types)
         if types <= EVERY_TYPE | {"integer"} and not is_told:
             told[name] = {**(member if isinstance(member, dict) else {}), "type": _type_of(types, conversion)}
-    return {**schema, "properties": {**properties, **told}} if told and isinstance(properties, dict) else schema
+    return {**schema, "properties": {**dict_at(schema, "properties"), **told}} if told else schema
 
 
 def _type_of(types: frozenset[str], conversion: Conversion) -> Json:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from grammar_service.errors import GrammarTooLarge
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import Schema
+from grammar_service.schema.keywords import Schema, dict_at, list_at
 from grammar_service.schema.pointer import of_fragment, resolve
 from grammar_service.tags.arguments import EVERY_TYPE, PossibleTypes, inferred_types, is_inferred
 
@@ -45,7 +45,7 @@ class _Inlining:
             raise GrammarTooLarge(_TOO_LARGE)
         members, items = dict[str, list[_Part]](), list[_Part]()
         for source, via in self._of_same_value(schema, followed):
-            for name, member in _properties(source).items():
+            for name, member in dict_at(source, "properties").items():
                 members.setdefault(name, []).append((member, via))
             items += [(item, via) for item in _items(source)]
         seen = {**schema, **self._types(schema)}
@@ -85,19 +85,12 @@ class _Inlining:
                 raise GrammarTooLarge(_TOO_LARGE)
             yield one, via
             for keyword in ("anyOf", "oneOf", "allOf"):
-                branches = one.get(keyword)
-                waiting += ((branch, via) for branch in (branches if isinstance(branches, list) else ()))
+                waiting += ((branch, via) for branch in list_at(one, keyword))
             reference = one.get("$ref")
             if isinstance(reference, str) and reference.startswith("#") and reference not in via:
                 with suppress(LookupError, UnicodeDecodeError):
                     waiting.append((resolve(self._root, of_fragment(reference[1:])), via | {reference}))
 
 
-def _properties(schema: Schema) -> Schema:
-    properties = schema.get("properties")
-    return properties if isinstance(properties, dict) else {}
-
-
 def _items(schema: Schema) -> Iterator[Json]:
-    prefix = schema.get("prefixItems")
-    yield from (item for item in (*(prefix if isinstance(prefix, list) else ()), schema.get("items")) if isinstance(item, dict))
+    yield from (item for item in (*list_at(schema, "prefixItems"), schema.get("items")) if isinstance(item, dict))

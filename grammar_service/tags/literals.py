@@ -26,7 +26,7 @@ from grammar_service.schema.algebra.objects import Objects
 from grammar_service.schema.algebra.strings import Strings
 from grammar_service.schema.json_schema import JsonSchema, schema_of
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import walk
+from grammar_service.schema.keywords import dict_at, walk
 from grammar_service.schema.reading.document import Document
 from grammar_service.schema.reading.reader import Reader
 from grammar_service.schema.references import References
@@ -255,8 +255,7 @@ class LiteralWriter:
 
     def _members(self, shape: Objects, seen: Json, is_outermost: bool = False) -> str:
         """In the order in which the model's chat template has them. Names that are not listed are left out where others are."""
-        inner = seen.get("properties") if isinstance(seen, dict) else None
-        listed = inner if isinstance(inner, dict) else {}
+        listed = dict_at(seen, "properties") if isinstance(seen, dict) else {}
         if not shape.named:
             return self._free_members(shape, is_outermost)
         if shape.least or (shape.most is not None and shape.most < len(shape.named)):

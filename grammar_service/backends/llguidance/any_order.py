@@ -16,7 +16,7 @@ from grammar_service.guards.places import objects_sharing_places
 from grammar_service.regexes.other_strings import pattern_of_others
 from grammar_service.regexes.rendering import literal
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import ANY_ORDER, Schema, mapped, mapped_at, subschemas, walk
+from grammar_service.schema.keywords import ANY_ORDER, Schema, dict_at, mapped, mapped_at, walk
 from grammar_service.schema.references import References
 
 MOST_NAMES = 100
@@ -74,31 +74,17 @@ def with_names_as_patterns(schema: Json) -> Json:
 def _in_distinct_items(references: References) -> set[str]:
     """The schemas of items of which none may come twice, and of what is in these."""
     unique = [pointer for pointer, schema in references.schemas.items() if isinstance(schema, dict) and schema.get("uniqueItems")]
-    found, waiting = set[str](), [at for pointer in unique for at in _parts(references, pointer)]
-    while waiting:
-        if (pointer := waiting.pop()) not in found:
-            found.add(pointer)
-            waiting += _parts(references, pointer)
-    return found
-
-
-def _parts(references: References, pointer: str) -> list[str]:
-    schema = references.schemas[pointer]
-    if not isinstance(schema, dict):
-        return []
-    inner = [at for at, _ in subschemas(pointer, {keyword: schema[keyword] for keyword in schema.keys() - {"$defs", "definitions"}})]
-    return [*inner, references.target_of(pointer)] if "$ref" in schema else inner
+    return references.inside(at for pointer in unique for at in references.parts(pointer))
 
 
 def _can_have(schema: Schema) -> bool:
-    properties = schema.get("properties")
-    if _members(schema) < 2 or not isinstance(properties, dict) or len(properties) > MOST_NAMES:
+    properties = dict_at(schema, "properties")
+    if _members(schema) < 2 or len(properties) > MOST_NAMES:
         return False
     return not {"maxProperties", "patternProperties"} & schema.keys() and all(map(_NAME.fullmatch, properties))
 
 
 def _members(schema: Schema) -> int:
     """How many names, or kinds of names, of which one is listed at least; 0: there is no choice of an order."""
-    properties, patterns = schema.get("properties"), schema.get("patternProperties")
-    listed = sum(member is not False for member in properties.values()) if isinstance(properties, dict) else 0
-    return listed and listed + (schema.get("additionalProperties", True) is not False) + len(patterns if isinstance(patterns, dict) else ())
+    listed = sum(member is not False for member in dict_at(schema, "properties").values())
+    return listed and listed + (schema.get("additionalProperties", True) is not False) + len(dict_at(schema, "patternProperties"))

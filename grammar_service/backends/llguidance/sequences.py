@@ -16,7 +16,7 @@ from grammar_service.errors import UnsupportedGrammar
 from grammar_service.regexes.other_strings import pattern_of_others
 from grammar_service.schema.fault import Fault
 from grammar_service.schema.json_text import Json, text_of
-from grammar_service.schema.keywords import SEQUENCE, Schema, subschemas, walk
+from grammar_service.schema.keywords import SEQUENCE, Schema, dict_at, list_at, walk
 from grammar_service.schema.pointer import join
 from grammar_service.schema.references import References
 from grammar_service.spec import STANDARD
@@ -52,7 +52,9 @@ class _Rules:
 
     def __init__(self, document: Schema, whitespace: str) -> None:
         self._references = References(dict(walk(document)))
-        self._leading = _leading(self._references)
+        self._leading = self._references.leading_to(
+            pointer for pointer, schema in self._references.schemas.items() if isinstance(schema, dict) and SEQUENCE in schema
+        )
         self._options = options_of(whitespace)
         self._comma, self._colon = map(literal, separators_of(whitespace))
         self._names: dict[str, str] = {}
@@ -139,8 +141,7 @@ class _Rules:
         return " | ".join(f'"[" {body} "]"' for body in bodies)
 
     def _array(self, pointer: str, schema: Schema, name: str) -> str:
-        first, least, most = schema.get("prefixItems"), _count(schema, "minItems") or 0, _count(schema, "maxItems")
-        listed = len(first) if isinstance(first, list) else 0
+        listed, least, most = len(list_at(schema, "prefixItems")), _count(schema, "minItems") or 0, _count(schema, "maxItems")
         most = listed if schema.get("items", True) is False else most
         listed = listed if most is None else min(listed, most)
         rest = "" if most == listed else self._rule(join(pointer, "items")) if "items" in schema else self._rule_of({})
@@ -159,7 +160,7 @@ class _Rules:
         if counted < len(slots) and (least or most is not None):
             raise UnsupportedGrammar("properties are not counted where listed ones may be left out, beside `contains`", pointer)
         others, bounds = (
-            self._others(pointer, schema, tuple(_properties(schema))),
+            self._others(pointer, schema, tuple(dict_at(schema, "properties"))),
             (max(0, least - counted), None if most is None else most - counted),
         )
         further = self._add(f"{name}_m", repeated(others, self._comma, *bounds, False) or literal(""))
@@ -176,10 +177,10 @@ class _Rules:
 
     def _others(self, pointer: str, schema: Schema, listed: tuple[str, ...]) -> str:
         """A member that is not listed; nothing where there is none. A name that matches a pattern is not spelt with escapes."""
-        patterns = schema.get("patternProperties")
+        patterns = dict_at(schema, "patternProperties")
         apart = with_patterns({"type": "string", "pattern": pattern_of_others(listed)}) if listed else True
         found = []
-        for pattern, member in patterns.items() if isinstance(patterns, dict) else ():
+        for pattern, member in patterns.items():
             if member is not False:
                 key = self._rule_of({"allOf": [{"type": "string", "pattern": pattern}, apart]})
                 found.append(f"{key} {self._colon} {self._rule(join(pointer, 'patternProperties', pattern))}")
@@ -192,33 +193,10 @@ class _Rules:
         return f"({' | '.join(found)})" if found else ""
 
 
-def _leading(references: References) -> set[str]:
-    """The pointers of schemas that lead to a sequence."""
-    users: dict[str, list[str]] = {}
-    for pointer, schema in references.schemas.items():
-        if isinstance(schema, dict):
-            inner = [at for at, _ in subschemas(pointer, {name: schema[name] for name in schema.keys() - {"$defs"}})]
-            for target in [*inner, *([references.target_of(pointer)] if "$ref" in schema else [])]:
-                users.setdefault(target, []).append(pointer)
-    found = {pointer for pointer, schema in references.schemas.items() if isinstance(schema, dict) and SEQUENCE in schema}
-    waiting = list(found)
-    while waiting:
-        more = [user for user in users.get(waiting.pop(), ()) if user not in found]
-        found.update(more)
-        waiting += more
-    return found
-
-
 def _slots(schema: Schema) -> dict[str, bool]:
     """The listed properties that may come, each with whether it must."""
-    required = schema.get("required")
-    names = set(required) if isinstance(required, list) else set()
-    return {name: name in names for name, member in _properties(schema).items() if member is not False or name in names}
-
-
-def _properties(schema: Schema) -> Schema:
-    properties = schema.get("properties")
-    return properties if isinstance(properties, dict) else {}
+    names = list_at(schema, "required")
+    return {name: name in names for name, member in dict_at(schema, "properties").items() if member is not False or name in names}
 
 
 def _count(schema: Schema, keyword: str) -> int | None:

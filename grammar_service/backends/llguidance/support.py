@@ -18,7 +18,7 @@ from grammar_service.regexes.other_strings import MAX_EXCLUDED_LENGTH
 from grammar_service.regexes.plain import plain_pattern
 from grammar_service.schema.fault import Fault
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import ANY_ORDER, SEQUENCE, Schema, walk
+from grammar_service.schema.keywords import ANY_ORDER, SEQUENCE, Schema, dict_at, list_at, walk
 from grammar_service.schema.normal_form.normal import composes
 from grammar_service.schema.pointer import join
 from grammar_service.schema.references import asserting
@@ -117,9 +117,8 @@ def longest_text(value: Json) -> int:
 
 def _may_leave_out(schema: Schema) -> bool:
     """Whether a property that is listed, and may be there, need not be."""
-    required, properties = schema.get("required"), schema.get("properties")
-    names = set(required) if isinstance(required, list) else set()
-    return isinstance(properties, dict) and any(member is not False and name not in names for name, member in properties.items())
+    required = list_at(schema, "required")
+    return any(member is not False and name not in required for name, member in dict_at(schema, "properties").items())
 
 
 def _pattern_faults(schema: Schema, pointer: str, composed: bool) -> Iterator[Fault]:
@@ -132,8 +131,7 @@ def _pattern_faults(schema: Schema, pointer: str, composed: bool) -> Iterator[Fa
 
 
 def _longest_name(schema: Schema) -> int:
-    names = schema.get("properties")
-    return max(map(len, names), default=0) if isinstance(names, dict) else 0
+    return max(map(len, dict_at(schema, "properties")), default=0)
 
 
 def _inexact_numbers(schema: Schema) -> Iterator[str]:
@@ -171,19 +169,13 @@ def _is_positive(bound: Json) -> bool:
 
 
 def _is_one_more(schema: Schema, least: Json) -> bool:
-    required = schema.get("required")
-    return isinstance(least, int) and least <= 1 + (len(required) if isinstance(required, list) else 0)
+    return isinstance(least, int) and least <= 1 + len(list_at(schema, "required"))
 
 
 def _is_counted(schema: Schema) -> bool:
     """Whether all its names are required, or never run out and are kept from coming twice by a guard."""
-    required, properties = schema.get("required"), schema.get("properties")
-    listed = set(properties) if isinstance(properties, dict) else set()
-    return (
-        listed <= set(required if isinstance(required, list) else ())
-        and is_open(schema)
-        and not may_run_out(schema, Effort(PATTERN_EFFORT))
-    )
+    all_required = dict_at(schema, "properties").keys() <= set(map(str, list_at(schema, "required")))
+    return all_required and is_open(schema) and not may_run_out(schema, Effort(PATTERN_EFFORT))
 
 
 def _unreadable(schema: Schema, pointer: str, effort: Effort) -> Iterator[Fault]:
@@ -192,8 +184,7 @@ def _unreadable(schema: Schema, pointer: str, effort: Effort) -> Iterator[Fault]
         plain_text_patterns(schema, effort)
     except GrammarError as error:
         yield Fault(join(pointer, "pattern" if "pattern" in schema else "format"), error.message)
-    names = schema.get("patternProperties")
-    for name in names if isinstance(names, dict) else ():
+    for name in dict_at(schema, "patternProperties"):
         try:
             plain_pattern(name, effort)
         except GrammarError as error:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from grammar_service.guards.plan import guard_faults
 from grammar_service.schema.fault import AllowList, Fault
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import BY_TYPE, Schema, walk
+from grammar_service.schema.keywords import BY_TYPE, Schema, dict_at, list_at, walk
 from grammar_service.schema.normal_form.normal import types_of
 from grammar_service.schema.pointer import join
 from grammar_service.schema.references import asserting
@@ -100,8 +100,7 @@ def _reference(schema: Schema) -> str | None:
 
 
 def _all_of(schema: Schema) -> str | None:
-    branches = schema["allOf"]
-    return "only one branch of `allOf` is enforced" if isinstance(branches, list) and len(branches) > 1 else None
+    return "only one branch of `allOf` is enforced" if len(list_at(schema, "allOf")) > 1 else None
 
 
 def _const(schema: Schema) -> str | None:
@@ -122,15 +121,14 @@ def _enum(schema: Schema) -> str | None:
 
 
 def _required(schema: Schema) -> str | None:
-    required, properties = schema["required"], schema.get("properties", {})
-    declared = isinstance(required, list) and isinstance(properties, dict) and all(name in properties for name in required)
+    declared = all(name in dict_at(schema, "properties") for name in list_at(schema, "required"))
     return None if declared else "a required name that is not in `properties` is not enforced"
 
 
 def _respelt(schema: Schema) -> str | None:
     """The library lets additional names be spelt with escapes, so that a declared one could come again with another value."""
-    properties, others = schema.get("properties"), schema.get("additionalProperties", True)
-    if others is False or not isinstance(properties, dict) or all(_same(member, others) for member in properties.values()):
+    properties, others = dict_at(schema, "properties"), schema.get("additionalProperties", True)
+    if others is False or all(_same(member, others) for member in properties.values()):
         return None
     return "a declared property is not enforced where additional ones are allowed, since escapes may spell its name"
 
@@ -138,10 +136,7 @@ def _respelt(schema: Schema) -> str | None:
 def _unsupported_names(schema: Schema) -> str | None:
     """The library excludes declared names from additional ones byte by byte, without JSON's escapes. For a declared `a"b` it therefore
     accepts `"a"c"`, and for `é` half a character."""
-    properties = schema.get("properties")
-    if schema.get("additionalProperties", True) is False or not isinstance(properties, dict):
-        return None
-    if all(map(_PLAIN_NAME.fullmatch, properties)):
+    if schema.get("additionalProperties", True) is False or all(map(_PLAIN_NAME.fullmatch, dict_at(schema, "properties"))):
         return None
     return "a declared property whose name has more than plain ASCII is not enforced where additional ones are allowed"
 
@@ -184,6 +179,6 @@ def _is_exact(bound: Json) -> bool:
 
 
 def _array(schema: Schema, pointer: str) -> Iterator[Fault]:
-    prefix, most = schema.get("prefixItems"), schema.get("maxItems")
-    if isinstance(prefix, list) and isinstance(most, (int, float)) and most < len(prefix):
+    most = schema.get("maxItems")
+    if isinstance(most, (int, float)) and most < len(list_at(schema, "prefixItems")):
         yield Fault(join(pointer, "maxItems"), "`maxItems` below the number of `prefixItems` is not supported")

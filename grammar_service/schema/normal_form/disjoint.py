@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grammar_service.schema.json_text import Json, equality_text
-from grammar_service.schema.keywords import Schema
+from grammar_service.schema.keywords import Schema, dict_at, list_at
 from grammar_service.schema.references import References
 
 _ALL = frozenset({"null", "boolean", "object", "array", "number", "string"})
@@ -64,8 +64,7 @@ def _different(schemas: list[Schema]) -> bool:
 
 
 def _discriminated(schemas: list[Schema], references: References) -> bool:
-    first = schemas[0].get("required")
-    for name in first if isinstance(first, list) else []:
+    for name in list_at(schemas[0], "required"):
         members = [_member(schema, str(name), references) for schema in schemas]
         if _different([member for member in members if member is not None]) and None not in members:
             return True
@@ -73,8 +72,7 @@ def _discriminated(schemas: list[Schema], references: References) -> bool:
 
 
 def _member(schema: Schema, name: str, references: References) -> Schema | None:
-    required, properties = schema.get("required"), schema.get("properties")
-    if not isinstance(required, list) or name not in required or not isinstance(properties, dict):
+    if name not in list_at(schema, "required"):
         return None
-    member = references.resolved(properties.get(name))
+    member = references.resolved(dict_at(schema, "properties").get(name))
     return member if isinstance(member, dict) else None

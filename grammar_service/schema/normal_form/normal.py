@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from grammar_service.errors import InvalidGrammar
 from grammar_service.schema.json_text import Json
-from grammar_service.schema.keywords import BY_TYPE, IN_PLACE, Schema, is_annotation, mapped_at
+from grammar_service.schema.keywords import BY_TYPE, IN_PLACE, Schema, dict_at, is_annotation, list_at, mapped_at
 from grammar_service.schema.normal_form.disjoint import are_disjoint, type_of, values_of
 from grammar_service.schema.normal_form.negation import negates
 from grammar_service.schema.pointer import join
@@ -82,8 +82,7 @@ def composes(schema: Json) -> bool:
     if not isinstance(schema, dict):
         return False
     said = {name for name in schema if not is_annotation(name)} - {"$id", "$defs", "definitions", "discriminator"}
-    branches = schema.get("allOf")
-    return "dependentSchemas" in said or (isinstance(branches, list) and len(branches) > 1) or (bool(said & IN_PLACE) and len(said) > 1)
+    return "dependentSchemas" in said or len(list_at(schema, "allOf")) > 1 or (bool(said & IN_PLACE) and len(said) > 1)
 
 
 def _unlist_type(schema: Schema) -> None:
@@ -163,9 +162,9 @@ def _bound_multiples(schema: Schema) -> None:
 
 def _drop_idle_bound(schema: Schema) -> None:
     """`maxProperties` where there are no more names."""
-    properties, most = schema.get("properties"), schema.get("maxProperties")
-    is_listed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
-    if is_listed and isinstance(properties, dict) and isinstance(most, int) and most >= len(properties):
+    most = schema.get("maxProperties")
+    is_listed = "properties" in schema and schema.get("additionalProperties") is False and not schema.get("patternProperties")
+    if is_listed and isinstance(most, int) and most >= len(dict_at(schema, "properties")):
         del schema["maxProperties"]
 
 

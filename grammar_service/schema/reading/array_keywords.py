@@ -5,15 +5,14 @@ from __future__ import annotations
 from grammar_service.schema.algebra.arrays import Arrays, Contained
 from grammar_service.schema.algebra.cases import EMPTY, EVERYTHING, Cases
 from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, Expression, at, negated
-from grammar_service.schema.keywords import Schema
+from grammar_service.schema.keywords import Schema, list_at
 from grammar_service.schema.pointer import join
 from grammar_service.schema.reading.scalar_keywords import Assertion, count, one_or_none
 
 
 def items(schema: Schema, pointer: str, annotated: bool) -> Cases:
     """`prefixItems` and `items`."""
-    first = schema.get("prefixItems")
-    listed = first if isinstance(first, list) else []
+    listed = list_at(schema, "prefixItems")
     prefix = tuple(at(item, join(pointer, "prefixItems", index)) for index, item in enumerate(listed))
     rest = at(schema.get("items", True), join(pointer, "items"))
     seen = (None if "items" in schema else len(listed)) if annotated else 0
