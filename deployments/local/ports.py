@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import errno
+import random
 import socket
 
 from deployments.errors import StartError
 
+FIRST_PORT, END_OF_PORTS = 20_000, 32_768
+"""Ports that are chosen from: above those of Ray's workers, and below those that Linux gives to outgoing connections, one of which could
+take a port in the half minute until a service opens it."""
+_TRIES = 100
+
 
 def free_port(host: str) -> int:
-    """A port that nobody uses now; somebody may by the time it is opened. Raises StartError when this machine is not `host`."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.bind(address)
-            port: int = probe.getsockname()[1]
-    except OSError as error:
-        raise StartError(_sentence(host, 0, error)) from error
-    return port
+    """A port that nobody uses now; somebody may by the time it is opened. Raises StartError when this machine is not `host`, or none is
+    free."""
+    for port in random.sample(range(FIRST_PORT, END_OF_PORTS), _TRIES):
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            with socket.socket(family, kind, protocol) as probe:
+                probe.bind(address)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise StartError(_sentence(host, port, error)) from error
+        else:
+            return port
+    raise StartError(f"no port is free on {host}")
 
 
 def port_fault(host: str, port: int) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,21 +11,23 @@ from pathlib import Path
 
 import redis
 
+from deployments.local.ports import free_port
 from tests.waiting import until
 
+HOST = "127.0.0.1"
 PASSWORD = "correct horse"
 
 
 class RedisProcess:
     def __init__(self, folder: Path, *arguments: str) -> None:
-        self.port = free_port()
+        self.port = free_port(HOST)
         self._process = subprocess.Popen(
             [
                 "redis-server",
                 "--port",
                 str(self.port),
                 "--bind",
-                "127.0.0.1",
+                HOST,
                 "--requirepass",
                 PASSWORD,
                 "--dir",
@@ -42,7 +43,7 @@ class RedisProcess:
 
     @property
     def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
+        return f"redis://{HOST}:{self.port}/0"
 
     def pause(self) -> None:
         os.kill(self._process.pid, signal.SIGSTOP)
@@ -74,9 +75,3 @@ def redis_process(folder: Path) -> Iterator[RedisProcess]:
         yield server
     finally:
         server.kill()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from deployments.local.ports import free_port
 from grammar_service.artifacts.cache import RedisCache
-from tests.integration.grammar_service.redis_process import PASSWORD, RedisProcess, free_port
+from tests.integration.grammar_service.redis_process import HOST, PASSWORD, RedisProcess
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made with openssl")
 
@@ -29,7 +30,7 @@ def certificate(folder: Path, name: str) -> tuple[Path, Path]:
 def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """The URL of a Redis that listens for TLS, and its certificate."""
     file, key = certificate(tmp_path, "server")
-    port = free_port()
+    port = free_port(HOST)
     files = ["--tls-cert-file", str(file), "--tls-key-file", str(key), "--tls-ca-cert-file", str(file)]
     process = RedisProcess(tmp_path, "--tls-port", str(port), "--tls-auth-clients", "no", *files)
     yield f"rediss://127.0.0.1:{port}/0", file
