@@ -12,6 +12,7 @@ from load_tests.canonical import tables as canonical
 from load_tests.canonical.distribution import figures as distribution
 from load_tests.canonical.distribution.figures import WITH, WITHOUT
 from load_tests.drafts import figures as drafts
+from load_tests.first_answers import figures as first_answers
 from load_tests.front_door import table as front_door
 from load_tests.front_door.handle.figures import BATCH, BATCH_CLIENTS, CLIENTS, HANDLE, HTTP, RESPONSES
 from load_tests.jump_forward.overlap import figures as overlap
@@ -157,6 +158,11 @@ def _real_model(report: BenchReport) -> list[str]:
     return ["", *table(front_door.headings(), front_door.lines(speed)), "", "## What the answers are worth", "", *worth]
 
 
+def _first_answers(report: BenchReport) -> list[str]:
+    slowest = table(first_answers.SLOWEST_HEADINGS, first_answers.slowest(report.rows))
+    return ["", *table(first_answers.HEADINGS, first_answers.lines(report.rows)), "", "The slowest:", "", *slowest]
+
+
 def _drafts(report: BenchReport) -> list[str]:
     accepted = table(drafts.ACCEPTED_HEADINGS, drafts.accepted_lines(report.rows))
     return ["", *table(drafts.HEADINGS, drafts.lines(report.rows)), "", *accepted]
@@ -285,6 +291,7 @@ _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "real_model": _real_model,
     "confidence": _confidence,
     "drafts": _drafts,
+    "first_answers": _first_answers,
     "ablation": _ablation,
     "automata": _automata,
     "canonical": _canonical,
