@@ -18,7 +18,7 @@ REMEMBERED = 8192
 
 
 @dataclass(slots=True)
-class _Judged:
+class _Outcomes:
     accepted: float = EXPECTED * WEIGHT
     tried: float = WEIGHT
     passed_over: int = 0
@@ -41,8 +41,8 @@ class Acceptance:
     """By a kind of drafts: how likely one is accepted where all ahead of it are."""
 
     def __init__(self) -> None:
-        self._kinds: OrderedDict[Kind, _Judged] = OrderedDict()
-        self._sources: dict[Hashable, _Judged] = {}
+        self._kinds: OrderedDict[Kind, _Outcomes] = OrderedDict()
+        self._sources: dict[Hashable, _Outcomes] = {}
 
     def likely(self, kind: Kind) -> float:
         return (self._kinds.get(kind) or self._source(kind)).share
@@ -54,7 +54,7 @@ class Acceptance:
         likely = min(max(self.likely(kind), 0.01), 0.99)
         return math.floor(math.log(least / chance) / math.log(likely)) if least > 0 else 1 << 30
 
-    def judged(self, kind: Kind, accepted: int, was_rejected: bool) -> None:
+    def record(self, kind: Kind, accepted: int, was_rejected: bool) -> None:
         """So many drafts in turn were accepted, and the one behind them was rejected, or there was none."""
         known = self._known(kind)
         known.add(accepted, accepted + was_rejected, MEMORY)
@@ -62,7 +62,7 @@ class Acceptance:
         if accepted:
             known.passed_over = TRIED_AGAIN
 
-    def is_due(self, kind: Kind) -> bool:
+    def is_retry_due(self, kind: Kind) -> bool:
         """Of a kind that is not worth a draft: whether one is made all the same. Called once for each chance."""
         known = self._known(kind)
         known.passed_over += 1
@@ -71,12 +71,12 @@ class Acceptance:
         known.passed_over = 0
         return True
 
-    def _known(self, kind: Kind) -> _Judged:
-        known = self._kinds.setdefault(kind, _Judged(self.likely(kind) * WEIGHT))
+    def _known(self, kind: Kind) -> _Outcomes:
+        known = self._kinds.setdefault(kind, _Outcomes(self.likely(kind) * WEIGHT))
         self._kinds.move_to_end(kind)
         if len(self._kinds) > REMEMBERED:
             self._kinds.popitem(last=False)
         return known
 
-    def _source(self, kind: Kind) -> _Judged:
-        return self._sources.setdefault(kind[-1], _Judged())
+    def _source(self, kind: Kind) -> _Outcomes:
+        return self._sources.setdefault(kind[-1], _Outcomes())

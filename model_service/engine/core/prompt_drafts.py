@@ -51,7 +51,7 @@ _BEGINNING = re.compile(rb'"((?:[^"\\]|\\.){1,64})":\s*("?)$')
 
 
 @dataclass(slots=True)
-class _Known:
+class _RequestDrafts:
     """Of a request. `answer` are its first `answered` tokens. `parts` are its last drafts in turn: where they come from, their kind, and
     how many. `budget`: of the time in which they are looked for, by how many were accepted."""
 
@@ -83,11 +83,11 @@ class _Price:
 
 
 @dataclass(slots=True)
-class _Drafting:
+class _Proposal:
     """For one forward of a request. `chance`: that all drafts are accepted."""
 
     request: Request
-    known: _Known
+    state: _RequestDrafts
     matcher: Matcher
     room: int
     owner: Hashable
@@ -99,7 +99,7 @@ class _Drafting:
         return self.room - len(self.tokens)
 
     @property
-    def said(self) -> list[int]:
+    def last_tokens(self) -> list[int]:
         return [*self.request.output_token_ids[-LONGEST_VALUE:], *self.tokens]
 
 
@@ -114,7 +114,7 @@ class PromptDrafts:
         self._most = most
         self._acceptance = Acceptance()
         self._recent = RecentValues()
-        self._requests: dict[str, _Known] = {}
+        self._requests: dict[str, _RequestDrafts] = {}
         self.counts = {source: [0, 0] for source in DRAFT_SOURCES}
 
     def find(self, request: Request, running: int) -> list[int]:
@@ -123,23 +123,23 @@ class PromptDrafts:
         assert isinstance(grammar, KeyedGrammar)
         if grammar.is_canonical or not _can_verify(request):
             return []
-        known, price = self._requests.setdefault(request.request_id, _Known()), self._price(running)
-        if grammar.must_end or known.budget.is_spent or price.least >= EXPECTED:
+        state, price = self._requests.setdefault(request.request_id, _RequestDrafts()), self._price(running)
+        if grammar.must_end or state.budget.is_spent or price.least >= EXPECTED:
             return []
         began = time.thread_time()
-        found = self._looked_for(request, known, grammar, price)
-        known.budget.spend(time.thread_time() - began, 0)
+        found = self._propose(request, state, grammar, price)
+        state.budget.spend(time.thread_time() - began, 0)
         return found
 
-    def judged(self, request_id: str, drafted: int, accepted: int) -> None:
+    def record(self, request_id: str, drafted: int, accepted: int) -> None:
         """So many drafts of the request's last ones were verified and accepted."""
-        if (known := self._requests.get(request_id)) is None:  # aborted meanwhile
+        if (state := self._requests.get(request_id)) is None:  # aborted meanwhile
             return
-        known.budget.spend(0.0, accepted)
-        for source, kind, count in known.parts:
+        state.budget.spend(0.0, accepted)
+        for source, kind, count in state.parts:
             tried = min(count, drafted)
             if tried and accepted >= 0:
-                self._acceptance.judged(kind, min(tried, accepted), accepted < tried)
+                self._acceptance.record(kind, min(tried, accepted), accepted < tried)
             counts = self.counts[source]
             counts[0], counts[1] = counts[0] + tried, counts[1] + max(0, min(tried, accepted))
             drafted, accepted = drafted - tried, accepted - tried
@@ -157,73 +157,73 @@ class PromptDrafts:
         share = max(self._cost.of(rows, 0), 1.0) / rows
         return _Price(self._cost.token / share, self._cost.draft / share)
 
-    def _looked_for(self, request: Request, known: _Known, grammar: KeyedGrammar, price: _Price) -> list[int]:
+    def _propose(self, request: Request, state: _RequestDrafts, grammar: KeyedGrammar, price: _Price) -> list[int]:
         room = min(self._most, request.max_tokens - request.num_output_tokens - 1)
         for _ in range(2):
-            known.parts, known.wants_prompt, found = [], False, list[int]()
+            state.parts, state.wants_prompt, found = [], False, list[int]()
             # The prompt's text is neither time nor memory that the grammar takes.
             with grammar.watched(counts_time=False):
-                found = self._found(_Drafting(request, known, grammar.matcher, room, _owner(request)), price)
-            if not known.wants_prompt:
+                found = self._extended(_Proposal(request, state, grammar.matcher, room, _owner(request)), price)
+            if not state.wants_prompt:
                 break
-            known.prompt = SearchedText.of_prompt(self._text((request.prompt_token_ids or ())[-MOST_PROMPT:]))
+            state.prompt = SearchedText.of_prompt(self._text((request.prompt_token_ids or ())[-MOST_PROMPT:]))
         return found
 
-    def _found(self, drafting: _Drafting, price: _Price) -> list[int]:
-        while drafting.left > 0 and drafting.chance >= price.least and self._goes_on(drafting, price):
+    def _extended(self, proposal: _Proposal, price: _Price) -> list[int]:
+        while proposal.left > 0 and proposal.chance >= price.least and self._extend(proposal, price):
             pass
-        drafting.matcher.rollback(len(drafting.tokens))
-        return drafting.tokens
+        proposal.matcher.rollback(len(proposal.tokens))
+        return proposal.tokens
 
-    def _goes_on(self, drafting: _Drafting, price: _Price) -> bool:
+    def _extend(self, proposal: _Proposal, price: _Price) -> bool:
         """Whether there are more."""
-        if forced := drafting.matcher.forced_bytes():
-            if len(forced) > drafting.left * _LONGEST_TOKEN:
+        if forced := proposal.matcher.forced_bytes():
+            if len(forced) > proposal.left * _LONGEST_TOKEN:
                 return False
-            return self._takes_forced(drafting, price, forced)
-        for source, place, texts in self._proposals(drafting, self._text(drafting.said)):
+            return self._extend_by_forced(proposal, price, forced)
+        for source, place, texts in self._candidates(proposal, self._text(proposal.last_tokens)):
             kind = (*place, source)
-            most = min(drafting.left, self._acceptance.worthwhile(kind, drafting.chance, price.least))
-            if not most and not self._acceptance.is_due(kind):
+            most = min(proposal.left, self._acceptance.worthwhile(kind, proposal.chance, price.least))
+            if not most and not self._acceptance.is_retry_due(kind):
                 return False
-            said = drafting.said
-            if taken := self._take(drafting, source, kind, (self._segmenter.continued(said, text)[: max(most, 1)] for text in texts)):
-                drafting.chance *= self._acceptance.likely(kind) ** taken
+            before = proposal.last_tokens
+            if taken := self._append(proposal, source, kind, (self._segmenter.continued(before, text)[: max(most, 1)] for text in texts)):
+                proposal.chance *= self._acceptance.likely(kind) ** taken
                 return True
         return False
 
-    def _takes_forced(self, drafting: _Drafting, price: _Price, forced: bytes) -> bool:
+    def _extend_by_forced(self, proposal: _Proposal, price: _Price, forced: bytes) -> bool:
         """With no drafts ahead, the forced text has been appended but for what a longer token could still swallow, as a blank nearly always
         is."""
-        kind = drafting.owner, forced, (FORCED, len(drafting.tokens) > 0)
-        tokens = self._segmenter.continued(drafting.said, forced)
-        chance = drafting.chance * self._acceptance.likely(kind)
-        if len(tokens) > drafting.left or not (price.pays_forced(len(tokens), chance) or self._acceptance.is_due(kind)):
+        kind = proposal.owner, forced, (FORCED, len(proposal.tokens) > 0)
+        tokens = self._segmenter.continued(proposal.last_tokens, forced)
+        chance = proposal.chance * self._acceptance.likely(kind)
+        if len(tokens) > proposal.left or not (price.pays_forced(len(tokens), chance) or self._acceptance.is_retry_due(kind)):
             return False
-        taken = self._take(drafting, FORCED, kind, [tokens])
-        drafting.chance *= self._acceptance.likely(kind) ** taken
+        taken = self._append(proposal, FORCED, kind, [tokens])
+        proposal.chance *= self._acceptance.likely(kind) ** taken
         return taken > 0
 
-    def _proposals(self, drafting: _Drafting, text: bytes) -> Iterator[tuple[str, tuple[Hashable, str], Sequence[bytes]]]:
+    def _candidates(self, proposal: _Proposal, text: bytes) -> Iterator[tuple[str, tuple[Hashable, str], Sequence[bytes]]]:
         """Where each comes from, whose answers and which member it is for, the likeliest one first, in words of which the first are tried
         that the grammar allows."""
         if (beginning := _BEGINNING.search(text)) is not None:
             name = _read(beginning[1])
-            value, quote = self._recent.likely(drafting.owner, name), beginning[2]
+            value, quote = self._recent.likely(proposal.owner, name), beginning[2]
             if value and value.startswith(quote):
                 text, ends = (value[len(quote) : -1], _AFTER_STRINGS) if value.endswith(b'"') else (value, _AFTER_VALUES)
-                yield RECENT, (drafting.owner, name), [text + end for end in ends]
+                yield RECENT, (proposal.owner, name), [text + end for end in ends]
             return
         if text.endswith(b'"') or not (value := text[text.rfind(b'"') + 1 :].lstrip(_AHEAD_OF_VALUES)):
             return
         names = _NAME.findall(text)
-        place = drafting.owner, _read(names[-1] if names else b"")
+        place = proposal.owner, _read(names[-1] if names else b"")
         ends = _AFTER_STRINGS if _IN_STRING.search(text) else _AFTER_VALUES
-        if (prompt := drafting.known.prompt) is None:
-            drafting.known.wants_prompt = True
+        if (prompt := proposal.state.prompt) is None:
+            proposal.state.wants_prompt = True
             return
-        texts = {PROMPT: prompt, ANSWER: self._answer(drafting)}
-        found, where = continuation(texts, value, drafting.left * _BYTES_PER_TOKEN, b"\\" in text)
+        texts = {PROMPT: prompt, ANSWER: self._answer(proposal)}
+        found, where = continuation(texts, value, proposal.left * _BYTES_PER_TOKEN, b"\\" in text)
         whole = first_words(value + found, self._recent.words(*place)) if ends is _AFTER_STRINGS else None
         if whole is not None and len(whole) >= len(value):
             yield WORDS, place, [whole[len(value) :] + end for end in ends]
@@ -231,27 +231,27 @@ class PromptDrafts:
             yield where, place, (found,)
         yield END, place, ends
 
-    def _answer(self, drafting: _Drafting) -> SearchedText:
+    def _answer(self, proposal: _Proposal) -> SearchedText:
         """So far."""
-        known, tokens = drafting.known, drafting.request.output_token_ids
-        known.answer.add(self._text(tokens[known.answered :]))
-        known.answered = len(tokens)
-        return known.answer
+        state, tokens = proposal.state, proposal.request.output_token_ids
+        state.answer.add(self._text(tokens[state.answered :]))
+        state.answered = len(tokens)
+        return state.answer
 
-    def _take(self, drafting: _Drafting, source: str, kind: Kind, proposed: Iterable[Sequence[int]]) -> int:
+    def _append(self, proposal: _Proposal, source: str, kind: Kind, proposed: Iterable[Sequence[int]]) -> int:
         """How many tokens the matcher has taken, of the first that it takes all of, or else of the first that it takes some of."""
         best: Sequence[int] = ()
         for tokens in proposed:
-            taken = accepted_prefix(drafting.matcher, tokens)
+            taken = accepted_prefix(proposal.matcher, tokens)
             best = best or tokens[:taken]
             if taken == len(tokens) > 0:
                 best = tokens
                 break
         for token in best:
-            drafting.matcher.accept(token)
-        drafting.tokens += best
+            proposal.matcher.accept(token)
+        proposal.tokens += best
         if best:
-            drafting.known.parts.append((source, kind, len(best)))
+            proposal.state.parts.append((source, kind, len(best)))
         return len(best)
 
     def _text(self, tokens: Sequence[int]) -> bytes:

@@ -147,7 +147,7 @@ class MaskcastScheduler(Scheduler):
         for name, drafts in output.scheduled_spec_decode_tokens.items():
             sampled = len(computed.sampled_token_ids[computed.req_id_to_index[name]])
             if sampled:
-                self.prompt_drafts.judged(name, len(drafts), sampled - 1)
+                self.prompt_drafts.record(name, len(drafts), sampled - 1)
 
     def update_draft_token_ids(self, draft_token_ids: DraftTokenIds) -> None:
         names, drafts = draft_token_ids.req_ids, draft_token_ids.draft_token_ids

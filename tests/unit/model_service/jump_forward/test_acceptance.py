@@ -17,7 +17,7 @@ def judge(acceptance: Acceptance, kind: Kind, share: float, runs: int, seed: int
         accepted = 0
         while accepted < 4 and chance.random() < share:
             accepted += 1
-        acceptance.judged(kind, accepted, was_rejected=accepted < 4)
+        acceptance.record(kind, accepted, was_rejected=accepted < 4)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
@@ -42,18 +42,18 @@ def test_drafts_in_turn_are_as_many_as_are_likely_enough() -> None:
 def test_what_is_not_worth_it_is_tried_again_seldom_and_while_it_is_accepted_at_once() -> None:
     acceptance = Acceptance()
     judge(acceptance, NAME, 0.0, 50)
-    due = [acceptance.is_due(NAME) for _ in range(3 * (TRIED_AGAIN + 1))]
+    due = [acceptance.is_retry_due(NAME) for _ in range(3 * (TRIED_AGAIN + 1))]
     assert sum(due) == 3
-    acceptance.judged(NAME, 1, was_rejected=False)
-    assert acceptance.is_due(NAME)
-    acceptance.judged(NAME, 0, was_rejected=True)
-    assert not acceptance.is_due(NAME)
+    acceptance.record(NAME, 1, was_rejected=False)
+    assert acceptance.is_retry_due(NAME)
+    acceptance.record(NAME, 0, was_rejected=True)
+    assert not acceptance.is_retry_due(NAME)
 
 
 def test_kinds_that_were_not_judged_for_long_are_forgotten() -> None:
     acceptance = Acceptance()
     judge(acceptance, NAME, 0.0, 50)
     for number in range(REMEMBERED):
-        acceptance.judged((number, "prompt"), 1, was_rejected=False)
+        acceptance.record((number, "prompt"), 1, was_rejected=False)
     judge(acceptance, ("another", "words"), 1.0, 100)
     assert acceptance.likely(NAME) > 0.9
