@@ -12,6 +12,7 @@ FIRST_PORT, END_OF_PORTS = 20_000, 32_768
 """Ports that are chosen from: above those of Ray's workers, and below those that Linux gives to outgoing connections, one of which could
 take a port in the half minute until a service opens it."""
 _TRIES = 100
+"""Ports, after which none is expected to be free."""
 
 
 def free_port(host: str) -> int:

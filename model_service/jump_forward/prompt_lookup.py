@@ -19,11 +19,15 @@ MOST_ENDS = 6
 
 
 class SearchedText:
-    """In which the beginning of a value is looked for; case and punctuation do not matter. It is as a string of JSON has it."""
+    """A text in which values are looked up by how they begin, whatever their case and punctuation. It is as a string of JSON has it, and
+    of a longer one the last `MOST_TEXT` bytes are kept, or half as many."""
 
     def __init__(self, text: bytes = b"") -> None:
         self._text, self._words = bytearray(b" "), bytearray(b" ")
         self.add(text)
+
+    def __len__(self) -> int:
+        return len(self._text)
 
     @classmethod
     def of_prompt(cls, text: bytes) -> SearchedText:
@@ -32,6 +36,8 @@ class SearchedText:
     def add(self, text: bytes) -> None:
         self._text += text
         self._words += _words(text)
+        if (over := len(self._text) - MOST_TEXT) > 0:  # seldom: what is left is copied
+            del self._text[: over + MOST_TEXT // 2], self._words[: over + MOST_TEXT // 2]
 
     def following(self, words: bytes, most: int) -> bytes:
         """What stands behind the first place of these words, at most `most` bytes."""

@@ -195,7 +195,7 @@ class _Rules:
 
 def _slots(schema: Schema) -> dict[str, bool]:
     """The listed properties that may come, each with whether it must."""
-    names = list_at(schema, "required")
+    names = set(map(str, list_at(schema, "required")))
     return {name: name in names for name, member in dict_at(schema, "properties").items() if member is not False or name in names}
 
 

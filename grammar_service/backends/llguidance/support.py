@@ -117,7 +117,7 @@ def longest_text(value: Json) -> int:
 
 def _may_leave_out(schema: Schema) -> bool:
     """Whether a property that is listed, and may be there, need not be."""
-    required = list_at(schema, "required")
+    required = set(map(str, list_at(schema, "required")))
     return any(member is not False and name not in required for name, member in dict_at(schema, "properties").items())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model_service.jump_forward.prompt_lookup import LONGEST_VALUE, SearchedText, continuation, first_words
+from model_service.jump_forward.prompt_lookup import LONGEST_VALUE, MOST_TEXT, SearchedText, continuation, first_words
 
 PROMPT = """Order note: 8 Picture-Frames for Marek Novotny.\nPlease deliver to "Malmö", Bologna; 18 of them. Marek thanks."""
 
@@ -73,6 +73,15 @@ def test_what_the_prompt_does_not_have_goes_on_as_in_the_answer_so_far() -> None
 )
 def test_so_many_words_begin_a_text(text: str, count: int, found: str | None) -> None:
     assert first_words(text.encode(), count) == (None if found is None else found.encode())
+
+
+def test_of_a_long_answer_the_last_part_is_kept() -> None:
+    answer = SearchedText(b"first ")
+    for number in range(MOST_TEXT // 8):
+        answer.add(b"%07d " % number)
+    assert len(answer) <= MOST_TEXT
+    assert answer.following(b" first ", 8) == b""
+    assert answer.following(b" 0016380 ", 7) == b"0016381"
 
 
 def _in_prompt(prompt: bytes, value: bytes, most: int, has_escapes: bool = False) -> bytes:
