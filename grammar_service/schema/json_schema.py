@@ -95,7 +95,7 @@ class JsonSchema:
 
     @cached_property
     def _rewrite(self) -> Schema | Reason | Literal[False]:
-        return rewrite(self.normal)
+        return rewrite(self.normal, may_narrow=True)
 
 
 @lru_cache(maxsize=REMEMBERED)

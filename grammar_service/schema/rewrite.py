@@ -1,7 +1,9 @@
 """An equivalent schema in the few keywords that backends enforce exactly.
 
 The schema is read into alternatives by type (`algebra`), which are closed under intersection, union and complement, and written
-again. What is written allows exactly the values that were allowed before; where that cannot be had, there is no rewrite.
+again. What is written allows exactly the values that were allowed before; where that cannot be had, there is no rewrite, or a narrower
+one: of `oneOf`, an object of one kind may then have no member that only another kind requires, since nobody could describe all that such
+a member may be without making it the other kind.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from typing import Literal
 
 from grammar_service.errors import GrammarError
-from grammar_service.schema.algebra.inexact import Reason
+from grammar_service.schema.algebra.inexact import Inexact, Reason
 from grammar_service.schema.keywords import Schema, walk
 from grammar_service.schema.reading.document import Document
 from grammar_service.schema.reading.reader import Reader
@@ -20,14 +22,27 @@ MAX_SCHEMAS = 8000
 """Schemas in a document that is rewritten, and in its rewrite: 1 s for as many."""
 
 
-def rewrite(document: Schema) -> Schema | Reason | Literal[False]:
-    """The rewrite of a schema in normal form, or why there is none; False where no value matches."""
+def rewrite(document: Schema, may_narrow: bool = False) -> Schema | Reason | Literal[False]:
+    """The rewrite of a schema in normal form, or why there is none; False where no value matches. `may_narrow`: one that allows fewer
+    values is better than none."""
     try:
         references = References(dict(walk(document)))
         if len(references.schemas) > MAX_SCHEMAS:
             return Reason(f"a schema of more than {MAX_SCHEMAS} parts is not rewritten")
-        return Writer(Reader(Document(references.schemas)), MAX_SCHEMAS).document()
+        reader = Reader(Document(references.schemas))
+        try:
+            return Writer(reader, MAX_SCHEMAS).document()
+        except Inexact as error:
+            return (may_narrow and _narrower(reader)) or Reason.of(error)
     except GrammarError as error:
         return Reason.of(error)
     except RecursionError:
         return Reason("a schema that is nested as deep as this is not rewritten")
+
+
+def _narrower(reader: Reader) -> Schema | Literal[False]:
+    """False where there is none."""
+    try:
+        return Writer(reader, MAX_SCHEMAS, narrow=True).document()
+    except Inexact:
+        return False

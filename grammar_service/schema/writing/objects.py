@@ -24,10 +24,12 @@ Inner = Callable[[Expression], Json]
 
 
 class ObjectWriter:
-    """`empty` tells of members that nothing satisfies."""
+    """`inner` writes what members satisfy, `optional` that of members which may be left out; `empty` tells of members that nothing
+    satisfies."""
 
-    def __init__(self, inner: Inner, empty: Empty) -> None:
+    def __init__(self, inner: Inner, optional: Inner, empty: Empty) -> None:
         self._inner = inner
+        self._optional = optional
         self._empty = empty
 
     def to_schemas(self, shape: Objects) -> list[Json]:
@@ -63,7 +65,8 @@ class ObjectWriter:
     def _properties(self, shape: Objects) -> dict[str, Json]:
         """Without the names that must not come and could not come otherwise."""
         rest = replace(shape, named=())
-        return {name: self._inner(asked) for name, asked in shape.named if asked != NOTHING or rest.asked_of(name) != NOTHING}
+        kept = [(name, asked) for name, asked in shape.named if asked != NOTHING or rest.asked_of(name) != NOTHING]
+        return {name: (self._inner if name in shape.required else self._optional)(asked) for name, asked in kept}
 
 
 def _without_names(names: StringSet, named: Named) -> StringSet:

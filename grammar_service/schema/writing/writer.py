@@ -6,7 +6,7 @@ from typing import Literal
 
 from grammar_service.schema.algebra.arrays import Arrays
 from grammar_service.schema.algebra.cases import FULL, Alternatives, Cases, Shape, Symbols
-from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, At, Expression
+from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, At, Every, Expression, Negated
 from grammar_service.schema.algebra.inexact import Inexact
 from grammar_service.schema.algebra.numbers import Numbers
 from grammar_service.schema.algebra.objects import Objects
@@ -18,6 +18,7 @@ from grammar_service.schema.writing.objects import ObjectWriter
 
 _SCALARS = (Symbols, Numbers, Strings)
 _Key = tuple[Alternatives, ...]
+_ROOT = At("")
 
 
 class Writer:
@@ -25,10 +26,14 @@ class Writer:
 
     Raises Inexact where something is not known exactly, or where more than `most_schemas` would be written; it has the pointer of the
     schema that was being written, where no keyword is known. `_place` is that pointer.
+
+    `narrow`: a member that may be left out is left out where it must not match some schema and what else there is cannot be described.
     """
 
-    def __init__(self, reader: Reader, most_schemas: int) -> None:
+    def __init__(self, reader: Reader, most_schemas: int, narrow: bool = False) -> None:
         self._reader = reader
+        self._narrow = narrow
+        self._writable: dict[Expression, bool] = {}
         self._most = self._left = most_schemas
         self._names: dict[_Key, str] = {}
         self._empty: set[_Key] = set()
@@ -36,17 +41,17 @@ class Writer:
         self._waiting: list[tuple[str, Cases, str]] = []
         self._place = ""
 
-    def document(self) -> dict[str, Json] | Literal[False]:
+    def document(self, of: Expression = _ROOT) -> dict[str, Json] | Literal[False]:
         try:
-            return self._document()
+            return self._document(of)
         except Inexact as error:
             raise error if error.pointer is not None else Inexact(error.message, self._place) from None
 
-    def _document(self) -> dict[str, Json] | Literal[False]:
+    def _document(self, of: Expression) -> dict[str, Json] | Literal[False]:
         """Of some definitions it shows only when they are written that they have no values. What needs one of those has none either, and
         llguidance refuses to compile a reference to them: so all is written once more, where this is known."""
         while True:
-            root, definitions = self._root_and_definitions()
+            root, definitions = self._root_and_definitions(of)
             if root is False:
                 return False
             empty = {key for key, name in self._names.items() if definitions[name] is False}
@@ -55,11 +60,11 @@ class Writer:
                 return {**schema, "$defs": definitions} if definitions else schema
             self._empty |= empty
 
-    def _root_and_definitions(self) -> tuple[Json, dict[str, Json]]:
+    def _root_and_definitions(self, of: Expression) -> tuple[Json, dict[str, Json]]:
         """The root, and the definitions by name."""
         self._left, self._place = self._most, ""
         self._names.clear()
-        root = self._schema(self.possible(At("")))
+        root = self._schema(self.possible(of))
         definitions: dict[str, Json] = {}
         while self._waiting:
             name, cases, self._place = self._waiting.pop()
@@ -81,6 +86,23 @@ class Writer:
         schema = self._in_place(expression)
         self._place = outer
         return schema
+
+    def _optional(self, expression: Expression) -> Json:
+        """As `inner`, of a member that may be left out."""
+        must_go = self._narrow and _excludes(expression) and not self._is_writable(expression)
+        return False if must_go else self.inner(expression)
+
+    def _is_writable(self, expression: Expression) -> bool:
+        if expression not in self._writable:
+            trial = Writer(self._reader, self._left)
+            try:
+                trial.document(expression)
+            except Inexact:
+                self._writable[expression] = False
+            else:
+                self._writable[expression] = True
+            self._left = trial._left
+        return self._writable[expression]
 
     def _in_place(self, expression: Expression) -> Json:
         cases = self.possible(expression)
@@ -125,7 +147,12 @@ class Writer:
             case Arrays():
                 return ArrayWriter(self._reader, self.inner, self._is_empty).to_schemas(shape)
             case Objects():
-                return ObjectWriter(self.inner, self._is_empty).to_schemas(shape)
+                return ObjectWriter(self.inner, self._optional, self._is_empty).to_schemas(shape)
+
+
+def _excludes(expression: Expression) -> bool:
+    """Whether its values must not match some schema."""
+    return any(isinstance(part, Negated) for part in (expression.parts if isinstance(expression, Every) else (expression,)))
 
 
 def _key_of(cases: Cases) -> _Key:

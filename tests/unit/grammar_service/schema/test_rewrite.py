@@ -24,10 +24,10 @@ from tests.unit.grammar_service.schema.sequences import RewriteValidator
 WAYS = [True, False]
 
 
-def rewrite_of(document: Any, closed: bool) -> Any:
+def rewrite_of(document: Any, closed: bool, may_narrow: bool = False) -> Any:
     """The rewrite, None where there is none."""
     try:
-        rewritten = rewrite(schema_of(document, closed).normal)
+        rewritten = rewrite(schema_of(document, closed).normal, may_narrow)
     except GrammarError:
         return None
     return rewritten if isinstance(rewritten, dict) else None
@@ -44,6 +44,31 @@ def test_a_rewrite_validates_the_same_instances(seed: int) -> None:
     before, after = Draft202012Validator(document), RewriteValidator(rewritten)
     values = [random_instance(choose) for _ in range(30)]
     assert [value for value in values if before.is_valid(value) != after.is_valid(value)] == [], (document, rewritten)
+
+
+@given(st.integers(0, 2**40))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_narrower_rewrite_allows_nothing_more(seed: int) -> None:
+    choose = random.Random(seed)
+    members = {name: random_document(choose) for name in ("a", "b")}
+    kinds = [{"properties": {name: {"additionalProperties": member}}, "required": [name]} for name, member in members.items()]
+    document = {"oneOf": kinds, "$defs": members["a"].pop("$defs") | members["b"].pop("$defs")}
+    narrow = rewrite_of(document, closed=False, may_narrow=True)
+    assume(narrow is not None and rewrite_of(document, closed=False) is None)
+    before, after = Draft202012Validator(document), RewriteValidator(narrow)
+    values = [random_instance(choose) for _ in range(30)]
+    assert [value for value in values if after.is_valid(value) and not before.is_valid(value)] == [], (document, narrow)
+
+
+def test_a_member_that_cannot_be_described_is_left_out_and_no_other() -> None:
+    labels = {"type": "object", "additionalProperties": {"type": "string"}}
+    kinds = [{"required": ["labels"], "properties": {"labels": labels}}, {"required": ["size"], "properties": {"size": {"minimum": 2}}}]
+    document = {"type": "object", "oneOf": [*kinds, {"required": ["name"]}]}
+    assert rewrite_of(document, closed=False) is None
+    before, after = Draft202012Validator(document), RewriteValidator(rewrite_of(document, closed=False, may_narrow=True))
+    lost = [{"name": "a", "labels": 1}]
+    for value in ({"labels": {}}, {"size": 3}, {"name": 1, "size": 1}, {"labels": {}, "size": 1}, {"labels": {}, "name": 1}, {}, *lost):
+        assert after.is_valid(value) == (before.is_valid(value) and value not in lost), value
 
 
 @pytest.mark.parametrize("closed", WAYS)

@@ -13,6 +13,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from tests.driving import accepts, grammar_of, schema_spec
 
 INT64 = 2**63
+LABELS = {"type": "object", "additionalProperties": {"type": "string"}}
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,11 @@ def test_bounds_move_inwards_if_at_all(schema: Any, narrow: Any) -> None:
         ({"multipleOf": 16, "minimum": -2032, "maximum": 2031}, [-2032, -16, 0, 2016], [-2048, -1, 2032]),
         ({"not": {"type": ["integer", "boolean"]}}, ["a", [], 1.5, -0.25, 15.75], [1, -1, 0, 1.0, -2.0, True]),
         ({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, -7], [3, 1.5, 2.0, -0.5]),
+        (
+            {"oneOf": [{"required": ["labels"], "properties": {"labels": LABELS}}, {"required": ["name"]}], "type": "object"},
+            [{"labels": {"a": "b"}}, {"name": "a"}, {"name": 1, "size": 1}],
+            [{}, {"labels": {}, "name": "a"}, {"labels": {"a": 1}}],
+        ),
         ({"type": "integer", "minimum": 0, "maximum": 9, "not": {"multipleOf": 3}}, [1, 2, 8], [0, 3, 6, 9, 10]),
     ],
 )
