@@ -9,7 +9,7 @@ in a closed loop. A piece of a stream is what one forward gave.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ from deployments.commands.progress import CaseProgress
 from deployments.config_model import SMOLLM2, name_of
 from deployments.reporting.report import BenchReport, Row
 from load_tests.drafts.figures import DRAFTS, JUMPS, NGRAM, SIDES, STOCK, SUFFIX, accepted_rows, targets
-from load_tests.drafts.tasks import ALL, make
+from load_tests.drafts.tasks import ALL, EDIT, LONG, make
 from load_tests.front_door.clients.messages import Course
 from load_tests.front_door.clients.process import ClientProcess, client_process
 from load_tests.front_door.figures import OURS, STREAM
@@ -30,7 +30,7 @@ from load_tests.front_door.figures import STOCK as STOCK_SERVER
 from load_tests.front_door.servers import HOST, running
 from load_tests.front_door.turns import measured_cell
 from load_tests.front_door.workloads import Workload
-from load_tests.real_model.tasks import Exercise, chat_body, is_valid, names_of
+from load_tests.real_model.tasks import EXTRACTION, Exercise, chat_body, is_valid, names_of
 from load_tests.reporting.running_service import PACKAGES
 from load_tests.routing.page import settled_page
 
@@ -48,6 +48,8 @@ SERVERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     DRAFTS: (OURS, {"prompt_lookup": True}),
 }
 """Which server, and the settings of its model."""
+PEERS_ASKED = (EXTRACTION, LONG, EDIT)
+"""Tasks for vLLM's own server: those whose answers stand in the prompt. `load_tests.real_model` compares the others with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,13 @@ class Plan:
             ]
         sides = [side for side in SIDES if side != SUFFIX or find_spec("arctic_inference") is not None]
         return cls(model, warm_up, cells, sides, turns, seconds)
+
+    def asked_of(self, side: str) -> Plan:
+        """What that side is asked."""
+        if SERVERS[side][0] == OURS:
+            return self
+        warm_up = [workload for workload in self.warm_up if workload.name in PEERS_ASKED]
+        return replace(self, warm_up=warm_up, cells=[(number, workload) for number, workload in self.cells if workload.name in PEERS_ASKED])
 
 
 def main(
@@ -106,7 +115,7 @@ def _rows(plan: Plan) -> list[Row]:
         for turn in range(plan.turns):
             for side in plan.sides if turn % 2 == 0 else plan.sides[::-1]:
                 progress.say(f"turn {turn + 1} of {plan.turns}, {side}: starting")
-                rows += _turn(plan, client, turn, side, progress.say)
+                rows += _turn(plan.asked_of(side), client, turn, side, progress.say)
     return rows
 
 
