@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from deployments.config_models import DraftModelSettings, LookaheadDefaults, RewardName, RewardSettings, Section
 from deployments.config_values import ExtraArgument, Jumps, NodeLabels, TemplateArgument
-from model_service.settings import adapter_names, by_name, worker_count
+from model_service.settings import PromptLookup, adapter_names, by_name, worker_count
 
 EMBEDDED = "embedded"
 EMBEDDED_NAME = "maskcast-embedded"
@@ -71,9 +71,10 @@ class ModelSettings(Section):
         description="compute what a grammar forces in one forward, without asking the model; 'async': a step is scheduled while the one "
         "ahead of it runs, 'sync': after it, 'auto': as vLLM would; false: ask it for each token",
     )
-    prompt_lookup: bool = Field(
-        False,
-        description="inside free values, what the prompt makes likely is verified, several tokens in one forward; steps are synchronous",
+    prompt_lookup: PromptLookup = Field(
+        "auto",
+        description="inside free values, what the prompt makes likely is verified, several tokens in one forward; steps are synchronous; "
+        "'auto': on a CPU, where the engine can",
     )
     lookahead: bool = Field(False, description="requests may look ahead (`lookahead`)")
     draft: DraftModelSettings | None = Field(None, description="a model that drafts for this one where requests look ahead")

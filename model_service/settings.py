@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from grammar_service.vocabulary.source import TokenizerSource
 
+PromptLookup = bool | Literal["auto"]
 JumpForward = Literal["auto", "async", "sync", False]
 """Whether forced tokens are jumped over, and whether a step is scheduled before the one ahead of it is over: "auto" as the engine would
 without jumps."""
@@ -58,9 +59,9 @@ class EngineSettings:
     """`max_model_len` None: as many tokens as the model can, cut to what the KV cache holds; `max_num_seqs` None: vLLM's default.
     `engine_args` are further vLLM arguments, by vLLM's names; they win over the named ones. `mask_socket`: the abstract name that the
     node's mask broadcaster listens at; None: masks are filled in the engine core. `mask_deadline_ms`: how long a step waits for them.
-    `prompt_lookup`: whether what the prompt makes likely is drafted. `lookahead`: whether requests may look ahead, and `draft` with which
-    model beside the engine's own; `reward_deadline_s`: how long the rewards of one step of theirs may take. `grammar_memory_mib`: of the
-    grammars that the engine core keeps loaded.
+    `prompt_lookup`: whether what the prompt makes likely is drafted, "auto": on a CPU, where the engine can. `lookahead`: whether requests
+    may look ahead, and `draft` with which model beside the engine's own; `reward_deadline_s`: how long the rewards of one step of theirs
+    may take. `grammar_memory_mib`: of the grammars that the engine core keeps loaded.
     `restart_wait_s`: how long a call that an engine has failed waits for the next one; `hang_s`: how long an engine that has requests may
     do nothing before it is killed.
     `gpus_per_worker`: 0 on a CPU. `is_alone`: no other engine computes on this machine's CPUs. `otlp_endpoint`: where vLLM
@@ -79,7 +80,7 @@ class EngineSettings:
     tool_call_parser: str | None = None
     reasoning_parser: str | None = None
     jump_forward: JumpForward = "auto"
-    prompt_lookup: bool = False
+    prompt_lookup: PromptLookup = False
     lookahead: bool = False
     draft: DraftSettings | None = None
     reward_deadline_s: float = 10.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from argparse import Namespace
+from dataclasses import replace
 
 from pydantic import ValidationError
 from vllm.config import VllmConfig
@@ -16,6 +17,7 @@ from vllm.usage.usage_lib import UsageContext
 from vllm.v1.engine.async_llm import AsyncLLM
 from vllm.v1.executor import Executor
 
+from model_service.engine.arguments import parse_arguments
 from model_service.engine.core_options import BroadcasterOptions, CoreOptions, carry, core_options
 from model_service.engine.verification import MOST_DRAFTS
 from model_service.engine.workers.vocabulary_width import check_width
@@ -51,6 +53,25 @@ def stock_config(arguments: Namespace) -> VllmConfig:
         return AsyncEngineArgs.from_cli_args(arguments).create_engine_config(USAGE)
     except (ValueError, ValidationError, RuntimeError, KeyError) as error:  # the last two: a reasoning parser whose marks are no tokens
         raise EngineSettingsError(f"engine arguments: {error}") from error
+
+
+def with_prompt_lookup(settings: EngineSettings) -> EngineSettings:
+    """The same settings, with `prompt_lookup` decided: "auto" is on a CPU, where steps do not overlap anyway, if the engine can."""
+    if settings.prompt_lookup != "auto":
+        return settings
+    chosen = replace(settings, prompt_lookup=True)
+    return chosen if _can_look_up(chosen) else replace(settings, prompt_lookup=False)
+
+
+def _can_look_up(settings: EngineSettings) -> bool:
+    own = {"speculative_config", "async_scheduling"} & by_name(settings.engine_args).keys()
+    if settings.on_gpu or settings.lookahead or settings.jump_forward not in ("auto", "sync") or own:
+        return False
+    try:
+        _check_prompt_lookup(stock_config(parse_arguments(settings)), settings)
+    except EngineSettingsError:  # if other settings are wrong, they are so without it
+        return False
+    return True
 
 
 def plug(config: VllmConfig, settings: EngineSettings, channel: str, figures: MemoryAddress | None = None) -> VllmConfig:
@@ -134,7 +155,7 @@ def _check_lookahead(config: VllmConfig, settings: EngineSettings) -> None:
     scheduling = config.scheduler_config
     steps = [scheduling.max_num_batched_tokens, scheduling.long_prefill_token_threshold or scheduling.max_num_batched_tokens]
     reasons = {
-        "`prompt_lookup`": settings.prompt_lookup,
+        "`prompt_lookup`": settings.prompt_lookup is True,
         "drafts of `speculative_config`": config.speculative_config is not None,
         "a pipeline": config.parallel_config.pipeline_parallel_size > 1,
         "vLLM's second model runner (VLLM_USE_V2_MODEL_RUNNER)": bool(config.use_v2_model_runner),
@@ -199,7 +220,7 @@ def _check_asynchronous(config: VllmConfig, settings: EngineSettings) -> None:
     reasons = {
         "`engine_args: {async_scheduling: false}`": by_name(settings.engine_args).get("async_scheduling") is False,
         "look-ahead, whose steps are synchronous": settings.lookahead,
-        "`prompt_lookup`, whose steps are synchronous": settings.prompt_lookup,
+        "`prompt_lookup`, whose steps are synchronous": settings.prompt_lookup is True,
         "drafts of `speculative_config`": config.speculative_config is not None and not settings.prompt_lookup,
         f"the executor {config.parallel_config.distributed_executor_backend}": not Executor.get_class(config).supports_async_scheduling(),
     }
@@ -218,5 +239,5 @@ def _options(settings: EngineSettings, jumps: bool, channel: str, figures: Memor
     broadcaster = BroadcasterOptions(socket, deadline_s) if socket is not None else None
     grammar_bytes = settings.grammar_memory_mib << 20
     return CoreOptions(
-        channel, figures, settings.count_mask_rows, jumps, settings.prompt_lookup, settings.lookahead, broadcaster, grammar_bytes
+        channel, figures, settings.count_mask_rows, jumps, settings.prompt_lookup is True, settings.lookahead, broadcaster, grammar_bytes
     )

@@ -25,7 +25,7 @@ from vllm.v1.engine.exceptions import EngineDeadError
 
 from model_service.core_figures import CoreFigures, FiguresPage
 from model_service.engine.arguments import load_parsers, parse_arguments
-from model_service.engine.configuration import USAGE, check_logits, engine_facts, plug, stock_config
+from model_service.engine.configuration import USAGE, check_logits, engine_facts, plug, stock_config, with_prompt_lookup
 from model_service.engine.drafting import start_draft
 from model_service.engine.forking import fork_cores
 from model_service.engine.frontend.patched_parsers import patch_parsers
@@ -75,9 +75,10 @@ class Engine:
     async def start(self) -> None:
         """Load the model; takes from ten seconds to minutes. Raises EngineSettingsError: vLLM refuses the arguments, a parser that they
         name cannot be read, or the model's logits are not of its vocabulary."""
+        # In threads: they wait for others, and this one has others to answer.
+        self._settings = await asyncio.to_thread(with_prompt_lookup, self._settings)
         arguments = parse_arguments(self._settings)
         load_parsers(arguments)
-        # In threads: both wait for others, and this one has others to answer.
         config = plug(await asyncio.to_thread(stock_config, arguments), self._settings, self._channel, self._page.address)
         engine = self._engine = await asyncio.to_thread(self._load, config)
         await check_logits(engine)

@@ -149,6 +149,28 @@ def test_what_does_not_go_with_looking_prompts_up_is_refused(changes: dict[str, 
         plugged(replace(LOOKING_UP, **changes))
 
 
+@pytest.mark.parametrize(
+    ("changes", "drafts"),
+    [
+        ({}, True),
+        ({"jump_forward": "sync"}, True),
+        ({"jump_forward": False}, False),
+        ({"jump_forward": "async"}, False),
+        ({"lookahead": True}, False),
+        ({"gpus_per_worker": 1.0}, False),
+        ({"engine_args": {"speculative_config": NGRAMS}}, False),
+        ({"engine_args": {"async-scheduling": True}}, False),
+        ({"engine_args": {"pipeline_parallel_size": 2}}, False),
+        ({"engine_args": {"max_num_seqs": "many"}}, False),
+    ],
+)
+def test_prompts_are_looked_up_where_an_engine_on_a_cpu_can(changes: dict[str, Any], drafts: bool) -> None:
+    from model_service.engine.configuration import with_prompt_lookup
+
+    settings = replace(SETTINGS, prompt_lookup="auto", **changes)
+    assert with_prompt_lookup(settings) == replace(settings, prompt_lookup=drafts)
+
+
 def test_forced_tokens_beside_drafts_need_synchronous_steps() -> None:
     with pytest.raises(EngineSettingsError, match=r"async.*drafts"):
         plugged(replace(SETTINGS, jump_forward="async", engine_args={"speculative_config": NGRAMS}))
