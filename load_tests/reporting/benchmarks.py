@@ -41,6 +41,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "confidence": Benchmark("python -m load_tests.real_model.confidence", SERVICE),
     "drafts": Benchmark("python -m load_tests.drafts", SERVICE, separate=True),
     "first_answers": Benchmark("python -m load_tests.first_answers schemastore", SERVICE, separate=True),
+    "schema_mechanisms": Benchmark("python -m load_tests.schema_mechanisms schemastore", GRAMMARS, separate=True),
     "front_door": Benchmark("python -m load_tests.front_door", SERVICE),
     "front_door_handle": Benchmark("python -m load_tests.front_door.handle", SERVICE),
     "vllm_client": Benchmark("python -m load_tests.front_door.vllm_client", SERVICE),

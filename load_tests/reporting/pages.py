@@ -24,6 +24,7 @@ from load_tests.masks import sizes as mask_bytes
 from load_tests.real_model import confidence
 from load_tests.real_model import figures as real_model
 from load_tests.reporting.markdown import kept, machine, measured_at, ran, table, target_table
+from load_tests.schema_mechanisms import figures as schema_mechanisms
 
 OUTCOMES = ("correct", "refused", "over-constrained", "under-constrained")
 _COUNTS = (
@@ -163,6 +164,10 @@ def _first_answers(report: BenchReport) -> list[str]:
     return ["", *table(first_answers.HEADINGS, first_answers.lines(report.rows)), "", "The slowest:", "", *slowest]
 
 
+def _schema_mechanisms(report: BenchReport) -> list[str]:
+    return ["", *table(schema_mechanisms.headings(report.rows), schema_mechanisms.lines(report.rows))]
+
+
 def _drafts(report: BenchReport) -> list[str]:
     accepted = table(drafts.ACCEPTED_HEADINGS, drafts.accepted_lines(report.rows))
     return ["", *table(drafts.HEADINGS, drafts.lines(report.rows)), "", *accepted]
@@ -292,6 +297,7 @@ _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "confidence": _confidence,
     "drafts": _drafts,
     "first_answers": _first_answers,
+    "schema_mechanisms": _schema_mechanisms,
     "ablation": _ablation,
     "automata": _automata,
     "canonical": _canonical,

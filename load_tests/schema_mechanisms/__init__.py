@@ -1,0 +1,1 @@
+"""How many schemas each mechanism of the schema rooms serves."""
