@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from grammar_service.backends.xgrammar.library import XgrammarLibrary
     from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 
-_PAYLOAD_FORMAT = 12
+_PAYLOAD_FORMAT = 13
 _VERSION: Final = f"{version('xgrammar')}/{_PAYLOAD_FORMAT}"
 """A version of the package serializes in one way only, so that the library need not be loaded to tell."""
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 AUTOMATA_WEIGHT = 4
 """Reading a character of automata takes about as long as reading this many of token lists (xgrammar 0.2.8, 50 grammars)."""
+WORK_A_MS = 110_000
+"""Characters of token lists that are read in a millisecond."""
+TABLES_FROM_MS = 200.0
+"""A reader compiles what is cheaper: nearly all of it is in its compiler's cache by then."""
 ESTIMATE_MARGIN = 1.5
 """A table's size, estimated before it is written, may be wrong by this factor."""
 
@@ -34,21 +38,14 @@ class TableSize:
         return AUTOMATA_WEIGHT * self.automata + self.masks
 
 
-@dataclass(frozen=True, slots=True)
-class LoadRate:
-    """How fast tables are read here, found by reading some once: `ms` for tables of `work`."""
-
-    ms: float
-    work: int
-
-    def load_ms(self, size: TableSize) -> float:
-        """What tables of that size are expected to take."""
-        return self.ms * size.work / max(self.work, 1)
+def worth_tables(compile_ms: float, size: TableSize, max_expanded_bytes: int) -> bool:
+    """Whether readers should get tables: compiling is dear, reading is cheaper, and their expansion surely is within its bound."""
+    reads_sooner = expected_load_ms(size) < compile_ms
+    return compile_ms >= TABLES_FROM_MS and reads_sooner and size.total * ESTIMATE_MARGIN <= max_expanded_bytes
 
 
-def worth_tables(compile_ms: float, load_ms: float, size: TableSize, max_expanded_bytes: int) -> bool:
-    """Whether readers should get tables: loading is cheaper than a warm compile, and their expansion surely is within its bound."""
-    return load_ms < compile_ms and size.total * ESTIMATE_MARGIN <= max_expanded_bytes
+def expected_load_ms(size: TableSize) -> float:
+    return size.work / WORK_A_MS
 
 
 DEAR_MS = 20.0
@@ -78,40 +75,3 @@ class RuleCosts:
         while len(self._costs) > self._most:
             self._costs.popitem(last=False)
         return max(ms + sum(cost for cost in known if cost >= DEAR_MS), sum(known))
-
-
-_FORGETTING = 0.9
-_PRIOR_MS = 50.0
-_SLOWEST = 4.0
-
-
-@dataclass(slots=True)
-class Pace:
-    """How much longer than recorded one kind of work takes in this process, as an average that slowly forgets."""
-
-    recorded_ms: float = _PRIOR_MS
-    taken_ms: float = _PRIOR_MS
-
-    @property
-    def factor(self) -> float:
-        """Between 1/4 and 4, so that no outlier turns every decision."""
-        return min(max(self.taken_ms / self.recorded_ms, 1 / _SLOWEST), _SLOWEST)
-
-    def learn(self, recorded_ms: float, taken_ms: float) -> None:
-        """What takes next to nothing was there already, and tells nothing of the pace."""
-        if taken_ms * _SLOWEST**2 < recorded_ms:
-            return
-        self.recorded_ms = self.recorded_ms * _FORGETTING + max(recorded_ms, 0.001)
-        self.taken_ms = self.taken_ms * _FORGETTING + taken_ms
-
-
-@dataclass(slots=True)
-class ReaderPaces:
-    """A reader's own experience, by which it may still compile a grammar whose tables it holds."""
-
-    loading: Pace = field(default_factory=Pace)
-    compiling: Pace = field(default_factory=Pace)
-
-    def prefer_compiling(self, compile_ms: float, load_ms: float) -> bool:
-        """By costs recorded where the grammar was compiled first."""
-        return compile_ms * self.compiling.factor < load_ms * self.loading.factor

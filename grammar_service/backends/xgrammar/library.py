@@ -10,15 +10,14 @@ import xgrammar
 
 from grammar_service.backends.mask_budget import check_mask_times
 from grammar_service.backends.protocol import CompiledGrammar, CompiledPayload
-from grammar_service.backends.xgrammar.cost import LoadRate, ReaderPaces, RuleCosts, worth_tables
-from grammar_service.backends.xgrammar.learning import RuleLearning
+from grammar_service.backends.xgrammar.cost import RuleCosts, expected_load_ms, worth_tables
 from grammar_service.backends.xgrammar.left_corners import MAX_LEFT_CORNERS, has_too_many_left_corners
 from grammar_service.backends.xgrammar.matcher import XgrammarGrammar
 from grammar_service.backends.xgrammar.payload import XgrammarPayload, read_payload, write_payload
 from grammar_service.backends.xgrammar.recipe import JSON_OBJECT, Recipe, compiled, parsed, recipe_of
 from grammar_service.backends.xgrammar.rule_ends import endless_rule
 from grammar_service.backends.xgrammar.runs import recursion_tail
-from grammar_service.backends.xgrammar.tables import measured_rate, read_tables, shape_of
+from grammar_service.backends.xgrammar.tables import read_tables, shape_of
 from grammar_service.errors import ArtifactError, CompileFailed, GrammarError, GrammarTooLarge, InvalidGrammar
 from grammar_service.packing import unpack
 from grammar_service.spec import GrammarKind, GrammarSpec
@@ -34,7 +33,7 @@ _NATIVE_PREFIX = re.compile(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ")
 
 
 class XgrammarLibrary:
-    """Compilers by vocabulary, and what it has learnt of costs. `version` is written into payloads, and asked of those that are read."""
+    """Compilers by vocabulary, and what rules have cost. `version` is written into payloads, and asked of those that are read."""
 
     def __init__(self, version: str, threads: int, cache_bytes: int, max_expanded_bytes: int) -> None:
         self._version = version
@@ -42,10 +41,8 @@ class XgrammarLibrary:
         self._cache_bytes = cache_bytes
         self._max_expanded_bytes = max_expanded_bytes
         self._compilers: dict[tuple[str, bool], xgrammar.GrammarCompiler] = {}
-        self._rates: dict[str, LoadRate] = {}
         self._costs = RuleCosts()
-        self._paces = ReaderPaces()
-        self._learning = RuleLearning()
+        self._begun: set[str] = set()
 
     def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> CompiledPayload:
         try:
@@ -67,7 +64,8 @@ class XgrammarLibrary:
             raise ArtifactError(f"xgrammar cannot read the payload: {_message(error)}") from None
 
     def _compile(self, recipe: Recipe, tokenizer: GrammarTokenizer) -> CompiledPayload:
-        rate, compiler = self._rate(tokenizer), self._compiler(tokenizer, recipe.names_tokens)
+        self._begin(tokenizer)
+        compiler = self._compiler(tokenizer, recipe.names_tokens)
         grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
         rules = _parsed(recipe)
         if rules is not None:
@@ -76,32 +74,23 @@ class XgrammarLibrary:
         if recipe.kind in MEASURED:
             check_mask_times(XgrammarGrammar(grammar, tokenizer, recipe, tail), tokenizer)
         compile_ms = self._costs.cold_ms(shape.rules, taken_ms)
-        load_ms = rate.load_ms(shape.size)
-        if worth_tables(compile_ms, load_ms, shape.size, self._max_expanded_bytes):
+        if worth_tables(compile_ms, shape.size, self._max_expanded_bytes):
             tables = grammar.serialize_json()
             if (expanded := len(tables.encode())) <= self._max_expanded_bytes:
-                payload = write_payload(self._version, recipe, tables, compile_ms, load_ms, tail)
-                return CompiledPayload(payload, compile_ms, load_ms, expanded)
-        return CompiledPayload(write_payload(self._version, recipe, None, compile_ms, compile_ms, tail), compile_ms, compile_ms)
+                payload = write_payload(self._version, recipe, tables, tail)
+                return CompiledPayload(payload, compile_ms, expected_load_ms(shape.size), expanded)
+        return CompiledPayload(write_payload(self._version, recipe, None, tail), compile_ms, compile_ms)
 
     def _loaded(self, held: XgrammarPayload, recipe: Recipe, tokenizer: GrammarTokenizer) -> xgrammar.CompiledGrammar:
-        tables, compiler = held.tables, self._compiler(tokenizer, recipe.names_tokens)
-        if tables is None or self._paces.prefer_compiling(held.compile_ms, held.load_ms):
-            grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
-            self._paces.compiling.learn(held.compile_ms, taken_ms)
-        else:
-            grammar, taken_ms = _timed(lambda: read_tables(unpack(tables, self._max_expanded_bytes), _info(tokenizer, recipe.names_tokens)))
-            self._paces.loading.learn(held.load_ms, taken_ms)
-            self._learning.learn(lambda: compiled(recipe, compiler), held.compile_ms)
-        return grammar
+        if held.tables is None:
+            return compiled(recipe, self._compiler(tokenizer, recipe.names_tokens))
+        return read_tables(unpack(held.tables, self._max_expanded_bytes), _info(tokenizer, recipe.names_tokens))
 
-    def _rate(self, tokenizer: GrammarTokenizer) -> LoadRate:
-        if tokenizer.fingerprint not in self._rates:
-            sample = compiled(JSON_OBJECT, self._compiler(tokenizer))
-            # Every reader's compiler has these rules, at the latest after its first grammar.
-            self._costs.cold_ms(shape_of(sample).rules, 0.0)
-            self._rates[tokenizer.fingerprint] = measured_rate(sample, tokenizer.xgrammar)
-        return self._rates[tokenizer.fingerprint]
+    def _begin(self, tokenizer: GrammarTokenizer) -> None:
+        """Every reader's compiler has the rules of JSON, at the latest after its first grammar: they cost nothing."""
+        if tokenizer.fingerprint not in self._begun:
+            self._costs.cold_ms(shape_of(compiled(JSON_OBJECT, self._compiler(tokenizer))).rules, 0.0)
+            self._begun.add(tokenizer.fingerprint)
 
     def _compiler(self, tokenizer: GrammarTokenizer, names_tokens: bool = False) -> xgrammar.GrammarCompiler:
         """A fresh one when what it keeps has become too much; made in 0.1 ms, it learns its rules again within a few grammars."""

@@ -1,8 +1,6 @@
-"""What travels of a grammar that xgrammar has compiled: always its recipe, its tables where they are worth it, and what both cost."""
+"""What travels of a grammar that xgrammar has compiled: always its recipe, and its tables where they are worth it."""
 
 from __future__ import annotations
-
-import math
 
 import msgspec
 
@@ -21,8 +19,6 @@ class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
     whitespace: str
     text: bytes
     tables: bytes | None
-    compile_ms: float
-    load_ms: float
     recursion_tail: int | None
     plan: Plan | None
     names_tokens: bool = False
@@ -35,12 +31,11 @@ class XgrammarPayload(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
 _PAYLOAD = msgspec.msgpack.Decoder(XgrammarPayload)
 
 
-def write_payload(version: str, recipe: Recipe, tables: str | None, compile_ms: float, load_ms: float, recursion_tail: int | None) -> bytes:
+def write_payload(version: str, recipe: Recipe, tables: str | None, recursion_tail: int | None) -> bytes:
     """The bytes of a payload; `tables` None leaves only the recipe."""
     packed = None if tables is None else pack(tables)
-    costs = compile_ms, load_ms
     text, plan, tokens = pack(recipe.text), recipe.plan, recipe.names_tokens
-    payload = XgrammarPayload(version, recipe.kind, recipe.whitespace, text, packed, *costs, recursion_tail, plan, tokens)
+    payload = XgrammarPayload(version, recipe.kind, recipe.whitespace, text, packed, recursion_tail, plan, tokens)
     return msgspec.msgpack.encode(payload)
 
 
@@ -52,6 +47,4 @@ def read_payload(data: bytes, version: str) -> XgrammarPayload:
         raise ArtifactError(f"the payload cannot be read: {error}") from None
     if payload.version != version:
         raise ArtifactError(f"the payload is of version {payload.version[:80]}, not {version}")
-    if not (math.isfinite(payload.compile_ms) and math.isfinite(payload.load_ms)):
-        raise ArtifactError("the payload's costs are no numbers")
     return payload

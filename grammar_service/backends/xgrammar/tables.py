@@ -1,23 +1,21 @@
-"""How large a compiled grammar's serialization would be, and how fast such text is read here (xgrammar 0.2.8, format v16).
+"""How large a compiled grammar's serialization would be (xgrammar 0.2.8, format v16).
 
 `serialize_json` writes the one automaton that all rules share, then that same text again for each rule, then the masks.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import xgrammar
 from xgrammar.testing import _print_grammar_fsms
 
-from grammar_service.backends.xgrammar.cost import LoadRate, TableSize
+from grammar_service.backends.xgrammar.cost import TableSize
 
 _EDGE, _STATE, _RULE, _REST = 12, 5, 150, 300
 """Characters that one of them takes: `[34,34,17],`, `1234,`, a rule's own part, and the names of all fields."""
 _MASK = 1.6
 """Characters for a byte of memory. Bitsets take up to 2.75, lists of tokens 1.8, what is not a mask nothing."""
-_READINGS = 3
 _DIGITS = b"0123456789"
 _RULE_END = b"\n])"
 
@@ -41,12 +39,6 @@ def shape_of(compiled: xgrammar.CompiledGrammar) -> Shape:
     return Shape(TableSize(automata, int(_MASK * compiled.memory_size_bytes)), dict(map(_digest, rules)))
 
 
-def measured_rate(compiled: xgrammar.CompiledGrammar, tokenizer: xgrammar.TokenizerInfo) -> LoadRate:
-    """Read the tables of one grammar a few times; tens of milliseconds for a small one."""
-    text = compiled.serialize_json()
-    return LoadRate(min(_read_ms(text, tokenizer) for _ in range(_READINGS)), shape_of(compiled).size.work)
-
-
 def read_tables(text: str, tokenizer: xgrammar.TokenizerInfo) -> xgrammar.CompiledGrammar:
     """What `serialize_json` wrote; without the interpreter's lock. Raises RuntimeError: as the library does."""
     return xgrammar.CompiledGrammar.deserialize_json(text, tokenizer)
@@ -55,9 +47,3 @@ def read_tables(text: str, tokenizer: xgrammar.TokenizerInfo) -> xgrammar.Compil
 def _digest(rule: bytes) -> tuple[int, int]:
     body = rule.partition(_RULE_END)[0]
     return hash(body), len(body)
-
-
-def _read_ms(text: str, tokenizer: xgrammar.TokenizerInfo) -> float:
-    started = time.thread_time()
-    read_tables(text, tokenizer)
-    return (time.thread_time() - started) * 1000

@@ -42,7 +42,6 @@ SPECS = {
     "ebnf": GrammarSpec(GrammarKind.EBNF, 'root ::= "a" root "b" | "c"'),
     "tag": GrammarSpec(GrammarKind.STRUCTURAL_TAG, json.dumps(TAG)),
 }
-SLOW_MS, QUICK_MS = 1e9, 1e-9
 
 
 @pytest.fixture(scope="module", params=SPECS)
@@ -60,11 +59,11 @@ def serialized(spec: GrammarSpec, tokenizer: GrammarTokenizer) -> str:
 
 
 def as_recipe(spec: GrammarSpec, backend: XgrammarBackend) -> bytes:
-    return write_payload(backend.version, recipe_of(spec), None, QUICK_MS, QUICK_MS, 0)
+    return write_payload(backend.version, recipe_of(spec), None, 0)
 
 
 def as_tables(spec: GrammarSpec, backend: XgrammarBackend, tokenizer: GrammarTokenizer) -> bytes:
-    return write_payload(backend.version, recipe_of(spec), serialized(spec, tokenizer), SLOW_MS, QUICK_MS, 0)
+    return write_payload(backend.version, recipe_of(spec), serialized(spec, tokenizer), 0)
 
 
 def walk(grammars: list[CompiledGrammar], seed: int) -> None:
@@ -93,7 +92,6 @@ def test_a_payload_tells_its_costs(spec: GrammarSpec, tokenizer: GrammarTokenize
     assert payload.compile_ms > 0
     assert 0 < payload.load_ms <= payload.compile_ms
     assert payload.expanded_bytes == (0 if held.tables is None else len(unpack(held.tables, 1 << 30).encode()))
-    assert (held.compile_ms, held.load_ms) == (payload.compile_ms, payload.load_ms)
 
 
 def test_tables_over_the_bound_are_never_written(spec: GrammarSpec, tokenizer: GrammarTokenizer) -> None:
@@ -142,7 +140,7 @@ def test_one_backend_loads_in_many_threads(backend: XgrammarBackend, tokenizer: 
 
 
 def test_a_payload_of_another_version_is_an_artifact_error(backend: XgrammarBackend, tokenizer: GrammarTokenizer) -> None:
-    data = write_payload("0.1.0/v1/1", recipe_of(SPECS["regex"]), None, 1.0, 1.0, 0)
+    data = write_payload("0.1.0/v1/1", recipe_of(SPECS["regex"]), None, 0)
     with pytest.raises(ArtifactError, match="version"):
         backend.load(data, tokenizer)
 
@@ -150,31 +148,24 @@ def test_a_payload_of_another_version_is_an_artifact_error(backend: XgrammarBack
 @pytest.mark.parametrize("tables", ["", "{}", "null", "not JSON", '{"__VERSION__":"v16"}'])
 def test_tables_that_are_none_are_an_artifact_error(tables: str, backend: XgrammarBackend, tokenizer: GrammarTokenizer) -> None:
     with pytest.raises(ArtifactError):
-        backend.load(write_payload(backend.version, recipe_of(SPECS["regex"]), tables, SLOW_MS, QUICK_MS, 0), tokenizer)
+        backend.load(write_payload(backend.version, recipe_of(SPECS["regex"]), tables, 0), tokenizer)
 
 
 @pytest.mark.parametrize(("kind", "text"), [("ebnf", "root ::= missing"), ("lark", "start: /a/"), ("json_schema", "["), ("?", "")])
 def test_a_recipe_that_does_not_compile_is_an_artifact_error(
     kind: str, text: str, backend: XgrammarBackend, tokenizer: GrammarTokenizer
 ) -> None:
-    payload = XgrammarPayload(backend.version, kind, "standard", pack(text), None, 1.0, 1.0, 0, None)
+    payload = XgrammarPayload(backend.version, kind, "standard", pack(text), None, 0, None)
     with pytest.raises(ArtifactError):
         backend.load(msgspec.msgpack.encode(payload), tokenizer)
 
 
 @given(st.binary(max_size=200))
 def test_rubbish_is_an_artifact_error(rubbish: bytes) -> None:
-    payload = XgrammarPayload("1", "regex", "standard", b"", None, 1.0, 1.0, 0, None)
+    payload = XgrammarPayload("1", "regex", "standard", b"", None, 0, None)
     for data in (rubbish, msgspec.msgpack.encode(payload)[:-1] + rubbish[:1] + rubbish):
         with pytest.raises(ArtifactError):
             read_payload(data, "1").recipe(1000)
-
-
-@pytest.mark.parametrize("cost", [float("nan"), float("inf"), float("-inf")])
-def test_costs_that_are_no_numbers_are_an_artifact_error(cost: float) -> None:
-    for costs in ((cost, 1.0), (1.0, cost)):
-        with pytest.raises(ArtifactError):
-            read_payload(write_payload("1", recipe_of(SPECS["regex"]), None, *costs, 0), "1")
 
 
 def test_a_mask_of_flexible_whitespace_is_bounded_in_both_forms(backend: XgrammarBackend, tokenizer: GrammarTokenizer) -> None:
