@@ -44,5 +44,5 @@ def _narrower(reader: Reader) -> Schema | Literal[False]:
     """False where there is none."""
     try:
         return Writer(reader, MAX_SCHEMAS, narrow=True).document()
-    except Inexact:
+    except (GrammarError, RecursionError):
         return False

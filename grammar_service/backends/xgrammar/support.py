@@ -33,8 +33,7 @@ _ALL_ALLOWED = frozenset({"type", *_ALONE}).union(*_ALLOWED.values())
 MANY_VALUES = 1000
 """Compile time and payload grow faster than the number of enumerated values: 0.1 s at 1,000, 13 s at 10,000."""
 LONGEST_STRING = 32
-"""Compile time grows with a string's bounds, by 0.07 s a character on 131,072 tokens; beyond 128 the library fails (0.2.8). So bounded
-strings are left to the other backend where there is one."""
+"""Compile time grows with a string's bounds, by 0.07 s a character on 131,072 tokens; beyond 128 the library fails (0.2.8)."""
 _PLAIN_NAME = re.compile(r"[ !#-\[\]-~]*")
 _PLAIN_REFERENCE = re.compile(r"#(?:/[A-Za-z_$][\w.$\-]*)+", re.ASCII)
 _MAX_STEP = 1024
@@ -42,17 +41,17 @@ _MAX_EXACT = 10**9
 """Bounds beyond this are refused: the library computes with machine integers."""
 
 
-def xgrammar_faults(document: Schema, rewritten: bool = False, longest_string: int = 0) -> Iterator[Fault]:
-    """The keywords of a document in normal form, or `rewritten`, that xgrammar would weaken, fail on or take long to compile, with their
-    pointers. `longest_string`: the highest bound on the length of a string that is left to it."""
+def xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[Fault]:
+    """The keywords of a document in normal form, or `rewritten`, that xgrammar would weaken or fail on, with their pointers."""
     yield from guard_faults(document, writes_all=False)
+    closing = set[str]()
     for pointer, schema in walk(document):
         if isinstance(schema, dict):
+            closing |= {join(pointer, keyword) for keyword in ("additionalProperties", "items")}
             yield from _faults(schema, pointer)
-            yield from _bounds(schema, pointer, longest_string)
             if message := _respelt(schema) or _unsupported_names(schema):
                 yield Fault(join(pointer, "properties"), message)
-        elif schema is False and pointer.rpartition("/")[2] not in ("additionalProperties", "items"):
+        elif schema is False and pointer not in closing:
             yield Fault(pointer, "the schema `false` is not supported here")
 
 
@@ -65,7 +64,7 @@ def lone_xgrammar_faults(document: Schema, rewritten: bool = False) -> Iterator[
         if isinstance(schema, dict) and _respelt(schema) and not _unsupported_names(schema)
     }
     # No other backend would step in, so that a rewrite is tried whatever its chances.
-    faults = xgrammar_faults(document, rewritten, LONGEST_STRING)
+    faults = xgrammar_faults(document, rewritten)
     yield from (Fault(fault.pointer, fault.message) for fault in faults if fault.pointer not in respelt)
     unique = [pointer for pointer, schema in walk(document) if isinstance(schema, dict) and "uniqueItems" in schema]
     # Structural tags have no guard.
@@ -153,12 +152,9 @@ def _string(schema: Schema, pointer: str) -> Iterator[Fault]:
         yield Fault(join(pointer, "format"), "`format` and length bounds are not enforced together", lasting=True)
     if "format" in schema and schema["format"] not in _FORMATS:
         yield Fault(join(pointer, "format"), f"format {str(schema['format'])[:40]!r} is not enforced", lasting=True)
-
-
-def _bounds(schema: Schema, pointer: str, longest: int) -> Iterator[Fault]:
     for keyword in ("minLength", "maxLength"):
-        if isinstance(count := schema.get(keyword), int) and count > longest:
-            yield Fault(join(pointer, keyword), f"`{keyword}` above {longest} takes too long to compile", lasting=True)
+        if isinstance(count := schema.get(keyword), int) and count > LONGEST_STRING:
+            yield Fault(join(pointer, keyword), f"`{keyword}` above {LONGEST_STRING} takes too long to compile", lasting=True)
 
 
 def _number(schema: Schema, pointer: str) -> Iterator[Fault]:

@@ -24,13 +24,14 @@ Inner = Callable[[Expression], Json]
 
 
 class ObjectWriter:
-    """`inner` writes what members satisfy, `optional` that of members which may be left out; `empty` tells of members that nothing
-    satisfies."""
+    """`inner` writes what members satisfy; `empty` tells of members that nothing satisfies, `unwritable` of those that a narrower rewrite
+    leaves out where they need not be there. `left_out`: their names, of all shapes."""
 
-    def __init__(self, inner: Inner, optional: Inner, empty: Empty) -> None:
+    def __init__(self, inner: Inner, empty: Empty, unwritable: Callable[[Expression], bool]) -> None:
         self._inner = inner
-        self._optional = optional
         self._empty = empty
+        self._unwritable = unwritable
+        self.left_out = set[str]()
 
     def to_schemas(self, shape: Objects) -> list[Json]:
         """Schemas whose union is the shape. Raises Inexact."""
@@ -65,8 +66,14 @@ class ObjectWriter:
     def _properties(self, shape: Objects) -> dict[str, Json]:
         """Without the names that must not come and could not come otherwise."""
         rest = replace(shape, named=())
-        kept = [(name, asked) for name, asked in shape.named if asked != NOTHING or rest.asked_of(name) != NOTHING]
-        return {name: (self._inner if name in shape.required else self._optional)(asked) for name, asked in kept}
+        found: dict[str, Json] = {}
+        for name, asked in shape.named:
+            goes = name not in shape.required and self._unwritable(asked)
+            if goes:
+                self.left_out.add(name)
+            if (asked != NOTHING and not goes) or rest.asked_of(name) != NOTHING:
+                found[name] = False if goes else self._inner(asked)
+        return found
 
 
 def _without_names(names: StringSet, named: Named) -> StringSet:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from grammar_service.errors import GrammarError
 from grammar_service.schema.algebra.arrays import Arrays
 from grammar_service.schema.algebra.cases import FULL, Alternatives, Cases, Shape, Symbols
 from grammar_service.schema.algebra.expression import ANYTHING, NOTHING, At, Every, Expression, Negated
@@ -12,6 +13,7 @@ from grammar_service.schema.algebra.numbers import Numbers
 from grammar_service.schema.algebra.objects import Objects
 from grammar_service.schema.algebra.strings import Strings
 from grammar_service.schema.json_text import Json
+from grammar_service.schema.keywords import dict_at
 from grammar_service.schema.reading.reader import Reader
 from grammar_service.schema.writing.arrays import ArrayWriter
 from grammar_service.schema.writing.objects import ObjectWriter
@@ -27,14 +29,16 @@ class Writer:
     Raises Inexact where something is not known exactly, or where more than `most_schemas` would be written; it has the pointer of the
     schema that was being written, where no keyword is known. `_place` is that pointer.
 
-    `narrow`: a member that may be left out is left out where it must not match some schema and what else there is cannot be described.
+    `narrow`: a member that may be left out is left out where it must not match some schema and what else there is cannot be described, and
+    where the object may have it otherwise. `written`: schemas so far, more than once where some have turned out to have no values.
     """
 
     def __init__(self, reader: Reader, most_schemas: int, narrow: bool = False) -> None:
         self._reader = reader
         self._narrow = narrow
-        self._writable: dict[Expression, bool] = {}
+        self._unwritable: dict[Expression, bool] = {}
         self._most = self._left = most_schemas
+        self.written = 0
         self._names: dict[_Key, str] = {}
         self._empty: set[_Key] = set()
         self._texts: dict[Strings, Json] = {}
@@ -87,22 +91,21 @@ class Writer:
         self._place = outer
         return schema
 
-    def _optional(self, expression: Expression) -> Json:
-        """As `inner`, of a member that may be left out."""
-        must_go = self._narrow and _excludes(expression) and not self._is_writable(expression)
-        return False if must_go else self.inner(expression)
-
-    def _is_writable(self, expression: Expression) -> bool:
-        if expression not in self._writable:
+    def _is_unwritable(self, expression: Expression) -> bool:
+        """Whether a narrower rewrite can do without these values, and nobody can describe them."""
+        if not self._narrow or not _excludes(expression):
+            return False
+        if expression not in self._unwritable:
             trial = Writer(self._reader, self._left)
+            trial._empty = self._empty
             try:
                 trial.document(expression)
-            except Inexact:
-                self._writable[expression] = False
+            except GrammarError:
+                self._unwritable[expression] = True
             else:
-                self._writable[expression] = True
-            self._left = trial._left
-        return self._writable[expression]
+                self._unwritable[expression] = False
+            self._left -= trial.written
+        return self._unwritable[expression]
 
     def _in_place(self, expression: Expression) -> Json:
         cases = self.possible(expression)
@@ -122,6 +125,7 @@ class Writer:
         if cases == Cases(FULL):
             return True
         branches = [branch for kind in FULL for branch in self._alternatives(kind, cases.of(kind))]
+        self.written += len(branches) + 1
         self._left -= len(branches) + 1
         if self._left < 0:
             raise Inexact("the schema has too many combinations")
@@ -132,9 +136,13 @@ class Writer:
     def _alternatives(self, kind: str, alternatives: Alternatives) -> list[Json]:
         if alternatives == FULL[kind]:
             return [{"type": kind}]
-        return [branch for shape in alternatives.shapes for branch in self._to_schemas(shape)]
+        writer = ObjectWriter(self.inner, self._is_empty, self._is_unwritable)
+        branches = [branch for shape in alternatives.shapes for branch in self._to_schemas(shape, writer)]
+        if writer.left_out - _names(branches):
+            raise Inexact("what a member must not be cannot be described")
+        return branches
 
-    def _to_schemas(self, shape: Shape) -> list[Json]:
+    def _to_schemas(self, shape: Shape, objects: ObjectWriter) -> list[Json]:
         match shape:
             case Symbols(allowed):
                 return [{"enum": list(allowed)}]
@@ -147,12 +155,18 @@ class Writer:
             case Arrays():
                 return ArrayWriter(self._reader, self.inner, self._is_empty).to_schemas(shape)
             case Objects():
-                return ObjectWriter(self.inner, self._optional, self._is_empty).to_schemas(shape)
+                return objects.to_schemas(shape)
 
 
 def _excludes(expression: Expression) -> bool:
     """Whether its values must not match some schema."""
     return any(isinstance(part, Negated) for part in (expression.parts if isinstance(expression, Every) else (expression,)))
+
+
+def _names(branches: list[Json]) -> set[str]:
+    """Of the members that some of these objects may have."""
+    members = (dict_at(branch, "properties") for branch in branches if isinstance(branch, dict))
+    return {name for properties in members for name, member in properties.items() if member is not False}
 
 
 def _key_of(cases: Cases) -> _Key:
