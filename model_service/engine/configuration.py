@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from argparse import Namespace
 from dataclasses import replace
+from importlib.metadata import entry_points
 
 from pydantic import ValidationError
 from vllm.config import VllmConfig
@@ -16,6 +17,7 @@ from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.usage.usage_lib import UsageContext
 from vllm.v1.engine.async_llm import AsyncLLM
 from vllm.v1.executor import Executor
+from vllm.v1.sample.logits_processor import LOGITSPROCS_GROUP
 
 from model_service.engine.arguments import parse_arguments
 from model_service.engine.core_options import BroadcasterOptions, CoreOptions, carry, core_options
@@ -69,7 +71,8 @@ def _can_look_up(settings: EngineSettings) -> bool:
         return False
     try:
         _check_prompt_lookup(stock_config(parse_arguments(settings)), settings)
-    except EngineSettingsError:  # if other settings are wrong, they are so without it
+    except EngineSettingsError as error:  # if other settings are wrong, they are so without it
+        _log.info("nothing is drafted out of the prompt: %s", error)
         return False
     return True
 
@@ -177,7 +180,7 @@ def _check_prompt_lookup(config: VllmConfig, settings: EngineSettings) -> None:
     reasons = {
         "`jump_forward: false`": settings.jump_forward is False,
         f"drafts of the method {method!r}": method != "custom_class",
-        "logits processors of your own": bool(config.model_config.logits_processors),
+        "logits processors of your own": bool(config.model_config.logits_processors or entry_points(group=LOGITSPROCS_GROUP)),
         "vLLM's second model runner, which has no such drafts (VLLM_USE_V2_MODEL_RUNNER)": bool(config.use_v2_model_runner),
     }
     reason = next((reason for reason, holds in reasons.items() if holds), None) or _why_stepped(config)

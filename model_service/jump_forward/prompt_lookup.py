@@ -11,7 +11,9 @@ LONGEST_VALUE = 64
 """Bytes of a value that are looked for."""
 _WORDS = bytes(byte if byte >= 0x80 or chr(byte).isalnum() else 0x20 for byte in range(256)).lower()
 _WORD = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
-_ESCAPE = re.compile(rb"\\(?:u[0-9a-f]{4}|.)")
+_ESCAPES = tuple(b"\\" + bytes([byte]) for byte in b'\\"/bfnrt')
+"""Escaped backslashes first: what stands behind one is no escape."""
+_NUMBERED = re.compile(rb"\\u[0-9a-fA-F]{4}")
 MOST_TEXT = 1 << 17
 """Bytes of a text, the last ones. A look-up that finds nothing takes 4 ms in as many."""
 MOST_ENDS = 6
@@ -31,7 +33,8 @@ class SearchedText:
 
     @classmethod
     def of_prompt(cls, text: bytes) -> SearchedText:
-        return cls(json.dumps(text[-MOST_TEXT:].decode("utf-8", "replace"), ensure_ascii=False)[1:-1].encode())
+        escaped = json.dumps(text[-MOST_TEXT:].decode("utf-8", "replace"), ensure_ascii=False)[1:-1].encode()
+        return cls(escaped[-MOST_TEXT:])
 
     def add(self, text: bytes) -> None:
         self._text += text
@@ -57,7 +60,9 @@ def continuation(texts: Mapping[str, SearchedText], value: bytes, most: int, has
 
 def _words(text: bytes) -> bytes:
     """A text of the same length, with blanks between its words."""
-    return _ESCAPE.sub(lambda escape: b" " * len(escape[0]), text).translate(_WORDS)
+    for escape in _ESCAPES:
+        text = text.replace(escape, b"  ")
+    return _NUMBERED.sub(b"      ", text).translate(_WORDS)
 
 
 def _ends(value: bytes) -> Iterator[bytes]:

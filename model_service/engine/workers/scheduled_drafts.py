@@ -1,4 +1,5 @@
-"""Drafts that come with the step (vLLM 0.32: `v1/spec_decode/custom_class_proposer.py`, `v1/worker/gpu_model_runner.py`)."""
+"""Drafts that come with the step (vLLM 0.32: `v1/spec_decode/custom_class_proposer.py`, `v1/worker/gpu_model_runner.py`,
+`v1/sample/thinking_budget_state.py`)."""
 
 from __future__ import annotations
 
@@ -34,5 +35,18 @@ def hook_sampling(runner: Any) -> None:
 
     def sampled(logits: torch.Tensor | None, drafts: SpecDecodeMetadata | None) -> Any:
         return sample(logits, drafts if drafts is not None and any(drafts.num_draft_tokens) else None)
+
+    runner._sample = sampled
+
+
+def hook_thinking_budgets(runner: Any) -> None:
+    """End the reasoning of the request whose `thinking_token_budget` is spent. In an engine with drafts, vLLM reckons in steps without any
+    as if each request had no row of logits, and writes into the first one's."""
+    sample = runner._sample
+
+    def sampled(logits: torch.Tensor | None, drafts: SpecDecodeMetadata | None) -> Any:
+        if (budgets := runner.input_batch.thinking_budget_state_holder) is not None:
+            budgets.in_spec_mode = drafts is not None
+        return sample(logits, drafts)
 
     runner._sample = sampled

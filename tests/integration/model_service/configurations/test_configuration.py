@@ -171,6 +171,22 @@ def test_prompts_are_looked_up_where_an_engine_on_a_cpu_can(changes: dict[str, A
     assert with_prompt_lookup(settings) == replace(settings, prompt_lookup=drafts)
 
 
+def test_logits_processors_of_a_plugin_see_no_drafts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """So that there are none: a filter must have seen every token."""
+    from model_service.engine.configuration import with_prompt_lookup
+
+    package = tmp_path / "filter-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: filter\nVersion: 1.0\n", encoding="utf-8")
+    (package / "entry_points.txt").write_text("[vllm.logits_processors]\nfilter = filter:Filter\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    caplog.set_level("INFO")
+    assert with_prompt_lookup(replace(SETTINGS, prompt_lookup="auto")).prompt_lookup is False
+    assert "logits processors of your own" in caplog.text
+
+
 def test_forced_tokens_beside_drafts_need_synchronous_steps() -> None:
     with pytest.raises(EngineSettingsError, match=r"async.*drafts"):
         plugged(replace(SETTINGS, jump_forward="async", engine_args={"speculative_config": NGRAMS}))

@@ -100,6 +100,18 @@ def test_drafts_are_masked_as_well(tmp_path: Path) -> None:
         assert is_of_the_schema(answer.text)
 
 
+def test_a_budget_ends_the_reasoning_of_its_own_request_beside_drafts(tmp_path: Path) -> None:
+    """In a step without drafts, vLLM wrote the end into the logits of the batch's first request."""
+    endless: dict[str, Any] = {"max_tokens": MOST, "logit_bias": {str(BEGINS): 100, str(ENDS): -100}}
+    with running_engine(
+        model=str(thinking_model(tmp_path / "model")), engine_args={"reasoning_parser": "qwen3"}, prompt_lookup=True
+    ) as engine:
+        free, bounded = engine.ask_all([(QUESTION, SPEC, endless), (QUESTION, SPEC, {**endless, "thinking_token_budget": 8})])
+    assert free.tokens.index(ENDS) == MOST // 2
+    assert bounded.tokens.index(ENDS) <= 9
+    assert all(is_of_the_schema(answer.text) for answer in (free, bounded))
+
+
 def test_an_end_of_several_tokens_goes_on_behind_drafts() -> None:
     marks = EndMarks((7, 8, 9))
     assert [marks.next_of(written, 0) for written in ([], [1, 7], [7, 8], [7, 8, 9], [8])] == [7, 8, 9, 7, 7]

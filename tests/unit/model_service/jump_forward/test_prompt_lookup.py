@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from model_service.jump_forward.prompt_lookup import LONGEST_VALUE, MOST_TEXT, SearchedText, continuation, first_words
 
@@ -86,3 +90,15 @@ def test_of_a_long_answer_the_last_part_is_kept() -> None:
 
 def _in_prompt(prompt: bytes, value: bytes, most: int, has_escapes: bool = False) -> bytes:
     return continuation({"prompt": SearchedText.of_prompt(prompt)}, value, most, has_escapes)[0]
+
+
+@given(st.text(alphabet='a"\\/\n\tnu0\x1fé', max_size=40))
+@example("\\u0041 \\n")
+def test_escapes_are_no_words(text: str) -> None:
+    """Of a string's JSON: what is a word there is one in the string."""
+    escaped = json.dumps(text, ensure_ascii=False)[1:-1].encode()
+    searched = SearchedText(escaped)
+    for word in "".join(char if char.isalnum() else " " for char in text).split():
+        assert searched.following(b" " + word.lower().encode(), 1) != b"" or escaped.lower().endswith(word.lower().encode())
+    for letter in b"nrtbfu":
+        assert text.encode().lower().count(bytes([letter])) or not searched.following(bytes([letter]), 1)
