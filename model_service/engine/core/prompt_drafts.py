@@ -65,8 +65,8 @@ class _RequestDrafts:
 
 @dataclass(frozen=True, slots=True)
 class _Price:
-    """Of a step's time for one request, which a forward less saves: what a token more takes, and what it takes beyond that as a draft,
-    whose logits and mask are computed."""
+    """What a draft costs, as shares of what a forward costs each of its requests: `token` for computing one more token, `draft` for its logits
+    and its mask. An accepted draft saves the request a forward, which is 1."""
 
     token: float
     draft: float
