@@ -14,9 +14,9 @@ import numpy as np
 from model_service.shared_memory import MemoryAddress, OwnMemory, mapped
 
 DRAFT_SOURCES = ("forced", "recent", "words", "prompt", "answer", "end")
-"""Where drafts come from. `forced`: text that the grammar forces. `recent`: a value that the member had in the tenant's last answers. `words`:
-the rest of a value, found in the prompt or in the answer so far, cut to as many words as the member mostly has; `prompt`, `answer`: what
-stands there, where that number is not known. `end`: the end of a value that is not found."""
+"""Where drafts come from. `forced`: text that the grammar forces. `recent`: a value that the member had in the tenant's last answers.
+`words`: the rest of a value, found in the prompt or in the answer so far, cut to as many words as the member mostly has; `prompt`,
+`answer`: what stands there, where that number is not known. `end`: the end of a value that is not found."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ class _Outcomes:
 
 
 Kind = tuple[Hashable, ...]
-"""What tells drafts apart that are accepted with different likelihoods: whose answers, which member, which source. A new kind expects what all
-kinds with the same last element had accepted: the source, and of forced text also whether drafts stand ahead of it."""
+"""What tells drafts apart that are accepted with different likelihoods: whose answers, which member, which source. A new kind expects what
+all kinds with the same last element had accepted: the source, and of forced text also whether drafts stand ahead of it."""
 
 
 class Acceptance:

@@ -65,8 +65,8 @@ class _RequestDrafts:
 
 @dataclass(frozen=True, slots=True)
 class _Price:
-    """What a draft costs, as shares of what a forward costs each of its requests: `token` for computing one more token, `draft` for its logits
-    and its mask. An accepted draft saves the request a forward, which is 1."""
+    """What a draft costs, as shares of what a forward costs each of its requests: `token` for computing one more token, `draft` for its
+    logits and its mask. An accepted draft saves the request a forward, which is 1."""
 
     token: float
     draft: float
