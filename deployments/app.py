@@ -168,7 +168,7 @@ def _router(settings: Settings) -> RequestRouterConfig:
 
 
 def _end_s(settings: Settings) -> float:
-    """What a replica's end may take, a door's too: single replicas have one."""
+    """What a replica's end may take, an API server's too: single replicas have one."""
     return settings.http.leave_s + settings.http.drain_s + CLOSING_S
 
 

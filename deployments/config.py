@@ -213,7 +213,7 @@ class Settings(Section):
 
     @property
     def is_single(self) -> bool:
-        """Whether nothing is to be chosen between the door and the engine."""
+        """Whether nothing is to be chosen between the ingress and the engine."""
         return self.model.num_replicas == self.http.num_replicas == 1
 
     @model_validator(mode="after")

@@ -1,1 +1,1 @@
-"""The OpenAI-compatible door: from the bytes of a request to a call for an engine, and its answer back."""
+"""The OpenAI-compatible HTTP API: from the bytes of a request to a call for an engine, and its answer back."""

@@ -1,4 +1,4 @@
-"""The ingress's deployment: a door in Ray Serve's clothes."""
+"""The Ray Serve deployment of the ingress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deployments.access.use_elsewhere import UseElsewhere
 from deployments.answers.frames import ReplyTo
 from deployments.answers.receiver import AnswerReceiver
 from deployments.answers.sender import AnswerSender
-from deployments.api.door import Door
+from deployments.api.api_server import ApiServer
 from deployments.api.engine_calls import EngineCalls
 from deployments.builders import COUNTING_MS, open_link
 from deployments.config import Settings
@@ -29,42 +29,42 @@ from grammar_service.artifacts.cache.link import LinkCounters
 
 
 class ByHandle:
-    """What other jobs of the cluster call, of a deployment that has a door. All raise ApiError."""
+    """What other jobs of the cluster call, of a deployment with an API server. All raise ApiError."""
 
-    _door: Door
+    _api: ApiServer
     _answers: AnswerSender
 
     async def generate(self, endpoint: str, body: Mapping[str, Any], traceparent: str = "") -> dict[str, Any]:
-        """See `Door.generate`."""
-        return await self._door.generate(endpoint, body, traceparent)
+        """See `ApiServer.generate`."""
+        return await self._api.generate(endpoint, body, traceparent)
 
     async def generate_stream(self, endpoint: str, body: Mapping[str, Any], traceparent: str = "") -> AsyncGenerator[str, None]:
-        """See `Door.generate_stream`."""
-        async with aclosing(self._door.generate_stream(endpoint, body, traceparent)) as pieces:
+        """See `ApiServer.generate_stream`."""
+        async with aclosing(self._api.generate_stream(endpoint, body, traceparent)) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def send_stream(self, endpoint: str, body: Mapping[str, Any], reply_to: ReplyTo, traceparent: str = "") -> None:
         """The same, whose pieces go their own way. Returns when the caller has all of them."""
-        await self._answers.send(reply_to, self._door.generate_stream(endpoint, body, traceparent))
+        await self._answers.send(reply_to, self._api.generate_stream(endpoint, body, traceparent))
 
     async def register_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Door.register_grammar`."""
-        return await self._door.register_grammar(body)
+        """See `ApiServer.register_grammar`."""
+        return await self._api.register_grammar(body)
 
     async def check_grammar(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Door.check_grammar`."""
-        return await self._door.check_grammar(body)
+        """See `ApiServer.check_grammar`."""
+        return await self._api.check_grammar(body)
 
     async def grammars(self, after: str = "") -> dict[str, Any]:
         """A page of the named grammars, `after` one of them."""
-        return await self._door.grammars(after)
+        return await self._api.grammars(after)
 
     async def grammar(self, name: str) -> dict[str, Any]:
-        return await self._door.grammar(name)
+        return await self._api.grammar(name)
 
     async def delete_grammar(self, name: str) -> dict[str, Any]:
-        return await self._door.delete_grammar(name)
+        return await self._api.delete_grammar(name)
 
 
 class IngressDeployment(ByHandle):
@@ -85,14 +85,14 @@ class IngressDeployment(ByHandle):
         await self._receiver.start()
         self._elsewhere = open_use_elsewhere(settings)
         engines = EngineCalls(models, self._receiver, self._elsewhere)
-        self._door = Door(settings, application, pool, await pool.fingerprint(), engines, self._tracing)
-        self._loop_watch.heap.held_bytes = self._door.held_bytes
+        self._api = ApiServer(settings, application, pool, await pool.fingerprint(), engines, self._tracing)
+        self._loop_watch.heap.held_bytes = self._api.held_bytes
 
     async def __del__(self) -> None:
         # Ray Serve awaits this when it stops a replica, also one whose constructor failed.
         self._loop_watch.stop()
-        if hasattr(self, "_door"):
-            await self._door.close()
+        if hasattr(self, "_api"):
+            await self._api.close()
             await self._answers.close()
             await self._receiver.close()
             if self._elsewhere is not None:

@@ -1,4 +1,4 @@
-"""What happens to one request behind the door, whether it came over HTTP or by a Ray handle."""
+"""What happens to one request, whether it came over HTTP or by a Ray handle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the door asks for grammars, where log lines tell requests apart."""
+"""A wrapper around the grammars of requests, which gives log lines the id of their request."""
 
 from __future__ import annotations
 

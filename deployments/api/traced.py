@@ -1,4 +1,4 @@
-"""The parts of a request's way that the door asks, with spans around them: they stand in their places where requests are traced."""
+"""Wrappers that open a span around each call of the ingress to another part; used where requests are traced."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from grammar_service.spec import GrammarSpec
 
 
 class TracedPool(CompilePool):
-    """`prepare` and `resolve`: what the door waits for."""
+    """`prepare` and `resolve`: what the ingress waits for."""
 
     def __init__(self, handle: DeploymentHandle[Any], tracing: Tracing) -> None:
         super().__init__(handle)

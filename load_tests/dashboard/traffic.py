@@ -14,7 +14,7 @@ import httpx
 NEW_EVERY = 6
 """Every so many requests bring a schema that nobody has seen."""
 LONG = "a" * 20_000
-"""What is longer than the door itself looks at: the compile pool refuses it."""
+"""What is longer than what the ingress checks itself: the compile pool refuses it."""
 PLACES = ("Lyon", "Porto", "Ghent", "Turku", "Graz", "Cork")
 
 

@@ -64,7 +64,7 @@ class HttpServer:
         self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]))
 
     async def close(self) -> None:
-        """For `leave_s` it is leaving, and answers all the same, so that whoever sends clients here takes note before the door is shut.
+        """For `leave_s` it is leaving, and answers all the same, so that load balancers take note before the port is closed.
         Then no new connections; returns when what is under way has been answered, or its time is over."""
         self.is_leaving = True
         if self._leave_s:

@@ -43,7 +43,7 @@ def render_short_prompts_at_once(renderer: BaseRenderer) -> None:
     There, tenants take turns. vLLM has one thread, whose queue knows no tenants and fails chats that have waited for 30 s; a text of 2 MiB
     takes a second of it.
 
-    Templates are the operator's: requests with one of their own are refused at the door.
+    Templates are the operator's: requests with one of their own are refused by the ingress.
     """
     chat_in_thread, completion_in_thread = renderer.render_chat_async, renderer.render_cmpl_async
     media_turns = FairTurns(range(CONCURRENT_MEDIA_REQUESTS), MOST_WAITING, time.monotonic)

@@ -1,7 +1,7 @@
 """How an engine core and its workers wait for each other on CPUs (vLLM 0.32: `distributed/device_communicators/shm_broadcast.py`).
 
 They take turns, and vLLM lets whoever waits look again without a pause: that saves microseconds where the other is a GPU. Where it is a
-CPU, whoever waits takes it from whoever is waited for, and from the door. Nor can they wait for vLLM's notifications alone: its sockets
+CPU, whoever waits takes it from whoever is waited for, and from the ingress. Nor can they wait for vLLM's notifications alone: its sockets
 keep one, and drop the next while that is on its way.
 """
 

@@ -20,7 +20,7 @@ from deployments.access.gate import Gate
 from deployments.access.ledger import Admission, Ledger
 from deployments.access.shared_window import SharedWindow
 from deployments.access.window import Used, Verdict, bucket_of, counted, decide
-from deployments.api.door import open_ledger
+from deployments.api.api_server import open_ledger
 from deployments.config import KeyLimits, parse_settings
 from deployments.errors import ApiError
 from grammar_service.artifacts.cache.link import LinkCounters, RedisLink

@@ -12,10 +12,10 @@ from ray.serve.handle import DeploymentHandle
 
 from deployments.access.caller import ANYBODY
 from deployments.access.prefixes import TenantPrefixes
+from deployments.api.api_server import request_reader
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
 from deployments.api.constraining import Constraints
-from deployments.api.door import request_reader
 from deployments.api.engine_calls import Engines
 from deployments.api.gateway import Gateway
 from deployments.config import Settings

@@ -7,8 +7,8 @@ import httpx
 from deployments.access.api_keys import ApiKeys
 from deployments.access.gate import Gate
 from deployments.access.ledger import Ledger
-from deployments.api.bounds.doorway import DoorRules, Doorway
-from deployments.api.door import open_apis
+from deployments.api.api_server import open_apis
+from deployments.api.bounds.request_filter import RequestFilter, RequestRules
 from deployments.api.gateway import Gateway
 from deployments.api.health import HealthReader
 from deployments.api.http.background import BackgroundResponses
@@ -57,5 +57,7 @@ def door_of(
         thread=thread,
         background=background or BackgroundResponses(apis.responses),
     )
-    transport = httpx.ASGITransport(Doorway(http_application(http, StoredResponses(http, apis.responses), apis), DoorRules.of(settings)))
+    transport = httpx.ASGITransport(
+        RequestFilter(http_application(http, StoredResponses(http, apis.responses), apis), RequestRules.of(settings))
+    )
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers={"Content-Type": "application/json"}, timeout=30)

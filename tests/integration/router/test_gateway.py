@@ -22,8 +22,8 @@ from ray.serve.handle import DeploymentHandle
 from deployments.access.api_keys import ApiKeys
 from deployments.access.key_file import digest_of, new_key
 from deployments.answers.receiver import AnswerReceiver
+from deployments.api.api_server import open_grammar_registry
 from deployments.api.constraining import Constraining
-from deployments.api.door import open_grammar_registry
 from deployments.api.engine_calls import EngineCalls
 from deployments.api.gateway import Gateway
 from deployments.api.traced import TracedConstraints, TracedEngines

@@ -16,9 +16,9 @@ from deployments.access.api_keys import ApiKeys
 from deployments.access.charges import TokenMeter
 from deployments.access.key_file import digest_of, new_key
 from deployments.access.prefixes import TenantPrefixes
+from deployments.api.api_server import request_reader
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
-from deployments.api.door import request_reader
 from deployments.api.engine_calls import Engines
 from deployments.api.gateway import Gateway
 from deployments.api.protocol import ParsedRequest

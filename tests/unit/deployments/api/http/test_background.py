@@ -14,7 +14,7 @@ import yaml
 
 from deployments.access.api_keys import ApiKeys
 from deployments.access.key_file import digest_of, new_key
-from deployments.api.door import open_apis
+from deployments.api.api_server import open_apis
 from deployments.api.http.background import BackgroundResponses
 from deployments.config import Settings
 from deployments.errors import INGRESS_BUSY

@@ -1,4 +1,4 @@
-"""Who is not even asked for a key: web pages, and requests whose headers are no headers.
+"""Rejects requests before any key is checked: those of web pages, and those whose headers are invalid or too large.
 
 A page in a user's browser can make it send requests to services of the user's machine. It cannot give them the type `application/json`
 without asking first (Fetch standard, CORS-safelisted request headers), which nobody here answers; and where its own name is made to lead to
@@ -24,23 +24,23 @@ OWN_NAME = "localhost"
 
 
 @dataclass(frozen=True, slots=True)
-class DoorRules:
+class RequestRules:
     """`hosts` are the names that are answered to, beside addresses and localhost; None: all."""
 
     hosts: frozenset[str] | None
     max_header_bytes: int
 
     @classmethod
-    def of(cls, settings: Settings) -> DoorRules:
+    def of(cls, settings: Settings) -> RequestRules:
         """Whoever listens to his own machine alone is behind no name that others gave him."""
         named = frozenset(map(_bare, settings.http.allowed_hosts))
         return cls(named if named or is_loopback(settings.http.host) else None, settings.limits.max_header_kib << 10)
 
 
-class Doorway:
+class RequestFilter:
     """An ASGI application in front of another one."""
 
-    def __init__(self, application: ASGIApp, rules: DoorRules) -> None:
+    def __init__(self, application: ASGIApp, rules: RequestRules) -> None:
         self._application = application
         self._rules = rules
 
@@ -51,7 +51,7 @@ class Doorway:
         await answer(scope, receive, send)
 
 
-def refusal(method: str, headers: Sequence[tuple[bytes, bytes]], rules: DoorRules) -> ApiError | None:
+def refusal(method: str, headers: Sequence[tuple[bytes, bytes]], rules: RequestRules) -> ApiError | None:
     """Why the request is not looked at; `headers` with names in lower case, as in ASGI."""
     if sum(len(name) + len(value) for name, value in headers) > rules.max_header_bytes:
         message = f"The headers are over the limit of {rules.max_header_bytes >> 10} KiB."

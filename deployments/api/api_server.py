@@ -1,4 +1,4 @@
-"""The door: the gateway with HTTP in front of it, and the methods that other jobs of the cluster call by handle."""
+"""The API server: the gateway with HTTP in front of it, and the methods that other jobs of the cluster call by handle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deployments.access.ledger import Ledger
 from deployments.access.prefixes import TenantPrefixes
 from deployments.access.shared_window import SharedWindow
 from deployments.api.bounds.connection import ConnectionBounds
-from deployments.api.bounds.doorway import DoorRules, Doorway, is_loopback
+from deployments.api.bounds.request_filter import RequestFilter, RequestRules, is_loopback
 from deployments.api.call_facts import CallFacts
 from deployments.api.checking import AnswerChecker
 from deployments.api.constraining import Constraining, Constraints
@@ -73,7 +73,7 @@ RESPONSES_MS = 1000
 """A conversation of several megabytes takes a while."""
 
 
-class Door:
+class ApiServer:
     """Listens for HTTP from its making on; `engines` are asked for answers. `tracing` None: no request is traced, and nothing stands in its
     way for that."""
 
@@ -129,7 +129,7 @@ class Door:
         self._ahead = asyncio.create_task(self._registry.compile_ahead())
 
     def _made_server(self, settings: Settings, tracing: Tracing | None) -> HttpServer:
-        rules, listening = DoorRules.of(settings), settings.http
+        rules, listening = RequestRules.of(settings), settings.http
         bounds = ConnectionBounds(
             settings.limits.read_timeout_s,
             settings.limits.write_timeout_s,
@@ -138,7 +138,7 @@ class Door:
         )
         stored = StoredResponses(self._http, self._apis.responses)
         application = http_application(self._http, stored, self._apis, lambda: self._server.is_leaving)
-        answering: ASGIApp = Doorway(application, rules)
+        answering: ASGIApp = RequestFilter(application, rules)
         if tracing is not None:
             answering = TracedHttp(answering, tracing)
         return HttpServer(answering, listening.host, listening.port, bounds, listening.drain_s, listening.leave_s)

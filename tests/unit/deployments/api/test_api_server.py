@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deployments.api.door import api_keys
+from deployments.api.api_server import api_keys
 from deployments.config import parse_settings
 
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from deployments.api.bounds.doorway import DoorRules, Doorway
+from deployments.api.bounds.request_filter import RequestFilter, RequestRules
 from deployments.config import parse_settings
 
 JSON = {"Content-Type": "application/json"}
@@ -21,7 +21,9 @@ async def inside(_: Request) -> Response:
 
 def door(**http: object) -> httpx.AsyncClient:
     """What answers behind the door with these settings."""
-    application = Doorway(Starlette(routes=[Route("/", inside, methods=["GET", "POST"])]), DoorRules.of(parse_settings({"http": http})))
+    application = RequestFilter(
+        Starlette(routes=[Route("/", inside, methods=["GET", "POST"])]), RequestRules.of(parse_settings({"http": http}))
+    )
     return httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://localhost:8000")
 
 
