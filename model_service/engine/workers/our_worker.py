@@ -12,7 +12,7 @@ from vllm.v1.core.sched.output import GrammarOutput
 from model_service.engine.core_options import core_options
 from model_service.engine.workers.forced_tokens import hook_updates
 from model_service.engine.workers.mask_output import MaskParts
-from model_service.engine.workers.scheduled_drafts import hook_sampling, hook_thinking_budgets
+from model_service.engine.workers.scheduled_drafts import hook_sampling
 from model_service.engine.workers.second_masks import FrameOutputs, hook_masks
 from model_service.engine.workers.second_runner import hook_additions
 from model_service.engine.workers.verified_rows import hook_verification
@@ -38,8 +38,6 @@ class OurWorker:
         if core_options(self.vllm_config).jump_forward:
             hook = hook_additions if self.vllm_config.use_v2_model_runner else hook_updates
             hook(self.model_runner)
-        if self.vllm_config.speculative_config is not None and not self.vllm_config.use_v2_model_runner:
-            hook_thinking_budgets(self.model_runner)
         if core_options(self.vllm_config).prompt_lookup:
             hook_sampling(self.model_runner)
         if core_options(self.vllm_config).lookahead:

@@ -27,26 +27,17 @@ class ScheduledDrafts:
 
 def hook_sampling(runner: Any) -> None:
     """Sample steps that have no drafts as without a drafter, which knows all that requests may ask for: where there is one, vLLM leaves
-    `min_p` and `logit_bias` out, and the log-probabilities of chosen tokens in every step."""
+    `min_p` and `logit_bias` out, and the log-probabilities of chosen tokens in every step. Budgets of reasoning must hear of that, or they
+    write the end of one request's reasoning into the logits of another."""
     config = copy(runner.vllm_config)
     config.speculative_config = None
     runner.input_batch.logitsprocs = build_logitsprocs(config, runner.device, is_pin_memory_available(), runner.is_pooling_model)
     sample = runner._sample
 
     def sampled(logits: torch.Tensor | None, drafts: SpecDecodeMetadata | None) -> Any:
-        return sample(logits, drafts if drafts is not None and any(drafts.num_draft_tokens) else None)
-
-    runner._sample = sampled
-
-
-def hook_thinking_budgets(runner: Any) -> None:
-    """End the reasoning of the request whose `thinking_token_budget` is spent. In an engine with drafts, vLLM reckons in steps without any
-    as if each request had no row of logits, and writes into the first one's."""
-    sample = runner._sample
-
-    def sampled(logits: torch.Tensor | None, drafts: SpecDecodeMetadata | None) -> Any:
+        has_drafts = drafts is not None and any(drafts.num_draft_tokens)
         if (budgets := runner.input_batch.thinking_budget_state_holder) is not None:
-            budgets.in_spec_mode = drafts is not None
-        return sample(logits, drafts)
+            budgets.in_spec_mode = has_drafts
+        return sample(logits, drafts if has_drafts else None)
 
     runner._sample = sampled

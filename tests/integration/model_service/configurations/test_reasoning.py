@@ -101,7 +101,7 @@ def test_drafts_are_masked_as_well(tmp_path: Path) -> None:
 
 
 def test_a_budget_ends_the_reasoning_of_its_own_request_beside_drafts(tmp_path: Path) -> None:
-    """In a step without drafts, vLLM wrote the end into the logits of the batch's first request."""
+    """In a step without drafts, the end was written into the logits of the batch's first request."""
     endless: dict[str, Any] = {"max_tokens": MOST, "logit_bias": {str(BEGINS): 100, str(ENDS): -100}}
     with running_engine(
         model=str(thinking_model(tmp_path / "model")), engine_args={"reasoning_parser": "qwen3"}, prompt_lookup=True
