@@ -32,9 +32,9 @@ def test_memory_is_about_what_is_held_after_some_answers(backend: str) -> None:
 
 def told_and_held(backend: str) -> tuple[int, int]:
     """Bytes of some grammars."""
-    tokenizer, loading = GrammarTokenizer.load(EMBEDDED_WEIGHTS), backend_named(backend)
+    tokenizer, compiling, loading = GrammarTokenizer.load(EMBEDDED_WEIGHTS), backend_named(backend), backend_named(backend)
     specs = [schema_spec(schema(number)) for number in range(4 * GRAMMARS)]
-    payloads = [loading.compile(spec, tokenizer).data for spec in specs if not loading.unsupported(spec)][:GRAMMARS]
+    payloads = [compiling.compile(spec, tokenizer).data for spec in specs if not compiling.unsupported(spec)][:GRAMMARS]
     walk(loading.load(payloads[0], tokenizer), tokenizer, 0)  # what is made once a tokenizer
     before = handed_out()
     grammars = [loading.load(payload, tokenizer) for payload in payloads]

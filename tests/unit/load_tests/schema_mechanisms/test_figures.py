@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from load_tests.schema_mechanisms.mechanisms import ALL, MECHANISMS, Mechanism
 
 KINDS = [{"required": ["a"], "properties": {"a": {"type": "object", "additionalProperties": {"type": "string"}}}}, {"required": ["b"]}]
 UNLIKE = {"type": "array", "uniqueItems": True, "items": {"type": "object", "properties": {"a": {"type": "string"}}}}
-SERVED_BY = {
+SERVED_BY: dict[str, dict[str, Any]] = {
     "rewrites": {"allOf": [{"minimum": 2}, {"type": "integer"}], "not": {"const": 3}},
     "items of any kind": UNLIKE,
     "items counted by rules": {"type": "array", "contains": {"type": "string"}, "minContains": 2},
@@ -46,7 +47,5 @@ def test_the_mechanism_that_serves_the_most_comes_first() -> None:
 @pytest.mark.parametrize("mechanism", [mechanism for mechanism in MECHANISMS if any(mechanism.name.startswith(name) for name in SERVED_BY)])
 def test_without_it_a_schema_is_not_served(mechanism: Mechanism) -> None:
     schema = next(schema for name, schema in SERVED_BY.items() if mechanism.name.startswith(name))
-    served = [
-        in_child(lambda used=used: row_of(used, "one", [schema]), dict[str, Any], 60)["served"] for used in (MECHANISMS[0], mechanism)
-    ]
+    served = [in_child(partial(row_of, used, "one", [schema]), dict[str, Any], 60)["served"] for used in (MECHANISMS[0], mechanism)]
     assert served == [1, 0], json.dumps(schema)
