@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from deployments.reporting.report import Row, Target
 from load_tests.schema_mechanisms.mechanisms import ALL
@@ -16,19 +16,22 @@ def targets(rows: Sequence[Row], first: str) -> list[Target]:
 
 
 def headings(rows: Sequence[Row]) -> list[str]:
-    return ["left out", *(f"{row['set']}, {row['schemas']}" for row in rows if row["left_out"] == ALL)]
+    """The largest set first."""
+    return ["left out", *(f"{name}, {row['schemas']}" for name, row in _whole(rows).items())]
 
 
 def lines(rows: Sequence[Row]) -> list[list[str]]:
     """What is served with all, and how many fewer without each, those first that serve the most of the first set."""
-    whole = {row["set"]: row["served"] for row in rows if row["left_out"] == ALL}
-    lost = {
-        name: [whole[of] - row["served"] for of in whole for row in rows if (row["left_out"], row["set"]) == (name, of)]
-        for name in _names(rows)
-    }
+    whole = _whole(rows)
+    served = {(row["left_out"], row["set"]): row["served"] for row in rows}
+    names = dict.fromkeys(row["left_out"] for row in rows if row["left_out"] != ALL)
+    lost = {name: [row["served"] - served[name, of] for of, row in whole.items()] for name in names}
     ordered = sorted(lost, key=lambda name: lost[name], reverse=True)
-    return [["nothing", *map(str, whole.values())], *([name, *(f"−{fewer}" for fewer in lost[name])] for name in ordered)]
+    all_of_them = ["nothing", *(str(row["served"]) for row in whole.values())]
+    return [all_of_them, *([name, *(f"−{fewer}" if fewer else "0" for fewer in lost[name])] for name in ordered)]
 
 
-def _names(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row["left_out"] for row in rows if row["left_out"] != ALL))
+def _whole(rows: Sequence[Row]) -> Mapping[str, Row]:
+    """What is served with all mechanisms, by set."""
+    found = [row for row in rows if row["left_out"] == ALL]
+    return {row["set"]: row for row in sorted(found, key=lambda row: row["schemas"], reverse=True)}

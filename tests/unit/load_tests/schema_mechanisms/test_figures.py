@@ -40,7 +40,7 @@ def test_the_mechanism_that_serves_the_most_comes_first() -> None:
         row("many", "two", 8),
     ]
     assert headings(rows) == ["left out", "one, 10", "two, 10"]
-    assert lines(rows) == [["nothing", "9", "8"], ["many", "−5", "−0"], ["few", "−1", "−0"]]
+    assert lines(rows) == [["nothing", "9", "8"], ["many", "−5", "0"], ["few", "−1", "0"]]
     assert [(target.value, target.holds) for target in targets(rows, "one")] == [(0.9, False)]
 
 
