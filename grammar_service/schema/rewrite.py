@@ -1,9 +1,9 @@
 """An equivalent schema in the few keywords that backends enforce exactly.
 
 The schema is read into alternatives by type (`algebra`), which are closed under intersection, union and complement, and written
-again. What is written allows exactly the values that were allowed before; where that cannot be had, there is no rewrite, or a narrower
-one: of `oneOf`, an object of one kind may then have no member that only another kind requires, since nobody could describe all that such
-a member may be without making it the other kind.
+again. What is written allows exactly the values that were allowed before. Where that is not possible there is no rewrite, or a narrower
+one: it forbids an optional member whose allowed values cannot be described. For example, `oneOf` allows a job that has an `executor` to
+have a `docker` only if that is invalid; the narrower rewrite forbids `docker` there.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MAX_SCHEMAS = 8000
 
 
 def rewrite(document: Schema, may_narrow: bool = False) -> Schema | Reason | Literal[False]:
-    """The rewrite of a schema in normal form, or why there is none; False where no value matches. `may_narrow`: one that allows fewer
-    values is better than none."""
+    """The rewrite of a schema in normal form, or why there is none; False where no value matches. `may_narrow`: where there is no exact
+    rewrite, a narrower one is returned."""
     try:
         references = References(dict(walk(document)))
         if len(references.schemas) > MAX_SCHEMAS:

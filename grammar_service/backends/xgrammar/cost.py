@@ -14,9 +14,11 @@ from dataclasses import dataclass
 AUTOMATA_WEIGHT = 4
 """Reading a character of automata takes about as long as reading this many of token lists (xgrammar 0.2.8, 50 grammars)."""
 WORK_A_MS = 110_000
-"""Characters of token lists that are read in a millisecond."""
+"""Characters of token lists that are read in a millisecond: 83,000 to 136,000 in four grammars on 131,072 tokens. On a faster machine
+compiling is faster too, so that the comparison holds."""
 TABLES_FROM_MS = 200.0
-"""A reader compiles what is cheaper: nearly all of it is in its compiler's cache by then."""
+"""Readers compile what takes less: of 47 grammars of the corpus, only those of bounded strings and of 150 optional members take more, and a
+reader's compiler has most rules already."""
 ESTIMATE_MARGIN = 1.5
 """A table's size, estimated before it is written, may be wrong by this factor."""
 
@@ -45,6 +47,7 @@ def worth_tables(compile_ms: float, size: TableSize, max_expanded_bytes: int) ->
 
 
 def expected_load_ms(size: TableSize) -> float:
+    """What reading tables of that size takes."""
     return size.work / WORK_A_MS
 
 

@@ -42,7 +42,7 @@ class XgrammarLibrary:
         self._max_expanded_bytes = max_expanded_bytes
         self._compilers: dict[tuple[str, bool], xgrammar.GrammarCompiler] = {}
         self._costs = RuleCosts()
-        self._begun: set[str] = set()
+        self._with_json_rules: set[str] = set()
 
     def compile(self, spec: GrammarSpec, tokenizer: GrammarTokenizer) -> CompiledPayload:
         try:
@@ -64,7 +64,7 @@ class XgrammarLibrary:
             raise ArtifactError(f"xgrammar cannot read the payload: {_message(error)}") from None
 
     def _compile(self, recipe: Recipe, tokenizer: GrammarTokenizer) -> CompiledPayload:
-        self._begin(tokenizer)
+        self._learn_json_rules(tokenizer)
         compiler = self._compiler(tokenizer, recipe.names_tokens)
         grammar, taken_ms = _timed(lambda: compiled(recipe, compiler))
         rules = _parsed(recipe)
@@ -86,11 +86,11 @@ class XgrammarLibrary:
             return compiled(recipe, self._compiler(tokenizer, recipe.names_tokens))
         return read_tables(unpack(held.tables, self._max_expanded_bytes), _info(tokenizer, recipe.names_tokens))
 
-    def _begin(self, tokenizer: GrammarTokenizer) -> None:
-        """Every reader's compiler has the rules of JSON, at the latest after its first grammar: they cost nothing."""
-        if tokenizer.fingerprint not in self._begun:
+    def _learn_json_rules(self, tokenizer: GrammarTokenizer) -> None:
+        """They cost nothing: every reader's compiler has them, at the latest after its first grammar."""
+        if tokenizer.fingerprint not in self._with_json_rules:
             self._costs.cold_ms(shape_of(compiled(JSON_OBJECT, self._compiler(tokenizer))).rules, 0.0)
-            self._begun.add(tokenizer.fingerprint)
+            self._with_json_rules.add(tokenizer.fingerprint)
 
     def _compiler(self, tokenizer: GrammarTokenizer, names_tokens: bool = False) -> xgrammar.GrammarCompiler:
         """A fresh one when what it keeps has become too much; made in 0.1 ms, it learns its rules again within a few grammars."""

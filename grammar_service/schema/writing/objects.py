@@ -24,14 +24,14 @@ Inner = Callable[[Expression], Json]
 
 
 class ObjectWriter:
-    """`inner` writes what members satisfy; `empty` tells of members that nothing satisfies, `unwritable` of those that a narrower rewrite
-    leaves out where they need not be there. `left_out`: their names, of all shapes."""
+    """`inner` writes the schema of a member. `empty`: no value satisfies the member. `unwritable`: a narrower rewrite forbids the member
+    where it is optional. `forbidden`: the names of those members, of all shapes."""
 
     def __init__(self, inner: Inner, empty: Empty, unwritable: Callable[[Expression], bool]) -> None:
         self._inner = inner
         self._empty = empty
         self._unwritable = unwritable
-        self.left_out = set[str]()
+        self.forbidden = set[str]()
 
     def to_schemas(self, shape: Objects) -> list[Json]:
         """Schemas whose union is the shape. Raises Inexact."""
@@ -68,11 +68,11 @@ class ObjectWriter:
         rest = replace(shape, named=())
         found: dict[str, Json] = {}
         for name, asked in shape.named:
-            goes = name not in shape.required and self._unwritable(asked)
-            if goes:
-                self.left_out.add(name)
-            if (asked != NOTHING and not goes) or rest.asked_of(name) != NOTHING:
-                found[name] = False if goes else self._inner(asked)
+            is_forbidden = name not in shape.required and self._unwritable(asked)
+            if is_forbidden:
+                self.forbidden.add(name)
+            if (asked != NOTHING and not is_forbidden) or rest.asked_of(name) != NOTHING:
+                found[name] = False if is_forbidden else self._inner(asked)
         return found
 
 

@@ -29,8 +29,8 @@ class Writer:
     Raises Inexact where something is not known exactly, or where more than `most_schemas` would be written; it has the pointer of the
     schema that was being written, where no keyword is known. `_place` is that pointer.
 
-    `narrow`: a member that may be left out is left out where it must not match some schema and what else there is cannot be described, and
-    where the object may have it otherwise. `written`: schemas so far, more than once where some have turned out to have no values.
+    `narrow`: an optional member is forbidden where it must not match some schema and the other values cannot be described, if another
+    alternative of the object allows it. `written`: the schemas that were written in all rounds.
     """
 
     def __init__(self, reader: Reader, most_schemas: int, narrow: bool = False) -> None:
@@ -92,7 +92,7 @@ class Writer:
         return schema
 
     def _is_unwritable(self, expression: Expression) -> bool:
-        """Whether a narrower rewrite can do without these values, and nobody can describe them."""
+        """Whether a narrower rewrite must forbid an optional member with these values, because they cannot be described."""
         if not self._narrow or not _excludes(expression):
             return False
         if expression not in self._unwritable:
@@ -138,7 +138,7 @@ class Writer:
             return [{"type": kind}]
         writer = ObjectWriter(self.inner, self._is_empty, self._is_unwritable)
         branches = [branch for shape in alternatives.shapes for branch in self._to_schemas(shape, writer)]
-        if writer.left_out - _names(branches):
+        if writer.forbidden - _names(branches):
             raise Inexact("what a member must not be cannot be described")
         return branches
 
