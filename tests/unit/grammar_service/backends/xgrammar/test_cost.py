@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grammar_service.backends.xgrammar.cost import TABLES_FROM_MS, RuleCosts, TableSize, expected_load_ms, worth_tables
+from grammar_service.backends.xgrammar.cost import DEAR_MS, RuleCosts, TableSize, expected_load_ms, worth_tables
 
 MILLISECONDS = st.floats(0.01, 60_000)
 SIZES = st.builds(TableSize, st.integers(0, 10**8), st.integers(0, 10**8))
@@ -13,7 +13,7 @@ NO_BOUND = 1 << 62
 
 @given(MILLISECONDS, SIZES)
 def test_tables_are_chosen_where_compiling_is_dear_and_reading_is_cheaper(compile_ms: float, size: TableSize) -> None:
-    is_dear, reads_sooner = compile_ms >= TABLES_FROM_MS, expected_load_ms(size) < compile_ms
+    is_dear, reads_sooner = compile_ms >= DEAR_MS, expected_load_ms(size) < compile_ms
     assert worth_tables(compile_ms, size, NO_BOUND) == (is_dear and reads_sooner)
 
 
