@@ -2,7 +2,7 @@
 BIN := .venv/bin
 CODE := $(wildcard deployments grammar_service model_service router load_tests examples tests)
 
-.PHONY: serve test clients lint types bench load faults soak audit setup clean
+.PHONY: serve test clients lint types bench faults soak audit setup clean
 
 serve: setup  ## start everything, show one extraction, serve until Ctrl-C (MODEL=name or folder; CONFIG=file: settings; ONCE=1: stop after it)
 	@exec $(BIN)/maskcast serve $(MODEL) $(if $(CONFIG),--config '$(CONFIG)') $(if $(filter-out 0 no false,$(ONCE)),--once)
@@ -24,9 +24,6 @@ types: setup  ## mypy --strict, tests included
 bench: setup  ## the benchmarks whose results are older than the code they measure (ALL=1: all); refreshes the tables in docs/benchmarks
 	@$(BIN)/python -m model_service.embedded.evaluate
 	@$(BIN)/python -m load_tests.reporting.bench $(if $(filter-out 0 no false,$(ALL)),--all)
-
-load: setup  ## mixed traffic with open arrivals; the report with charts goes to the folder OUT
-	@$(BIN)/python -m load_tests.load $(or $(OUT),build/load)
 
 faults: setup  ## kill and suspend each kind of process of a cluster of two nodes under load; a quarter of an hour
 	@$(BIN)/python -m load_tests.faults --json load_tests/results/faults.json

@@ -13,9 +13,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from transformers import AutoTokenizer
 
-from deployments.builders import EMBEDDED_WEIGHTS
 from deployments.commands.progress import CaseProgress
 from deployments.config import parse_settings
 from deployments.reporting.report import BenchReport, Row
@@ -40,11 +38,10 @@ def main(
 ) -> None:
     """Compare requests a second, time to first token, latency and processor time with vLLM's own server."""
     settings = parse_settings({})
-    tokenizer = AutoTokenizer.from_pretrained(str(EMBEDDED_WEIGHTS))
     plan = Plan(
         settings={},
         sides=_chosen(sides, SIDES),
-        workloads=[make_workload(name, settings.model.served_name, tokenizer) for name in _chosen(workloads, WORKLOADS)],
+        workloads=[make_workload(name, settings.model.served_name) for name in _chosen(workloads, WORKLOADS)],
         clients=[int(number) for number in clients.split(",")],
         ways=_chosen(answers, WAYS),
         turns=turns,

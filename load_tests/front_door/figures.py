@@ -9,11 +9,9 @@ from deployments.reporting.quantiles import median, quantile, ratio
 from deployments.reporting.report import Row, Target
 from load_tests.front_door.clients.messages import Answer
 from load_tests.front_door.processor_time import in_front
-from load_tests.jump_forward.figures import CHARACTER, EXTRACTION, FREE
 
 STOCK, OURS = SIDES = ("stock", "maskcast")
-NONE = "none"
-WORKLOADS = (FREE, EXTRACTION, CHARACTER, NONE)
+WORKLOADS = FREE, EXTRACTION, CHARACTER, NONE = ("nothing forced", "extraction", "character", "none")
 STREAM, WHOLE = WAYS = ("stream", "whole")
 BUSY = (32, 64)
 """Clients of the targets of throughput."""

@@ -23,21 +23,10 @@ def headings(ratio: str = "ours / stock") -> tuple[str, ...]:
     )
 
 
-PIECE_HEADINGS = ("part", "share of a processor")
-
-
 def lines(rows: Sequence[Row], by: str = STOCK, ours: str = OURS) -> list[list[str]]:
     """A line for each cell, in the order of the rows; `by : ours`."""
     cells = dict.fromkeys((row["workload"], row["answers"], row["clients"]) for row in rows)
     return [_line(Found(rows, by, ours), *cell) for cell in cells]
-
-
-def piece_lines(rows: Sequence[Row]) -> list[list[str]]:
-    """What each part of the service takes of the processors, the clients' process last."""
-    parts = sorted({part for row in rows for part in row["processor_share"]})
-    shares = [(part, median(row["processor_share"].get(part, 0.0) for row in rows)) for part in parts]
-    shares.append(("clients", median(row["client_share"] for row in rows)))
-    return [[part, f"{share:.2f}"] for part, share in shares if share is not None and share >= 0.005]
 
 
 def _line(found: Found, workload: str, way: str, clients: int) -> list[str]:

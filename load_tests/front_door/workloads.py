@@ -1,4 +1,4 @@
-"""What the clients ask: the questions of the jump-forward benchmark as chats, with the constraint in each server's own words."""
+"""What the clients ask: questions as chats, with the constraint in each server's own words."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import regex
+import xgrammar
 from jsonschema import Draft202012Validator
-from transformers import PreTrainedTokenizerBase
 
-from grammar_service.spec import GrammarKind, GrammarSpec
+from grammar_service.backends.xgrammar.recipe import recipe_of
+from grammar_service.spec import JSON_KINDS, GrammarKind, GrammarSpec
 from load_tests.front_door.clients.messages import Answer
-from load_tests.front_door.figures import NONE, OURS, STOCK
-from load_tests.jump_forward.figures import FREE
-from load_tests.jump_forward.stock_constraint import stock_constraint
-from load_tests.jump_forward.tasks import Question, make_questions
+from load_tests.front_door.figures import FREE, NONE, OURS, STOCK
+from load_tests.front_door.tasks import Question, make_questions
 
 DIFFERENT = 64
 """Questions of a workload; clients ask them round and round."""
@@ -40,9 +39,9 @@ class Workload:
         return [json.dumps({**_response(body), "stream": stream}).encode("ascii") for body in self.bodies[OURS]]
 
 
-def make_workload(name: str, model: str, tokenizer: PreTrainedTokenizerBase) -> Workload:
+def make_workload(name: str, model: str) -> Workload:
     """One of WORKLOADS; `model` is the served name. Raises UnknownTask."""
-    questions, max_tokens = make_questions(FREE if name == NONE else name, DIFFERENT, tokenizer)
+    questions, max_tokens = make_questions(FREE if name == NONE else name, DIFFERENT)
     chats = [{"model": model, "messages": [_turn(one)], "temperature": 0, "max_tokens": max_tokens} for one in questions]
     if name == NONE:
         chats = [{**chat, "min_tokens": max_tokens, "ignore_eos": True} for chat in chats]
@@ -54,6 +53,20 @@ def make_workload(name: str, model: str, tokenizer: PreTrainedTokenizerBase) -> 
     }
     judges = [_judge(one.spec) for one in questions]
     return Workload(name, bodies, lambda answer: judges[answer.body](answer))
+
+
+def stock_constraint(spec: GrammarSpec) -> dict[str, str]:
+    """The one argument of vLLM's `StructuredOutputsParams` that makes stock vLLM force the same text.
+
+    JSON schemas go in as the EBNF that xgrammar makes of them in the layout of `json.dumps`: of vLLM's own two layouts one leaves
+    whitespace free, where a small model would fill its answers with blanks, and the other has spaces after commas only. So both engines
+    compile the same grammar with the same library.
+    """
+    recipe = recipe_of(spec)
+    if spec.kind not in JSON_KINDS:
+        return {"regex": recipe.text}
+    grammar = xgrammar.Grammar.from_json_schema(recipe.text, any_whitespace=False, separators=(", ", ": "), strict_mode=False)
+    return {"grammar": str(grammar)}
 
 
 def _response(chat: Mapping[str, Any]) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def overlap_cells(rows: Iterable[Row], between: Mapping[int, float]) -> list[lis
 
 
 def free_from(g: float, c: float) -> int:
-    """The least r for which `c` / r < `g` < r `c`, see `load_tests.jump_forward.overlap.figures`."""
+    """The least r for which `c` / r < `g` < r `c`, see `load_tests.overlap.figures`."""
     return int(max(g / c, c / g)) + 1
 
 

@@ -16,7 +16,7 @@ from load_tests.gpu.figures import (
     write_cells,
 )
 from load_tests.gpu.rows import Row
-from load_tests.jump_forward.overlap.figures import between_forwards
+from load_tests.overlap.figures import between_forwards
 from load_tests.reporting.markdown import machine, ran, table, target_table
 
 NAME = "gpu.md"

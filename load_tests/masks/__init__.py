@@ -1,1 +1,1 @@
-"""What masks weigh and cost: `python -m load_tests.masks.sizes`, `.path` and `.engines`."""
+"""What masks cost: `python -m load_tests.masks.path`."""

@@ -18,13 +18,13 @@ from vllm.v1.structured_output import StructuredOutputManager
 
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 from load_tests.errors import BenchFailed
-from load_tests.jump_forward.tekken_model import write_tekken_model
 from load_tests.masks.arms import FrameMasks, MaskArm, StockMasks
 from load_tests.masks.figures import MaskCell, Plan, StepCost
 from load_tests.masks.offered import offered
 from load_tests.masks.processes import Batch, run_broadcaster, run_worker
 from load_tests.masks.requests import MaskRequest, RequestMaker
 from load_tests.masks.scenarios import chosen_cases
+from load_tests.masks.tekken_model import write_tekken_model
 from model_service.masks.client import MaskClient
 from model_service.masks.messages import VERSION, Hello
 from model_service.shared_memory import MemoryAddress

@@ -7,24 +7,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from deployments.commands import ablation, simulation
 from deployments.reporting.report import BenchReport, Row
-from load_tests.automata import figures as automata
 from load_tests.canonical import tables as canonical
-from load_tests.canonical.distribution import figures as distribution
-from load_tests.canonical.distribution.figures import WITH, WITHOUT
 from load_tests.drafts import figures as drafts
 from load_tests.first_answers import figures as first_answers
 from load_tests.front_door import table as front_door
 from load_tests.front_door.handle.figures import BATCH, BATCH_CLIENTS, CLIENTS, HANDLE, HTTP, RESPONSES
-from load_tests.jump_forward.overlap import figures as overlap
 from load_tests.lookahead import beside_paper
 from load_tests.lookahead import tables as lookahead
 from load_tests.lookahead.served import figures as engines
 from load_tests.masks import figures as mask_figures
-from load_tests.masks import sizes as mask_bytes
+from load_tests.overlap import figures as overlap
 from load_tests.real_model import confidence
 from load_tests.real_model import figures as real_model
 from load_tests.reporting.markdown import kept, machine, measured_at, ran, table, target_table
-from load_tests.schema_mechanisms import figures as schema_mechanisms
 
 OUTCOMES = ("correct", "refused", "over-constrained", "under-constrained")
 _COUNTS = (
@@ -44,14 +39,18 @@ NOTE = "<!-- Written by `python -m load_tests.reporting.tables` from load_tests/
 RESULTS = "../../load_tests/results"
 """As a page links to it."""
 INDEX = "README.md"
+HISTORY = "history"
+"""The folder with the last pages of benchmarks that are retired."""
 
 
-def pages(reports: Mapping[str, BenchReport], abouts: Mapping[str, str], pictures: Collection[str]) -> dict[str, str]:
+def pages(
+    reports: Mapping[str, BenchReport], abouts: Mapping[str, str], pictures: Collection[str], retired: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """All files of `docs/benchmarks`. `abouts`: how the page of a result begins, with its title; one without has a title all the same.
-    `pictures` names the results that have one."""
+    `pictures` names the results that have one. `retired`: titles by the files of `HISTORY`, which are listed."""
     heads = {name: abouts.get(name, f"# {name.replace('_', ' ').capitalize()}\n").rstrip("\n") for name in reports}
     titles = {name: head.splitlines()[0].removeprefix("# ") for name, head in heads.items()}
-    found = {INDEX: _index(reports, titles)}
+    found = {INDEX: _index(reports, titles, retired or {})}
     for name, report in reports.items():
         picture = [f"![{titles[name]}]({RESULTS}/{name}.png)", ""] if name in pictures else []
         found[f"{name}.md"] = "\n".join(
@@ -60,7 +59,7 @@ def pages(reports: Mapping[str, BenchReport], abouts: Mapping[str, str], picture
     return found
 
 
-def _index(reports: Mapping[str, BenchReport], titles: Mapping[str, str]) -> str:
+def _index(reports: Mapping[str, BenchReport], titles: Mapping[str, str], retired: Mapping[str, str]) -> str:
     """Every page, how many of its promises are kept, and the ones that are not."""
     rows = [[f"[{titles[name]}]({name}.md)", kept(report), machine(report), measured_at(report)] for name, report in reports.items()]
     missed = [
@@ -75,7 +74,13 @@ def _index(reports: Mapping[str, BenchReport], titles: Mapping[str, str]) -> str
         "of its own."
     )
     heads = ["benchmark", "promises kept", "on", "measured"]
-    return "\n".join([NOTE, "# Benchmarks", "", about, "", *table(heads, rows), "", "## Missed", "", *(missed or ["None."]), ""])
+    history = [f"- [{title}]({HISTORY}/{name})" for name, title in retired.items()]
+    return "\n".join(
+        [
+            *(NOTE, "# Benchmarks", "", about, "", *table(heads, rows), "", "## Missed", "", *(missed or ["None."])),
+            *("", "## Retired", "", "The last figures of benchmarks whose question is answered:", "", *(history or ["None."]), ""),
+        ]
+    )
 
 
 def _nothing(_: BenchReport) -> list[str]:
@@ -145,10 +150,6 @@ def _how_often(names: Sequence[str], prefix: str) -> str:
     return "; ".join(f"{name.removeprefix(prefix)} ({count} ×)" for name, count in Counter(names).items())
 
 
-def _mask_bytes(report: BenchReport) -> list[str]:
-    return ["", *table(mask_bytes.HEADINGS, [mask_bytes.cells(row) for row in report.rows if row.get("part") == "summary"])]
-
-
 def _mask_path(report: BenchReport) -> list[str]:
     return ["", *table(mask_figures.HEADINGS, [mask_figures.cells(*pair) for pair in mask_figures.pairs(report.rows)])]
 
@@ -162,10 +163,6 @@ def _real_model(report: BenchReport) -> list[str]:
 def _first_answers(report: BenchReport) -> list[str]:
     slowest = table(first_answers.SLOWEST_HEADINGS, first_answers.slowest(report.rows))
     return ["", *table(first_answers.HEADINGS, first_answers.lines(report.rows)), "", "The slowest:", "", *slowest]
-
-
-def _schema_mechanisms(report: BenchReport) -> list[str]:
-    return ["", *table(schema_mechanisms.headings(report.rows), schema_mechanisms.lines(report.rows))]
 
 
 def _drafts(report: BenchReport) -> list[str]:
@@ -196,10 +193,6 @@ def _of_batches(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["clients"] == BATCH_CLIENTS]
 
 
-def _front_door_pieces(report: BenchReport) -> list[str]:
-    return ["", *table(front_door.PIECE_HEADINGS, front_door.piece_lines(report.rows))]
-
-
 def _lookahead(report: BenchReport) -> list[str]:
     on_engines = engines.served_rows(report.rows)
     rows = [row for row in report.rows if row not in on_engines]
@@ -212,10 +205,6 @@ def _lookahead(report: BenchReport) -> list[str]:
         *["", "## On engines", "", "Time for a token, so many answers at once:", "", *times],
         *["", "All texts, by all methods, with drafts discarded and kept:", "", *texts],
     ]
-
-
-def _lookahead_published(report: BenchReport) -> list[str]:
-    return ["", *table(lookahead.PAIR_HEADINGS, [lookahead.pair_cells(row) for row in report.rows])]
 
 
 def _faults(report: BenchReport) -> list[str]:
@@ -251,29 +240,9 @@ def _soak(report: BenchReport) -> list[str]:
     return ["", f"{said}.", "", *table(["", "level", "more in 1,000 requests", "interval", "noise"], rows)]
 
 
-def _automata(report: BenchReport) -> list[str]:
-    found: list[str] = []
-    for tokenizer in dict.fromkeys(str(row["tokenizer"]) for row in report.rows):
-        rows = [automata.cells(row) for row in report.rows if row["tokenizer"] == tokenizer]
-        found += ["", f"## {tokenizer}", "", *table(automata.HEADINGS, rows)]
-    return found
-
-
 def _canonical(report: BenchReport) -> list[str]:
     found = canonical.tables(report.rows)
     return [line for title, headings, lines in found for line in ("", f"## {title}", "", *table(headings, lines))]
-
-
-def _distribution(report: BenchReport) -> list[str]:
-    found: list[str] = []
-    for kind in (WITH, WITHOUT):
-        rows = distribution.of_kind(report.rows, kind)
-        left_out = sum(row["set"] == kind for row in report.rows) - len(rows)
-        starved = f"Under mask and row, {100 * distribution.starved(rows):.2g} % of draws come to where nothing is left."
-        found += ["", f"## Sets {kind}", "", f"{len(rows)} sets; {left_out} left out. {starved}"]
-        found += ["", *table(distribution.HEADINGS, distribution.cells(rows)), ""]
-        found += table(distribution.PAIR_HEADINGS, distribution.pair_cells(rows))
-    return found
 
 
 def _overlap(report: BenchReport) -> list[str]:
@@ -297,11 +266,8 @@ _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "confidence": _confidence,
     "drafts": _drafts,
     "first_answers": _first_answers,
-    "schema_mechanisms": _schema_mechanisms,
     "ablation": _ablation,
-    "automata": _automata,
     "canonical": _canonical,
-    "canonical_distribution": _distribution,
     "conformance": _conformance,
     "conformance_schemastore": _collection,
     "simulation": _simulation,
@@ -309,11 +275,8 @@ _MORE: Mapping[str, Callable[[BenchReport], list[str]]] = {
     "soak": _soak,
     "front_door": _front_door,
     "front_door_handle": _front_door_handle,
-    "front_door_pieces": _front_door_pieces,
     "vllm_client": _front_door,
     "lookahead": _lookahead,
-    "lookahead_published": _lookahead_published,
-    "mask_bytes": _mask_bytes,
     "mask_path": _mask_path,
     "overlap": _overlap,
     "tokenizers": _tokenizers,

@@ -17,7 +17,7 @@ from load_tests.errors import UnknownFigure
 from load_tests.gpu import page as gpu
 from load_tests.reporting.benchmarks import BENCHMARKS
 from load_tests.reporting.markdown import holds, machine, table
-from load_tests.reporting.pages import NOTE, pages
+from load_tests.reporting.pages import HISTORY, NOTE, pages
 
 ROOT = Path(__file__).resolve().parents[2]
 ABOUT = Path(__file__).parent / "about"
@@ -127,8 +127,13 @@ def read_pages(results: Path) -> dict[str, str]:
     """The pages as they should be, by their file's name. Results of GPUs stand in a folder of their own, and on one page."""
     abouts = {path.stem: path.read_text(encoding="utf-8") for path in ABOUT.glob("*.md")}
     reports = read_results(results)
-    found = pages(reports, abouts, {path.stem for path in results.glob("*.png")})
+    retired = {path.name: _title(path) for path in sorted((ROOT / PAGES / HISTORY).glob("*.md"))}
+    found = pages(reports, abouts, {path.stem for path in results.glob("*.png")}, retired)
     return {**found, gpu.NAME: f"{NOTE}\n{gpu.page(read_results(results / 'gpu'), reports.get(gpu.OVERLAP))}"}
+
+
+def _title(page: Path) -> str:
+    return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -18,9 +18,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from transformers import AutoTokenizer
 
-from deployments.builders import EMBEDDED_WEIGHTS
 from deployments.config import parse_settings
 from deployments.reporting.report import BenchReport, Row
 from load_tests.front_door.clients.connection import request
@@ -90,8 +88,7 @@ def _one_service(names: Sequence[str], seconds: float, turns: int, weights_s: fl
 
 
 def _light_bodies() -> list[bytes]:
-    tokenizer = AutoTokenizer.from_pretrained(str(EMBEDDED_WEIGHTS))
-    return make_workload("extraction", parse_settings({}).model.served_name, tokenizer).encoded(OURS, stream=True)
+    return make_workload("extraction", parse_settings({}).model.served_name).encoded(OURS, stream=True)
 
 
 def _floods(light: Light, key: str, seconds: float, turns: int, names: Sequence[str]) -> Iterator[Row]:

@@ -26,8 +26,8 @@ from deployments.reporting.report import BenchReport, Target
 from grammar_service.conformance.schemastore import read_schemastore
 from grammar_service.errors import GrammarError
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from load_tests.guards.random_schemas import random_schema
-from load_tests.guards.walks import is_valid
+from load_tests.corpus.random_schemas import random_schema
+from load_tests.corpus.random_walks import is_valid
 from load_tests.tokenizers.kinds import KINDS, Kind
 from model_service.messages import Endpoint
 from tests.integration.model_service.running_engine import MODEL, RunningEngine, running_engine

@@ -8,9 +8,9 @@ from dataclasses import replace
 from grammar_service.backends import CompiledGrammar, faults_in_the_way, select_backend
 from grammar_service.spec import COMPACT, JSON_KINDS, STANDARD, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from load_tests.automata.languages import specs
 from load_tests.canonical.probes import ROOT
 from load_tests.corpus.cases import read_cases
+from load_tests.corpus.languages import specs
 
 _SCALE = "scale-"
 """Sizes of one schema, none of which is an everyday one."""

@@ -20,9 +20,9 @@ from grammar_service.backends import select_backend
 from grammar_service.errors import GrammarError
 from grammar_service.spec import GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from load_tests.automata.languages import specs
 from load_tests.canonical.probes import ROOT
 from load_tests.canonical.published.tables import INDEX_PART
+from load_tests.corpus.languages import specs
 
 SCHEMAS = (
     "business-address",

@@ -27,19 +27,6 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class PieceCourse:
-    """`clients` clients stream the answer to `body` again and again: pieces that come within `seconds`, after the first `ramp_s`, count."""
-
-    host: str
-    port: int
-    body: bytes
-    clients: int
-    ramp_s: float
-    seconds: float
-    key: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class WindowBegan:
     """All clients are at work: what is measured begins."""
 
@@ -76,15 +63,4 @@ class Answered:
     answers: Sequence[Answer]
 
 
-@dataclass(frozen=True, slots=True)
-class PiecesCame:
-    """Within the window, all clients together: pieces of text and their characters. `failed`: answers that had another status than 200,
-    ended in an error or before their end, and clients that nobody answered any more. `gap_p99_s`: between two pieces of one client."""
-
-    pieces: int
-    characters: int
-    failed: int
-    gap_p99_s: float | None
-
-
-Report = WindowBegan | WindowEnded | Answered | PiecesCame
+Report = WindowBegan | WindowEnded | Answered

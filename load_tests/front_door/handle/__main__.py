@@ -15,9 +15,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from transformers import AutoTokenizer
 
-from deployments.builders import EMBEDDED_WEIGHTS
 from deployments.commands.progress import CaseProgress
 from deployments.config import parse_settings
 from deployments.reporting.report import BenchReport, Row
@@ -39,8 +37,7 @@ def main(
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
     """Compare requests a second and latency by handle, and by the Responses API, with those of chat completions over HTTP."""
-    tokenizer = AutoTokenizer.from_pretrained(str(EMBEDDED_WEIGHTS))
-    workloads = [make_workload(name, parse_settings({}).model.served_name, tokenizer) for name in WORKLOADS]
+    workloads = [make_workload(name, parse_settings({}).model.served_name) for name in WORKLOADS]
     rows: list[Row] = []
     total = turns * (3 * len(workloads) * len(CLIENTS) * len(WAYS) + 2)
     with client_process() as client, running(OURS, {}) as server, CaseProgress(Console(stderr=True)) as progress:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deployments.reporting.report import Row, Target
-from load_tests.front_door.figures import NONE, WAYS, WHOLE, Found
-from load_tests.jump_forward.figures import EXTRACTION
+from load_tests.front_door.figures import EXTRACTION, NONE, WAYS, WHOLE, Found
 
 HTTP, HANDLE, RESPONSES, BATCH = SIDES = ("HTTP", "handle", "Responses", "batch")
 WORKLOADS = (EXTRACTION, NONE)

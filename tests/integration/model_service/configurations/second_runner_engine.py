@@ -71,11 +71,11 @@ async def compared(asked: Sequence[tuple[dict[str, Any], Answer]]) -> list[dict[
     """For each, our tokens and stock's, the log probabilities of both, and how many were forced."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
-    from load_tests.jump_forward.engines import stock_engine
-    from load_tests.jump_forward.stock_constraint import stock_constraint
+    from load_tests.front_door.workloads import stock_constraint
+    from tests.integration.model_service.stock_engine import stock_engine
 
-    host, found = stock_engine(replace(SETTINGS, max_num_seqs=SEATS)), []
-    assert host.engine.vllm_config.use_v2_model_runner
+    engine, found = stock_engine(replace(SETTINGS, max_num_seqs=SEATS)), []
+    assert engine.vllm_config.use_v2_model_runner
     try:
         for fields, ours in asked:
             constraint = StructuredOutputsParams(**stock_constraint(SPECS[0]))
@@ -87,14 +87,14 @@ async def compared(asked: Sequence[tuple[dict[str, Any], Answer]]) -> list[dict[
                 logprobs=fields.get("top_logprobs"),
                 **drawn,
             )
-            async for output in host.engine.generate({"prompt_token_ids": list(ours.prompt)}, params, uuid4().hex):
+            async for output in engine.generate({"prompt_token_ids": list(ours.prompt)}, params, uuid4().hex):
                 stock = output.outputs[0]
             told = [of[token].logprob for of, token in zip(stock.logprobs or (), stock.token_ids, strict=False)]
             own = [of["logprob"] for of in (ours.choice["logprobs"] or {"content": ()})["content"]]
             tokens = {"ours": list(ours.tokens), "stock": list(stock.token_ids)}
             found.append({**tokens, "logprobs": [own, told], "forced": ours.forced})
     finally:
-        host.close()
+        engine.shutdown()
     return found
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from load_tests.errors import BenchFailed
 from model_service.errors import EngineSettingsError
 from model_service.settings import EngineSettings, JumpForward
 from tests.integration.model_service.conftest import NGRAMS
@@ -59,15 +58,6 @@ def test_the_defaults_of_a_step_are_those_of_vllms_server(workers: int) -> None:
     ours = plugged(settings)
     assert ours.scheduler_config.max_num_batched_tokens == server.scheduler_config.max_num_batched_tokens == 2048 * workers
     assert {**vars(ours.scheduler_config), "scheduler_cls": None} == vars(server.scheduler_config)
-
-
-def test_engines_of_a_comparison_schedule_by_the_same_settings() -> None:
-    from load_tests.jump_forward.engines import check_alike
-
-    ours, theirs, other = plugged(SETTINGS), stock(SETTINGS), stock(replace(SETTINGS, engine_args={"max_num_batched_tokens": 4096}))
-    check_alike(ours, theirs)
-    with pytest.raises(BenchFailed, match="max_num_batched_tokens"):
-        check_alike(ours, other)
 
 
 def test_vllms_cache_of_compiled_models_knows_the_engine_again() -> None:

@@ -84,10 +84,10 @@ async def _stock_tokens(stepped: list[tuple[Ask, Answer]]) -> list[tuple[int, ..
     """What stock vLLM answers to the same prompts, greedily, under the same grammars."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
-    from load_tests.jump_forward.engines import stock_engine
-    from load_tests.jump_forward.stock_constraint import stock_constraint
+    from load_tests.front_door.workloads import stock_constraint
+    from tests.integration.model_service.stock_engine import stock_engine
 
-    host = stock_engine(SETTINGS)
+    engine = stock_engine(SETTINGS)
     answers = []
     try:
         for ask, answer in stepped:
@@ -95,8 +95,8 @@ async def _stock_tokens(stepped: list[tuple[Ask, Answer]]) -> list[tuple[int, ..
             params = SamplingParams(
                 temperature=0.0, max_tokens=MOST_TOKENS, structured_outputs=constraint, output_kind=RequestOutputKind.FINAL_ONLY
             )
-            async for output in host.engine.generate({"prompt_token_ids": list(answer.prompt)}, params, uuid4().hex):
+            async for output in engine.generate({"prompt_token_ids": list(answer.prompt)}, params, uuid4().hex):
                 answers.append(tuple(output.outputs[0].token_ids))
     finally:
-        host.close()
+        engine.shutdown()
     return answers

@@ -15,7 +15,7 @@ from grammar_service.limits import Limits
 from grammar_service.resolve import DECLARED_ORDER, resolve, resolve_relaxed
 from grammar_service.spec import COMPACT, FLEXIBLE, STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from load_tests.guards.walks import Walker
+from load_tests.corpus.random_walks import Walker
 from tests.driving import allowed, grammar_of
 from tests.tokenizers.quoting_tokenizer import quoting_tokenizer
 from tests.unit.grammar_service.backends.test_guarded import begun, texts, tried, unique, walk

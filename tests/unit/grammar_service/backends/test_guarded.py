@@ -17,8 +17,8 @@ from grammar_service.backends.batch_fill import BatchFiller
 from grammar_service.backends.guarded import Guarded
 from grammar_service.spec import COMPACT, FLEXIBLE, STANDARD, GrammarKind, GrammarSpec
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from load_tests.guards.random_schemas import random_schema
-from load_tests.guards.walks import Walker
+from load_tests.corpus.random_schemas import random_schema
+from load_tests.corpus.random_walks import Walker
 from tests.driving import allowed, grammar_of, schema_spec
 from tests.tokenizers.quoting_tokenizer import quoting_tokenizer
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from load_tests.front_door.clients.messages import Answer
-from load_tests.front_door.figures import BUSY, NONE, OURS, STOCK, STREAM, WHOLE, Cell, targets
+from load_tests.front_door.figures import BUSY, CHARACTER, NONE, OURS, STOCK, STREAM, WHOLE, Cell, targets
 from load_tests.front_door.processor_time import ENGINE_CORE, OTHER, WORKER, between, in_front, part_of
-from load_tests.jump_forward.figures import CHARACTER
 
 
 def answer(latency_s: float = 1.0, *, status: int = 200, finish: str = "stop") -> Answer:

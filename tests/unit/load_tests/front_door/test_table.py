@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from load_tests.front_door.clients.messages import Answer, PiecesCame, WindowEnded
+from load_tests.front_door.clients.messages import Answer
 from load_tests.front_door.figures import NONE, OURS, STOCK, STREAM, Cell
-from load_tests.front_door.pieces.figures import row
-from load_tests.front_door.table import headings, lines, piece_lines
+from load_tests.front_door.table import headings, lines
 
 
 def test_a_line_has_both_sides() -> None:
@@ -19,8 +18,3 @@ def test_a_line_has_both_sides() -> None:
 def test_a_side_that_was_not_run_is_left_open() -> None:
     cell = Cell(0, OURS, NONE, 8, STREAM, 1.0, [], {}, 0.0, 0.5, 0)
     assert lines([cell.row()])[0][3:6] == ["– : 0.0", "–", "– : –"]
-
-
-def test_parts_that_do_nothing_are_left_out() -> None:
-    rows = [row(0, PiecesCame(1, 1, 0, None), WindowEnded(1.0, 0.2), {"proxy": 0.5, "controller": 0.001}, 0.5)]
-    assert piece_lines(rows) == [["proxy", "0.50"], ["clients", "0.20"]]

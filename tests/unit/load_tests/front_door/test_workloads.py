@@ -2,22 +2,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
-
-from deployments.builders import EMBEDDED_WEIGHTS
 from load_tests.front_door.clients.messages import Answer
-from load_tests.front_door.figures import NONE, OURS, STOCK
+from load_tests.front_door.figures import CHARACTER, FREE, NONE, OURS, STOCK
 from load_tests.front_door.workloads import Workload, make_workload
-from load_tests.jump_forward.figures import CHARACTER, FREE
 from model_service.engine.arguments import stock_flags
 from model_service.settings import EngineSettings
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> PreTrainedTokenizerBase:
-    loaded: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(EMBEDDED_WEIGHTS)
-    return loaded
 
 
 def answer(text: str, finish: str = "stop") -> Answer:
@@ -28,8 +17,8 @@ def made_well(workload: Workload, text: str, finish: str = "stop") -> bool:
     return workload.answers_well(answer(text, finish))
 
 
-def test_both_servers_are_asked_the_same_in_their_own_words(tokenizer: PreTrainedTokenizerBase) -> None:
-    workload = make_workload(CHARACTER, "model", tokenizer)
+def test_both_servers_are_asked_the_same_in_their_own_words() -> None:
+    workload = make_workload(CHARACTER, "model")
     stock, ours = (json.loads(workload.encoded(side, stream=True)[0]) for side in (STOCK, OURS))
     assert set(stock.pop("structured_outputs")) == {"grammar"}
     assert set(ours.pop("structured_outputs")) == {"json"}
@@ -37,23 +26,23 @@ def test_both_servers_are_asked_the_same_in_their_own_words(tokenizer: PreTraine
     assert (stock["model"], stock["stream"], stock["temperature"]) == ("model", True, 0)
 
 
-def test_an_answer_is_judged_by_its_schema(tokenizer: PreTrainedTokenizerBase) -> None:
-    workload = make_workload(CHARACTER, "model", tokenizer)
+def test_an_answer_is_judged_by_its_schema() -> None:
+    workload = make_workload(CHARACTER, "model")
     assert not made_well(workload, '{"name": "x"}')
     assert not made_well(workload, '{"name": ')
     assert made_well(workload, '{"name": ', "length")
     assert not made_well(workload, "name", "length")
 
 
-def test_of_a_pattern_an_answer_may_be_the_beginning(tokenizer: PreTrainedTokenizerBase) -> None:
-    workload = make_workload(FREE, "model", tokenizer)
+def test_of_a_pattern_an_answer_may_be_the_beginning() -> None:
+    workload = make_workload(FREE, "model")
     assert made_well(workload, "a b", "length")
     assert not made_well(workload, "a b")
     assert not made_well(workload, "A", "length")
 
 
-def test_without_a_constraint_answers_have_one_length(tokenizer: PreTrainedTokenizerBase) -> None:
-    workload = make_workload(NONE, "model", tokenizer)
+def test_without_a_constraint_answers_have_one_length() -> None:
+    workload = make_workload(NONE, "model")
     body = json.loads(workload.encoded(OURS, stream=False)[0])
     assert body["min_tokens"] == body["max_tokens"]
     assert body["ignore_eos"]

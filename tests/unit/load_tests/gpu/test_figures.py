@@ -10,7 +10,7 @@ from load_tests.gpu.figures import forward_cells, free_from, gains, graph_cells,
 from load_tests.gpu.page import page
 from load_tests.gpu.plan import FULL, LLAMA_8B, Clock
 from load_tests.gpu.rows import Row
-from load_tests.jump_forward.overlap.figures import between_forwards, wins
+from load_tests.overlap.figures import between_forwards, wins
 from load_tests.reporting.tables import ROOT, read_results
 
 TIMES = {(1, 1): 4.0, (1, 2): 4.0, (1, 8): 8.0, (64, 1): 6.0, (64, 2): 12.6, (64, 8): 30.0, (256, 1): 10.0, (256, 2): 21.0, (256, 8): 90.0}

@@ -15,7 +15,7 @@ from deployments.builders import EMBEDDED_WEIGHTS
 from grammar_service.backends import Matcher
 from grammar_service.segments import Segmenter
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
-from load_tests.guards.random_schemas import random_schema
+from load_tests.corpus.random_schemas import random_schema
 from model_service.jump_forward.closing_policy import MARGIN, MOST_TOKENS, URGENT, ClosingPolicy
 from tests.driving import allowed, grammar_of, schema_spec
 

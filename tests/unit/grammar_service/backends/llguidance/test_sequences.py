@@ -17,8 +17,8 @@ from grammar_service.backends import backend_named, select_backend
 from grammar_service.errors import GrammarError
 from grammar_service.spec import COMPACT, FLEXIBLE, STANDARD
 from grammar_service.vocabulary.tokenizer import GrammarTokenizer
+from load_tests.corpus.random_walks import Walker, repeats
 from load_tests.errors import BenchFailed
-from load_tests.guards.walks import Walker, repeats
 from tests.driving import accepts, grammar_of, schema_spec
 from tests.tokenizers.quoting_tokenizer import quoting_tokenizer
 

@@ -1,1 +1,0 @@
-"""The backend `automata` beside the two libraries, on what all three enforce."""

@@ -1,1 +1,0 @@
-"""How long one request's bytes keep an ingress's event loop."""

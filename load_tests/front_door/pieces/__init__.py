@@ -1,1 +1,0 @@
-"""Pieces of answers through the whole door, without a model."""

@@ -1,1 +1,0 @@
-"""Engines with jump-forward against stock vLLM: `python -m load_tests.jump_forward`."""

@@ -1,1 +1,0 @@
-"""Mixed traffic at the HTTP port, with open arrivals: `python -m load_tests.load`."""

@@ -1,1 +1,0 @@
-"""How many schemas each mechanism of the schema rooms serves."""
