@@ -25,17 +25,17 @@ from load_tests.drafts.figures import DRAFTS, JUMPS, NGRAM, SIDES, STOCK, SUFFIX
 from load_tests.drafts.tasks import ALL, EDIT, LONG, make
 from load_tests.front_door.clients.messages import Course
 from load_tests.front_door.clients.process import ClientProcess, client_process
-from load_tests.front_door.figures import OURS, STREAM
+from load_tests.front_door.figures import OURS
 from load_tests.front_door.figures import STOCK as STOCK_SERVER
 from load_tests.front_door.servers import HOST, running
-from load_tests.front_door.turns import measured_cell
+from load_tests.front_door.turns import measured_fairly
 from load_tests.front_door.workloads import Workload
 from load_tests.real_model.tasks import EXTRACTION, FREE, Exercise, chat_body, is_valid, names_of
 from load_tests.reporting.running_service import PACKAGES
 from load_tests.routing.page import settled_page
 
 WARM_UP, FRESH = 16, 320
-"""Exercises of a task that are asked before anything is measured, and those that each cell may need."""
+"""Exercises of a task that are asked before anything is measured, and those that each cell may need: nothing is asked twice."""
 WARMING = 16
 """Clients of the warm-up."""
 _NGRAM = {"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4, "prompt_lookup_min": 2}
@@ -89,7 +89,7 @@ def main(
     tasks: Annotated[str, typer.Option(help="which, with commas between")] = ",".join(ALL),
     clients: Annotated[str, typer.Option(help="clients at a time, with commas between")] = "1,8,32",
     turns: Annotated[int, typer.Option(min=1, help="of all sides")] = 3,
-    seconds: Annotated[float, typer.Option(min=0.5, help="that are measured of each cell")] = 10.0,
+    seconds: Annotated[float, typer.Option(min=0.5, help="that are measured of each cell with several clients")] = 10.0,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
     """Compare requests a second with jumps alone and with vLLM's own server and drafts."""
@@ -126,7 +126,7 @@ def _turn(plan: Plan, client: ClientProcess, turn: int, side: str, say: Callable
             course = Course(HOST, server.port, workload.encoded(side, stream=True), WARMING, stream=True, seconds=None)
             client.answers(course, lambda: None, lambda _: None)
         for clients, workload in plan.cells:
-            row = measured_cell(server, client, turn, side, workload, clients, STREAM, plan.seconds).row()
+            row = measured_fairly(server, client, turn, side, workload, clients, plan.seconds).row()
             say(f"{side:14}{row['workload']:16}{clients:3} {row['requests_per_s']:7.2f}/s  pieces {row['pieces_per_request']}")
             yield row
         if side == DRAFTS and any(workload.name != FREE for _, workload in plan.cells):  # free text has no drafts that are counted

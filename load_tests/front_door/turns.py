@@ -16,6 +16,9 @@ from load_tests.front_door.workloads import Workload
 
 WARMING = 16
 """Clients of the warm-up."""
+ALONE = 12
+"""Bodies that one client sends a large model. Within a window, the faster side would answer questions that the slower one is never asked,
+and one answer that goes on to its most tokens would decide the ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,18 @@ def measured_cell(
     return measured_course(server, client, turn, side, workload, course)
 
 
+def measured_fairly(
+    server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, clients: int, seconds: float
+) -> Cell:
+    """Of streams of a large model: a window of `seconds`, and of one client the first `ALONE` bodies, whatever time they take."""
+    if clients > 1:
+        return measured_cell(server, client, turn, side, workload, clients, STREAM, seconds)
+    course = Course(HOST, server.port, workload.encoded(side, stream=True)[:ALONE], 1, stream=True, seconds=None)
+    return measured_course(server, client, turn, side, workload, course)
+
+
 def measured_course(server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, course: Course) -> Cell:
-    """The same of a course with a window, whose bodies are the workload's."""
+    """The same of any course, whose bodies are the workload's."""
     meter = Meter(server.processor_time)
     answers = client.answers(course, meter.began, meter.ended)
     wrong = sum(not _is_right(workload, answer) for answer in answers)

@@ -23,7 +23,7 @@ from load_tests.front_door.clients.messages import Answer, Course
 from load_tests.front_door.clients.process import ClientProcess, client_process
 from load_tests.front_door.figures import OURS, SIDES
 from load_tests.front_door.servers import HOST, Server, running
-from load_tests.front_door.turns import measured_cell
+from load_tests.front_door.turns import measured_fairly
 from load_tests.front_door.workloads import Workload
 from load_tests.real_model.figures import AGAIN, CLIENTS, WITHOUT_JUMPS, Worth, targets, worth_rows
 from load_tests.real_model.tasks import FREE, TASKS, Exercise, chat_body, is_valid, make_exercises, names_of
@@ -52,7 +52,7 @@ def main(
     clients: Annotated[str, typer.Option(help="clients at a time, with commas between")] = "1,8,32",
     exercises: Annotated[int, typer.Option(min=2, help="of each task whose answers are judged")] = 200,
     turns: Annotated[int, typer.Option(min=1, help="of both sides")] = 3,
-    seconds: Annotated[float, typer.Option(min=0.5, help="that are measured of each cell")] = 10.0,
+    seconds: Annotated[float, typer.Option(min=0.5, help="that are measured of each cell with several clients")] = 10.0,
     json_out: Annotated[Path | None, typer.Option("--json", help="write the report here")] = None,
 ) -> None:
     """Compare requests a second, latency and right answers with vLLM's own server."""
@@ -99,7 +99,7 @@ def _turn(plan: Plan, server: Server, client: ClientProcess, turn: int, side: st
         for worth in plan.worths:
             say(f"{worth.side:9}{worth.task:15} {dict(worth.row(None, None))}")
     for workload, clients in product(plan.workloads, plan.clients):
-        cell = measured_cell(server, client, turn, side, workload, clients, "stream", plan.seconds)
+        cell = measured_fairly(server, client, turn, side, workload, clients, plan.seconds)
         row = {"kind": "speed", **cell.row()}
         say(f"{side:9}{row['workload']:15}{clients:3} {row['requests_per_s']:7.2f}/s  latency {row['latency_p50_ms']} ms  cut {row['cut']}")
         yield row

@@ -25,7 +25,10 @@ async def run_course(course: Course, tell: Callable[[Report], None]) -> None:
     """Tells the window's begin and end, and then the answers; what is not over at the window's end is awaited."""
     run = _Run(course)
     if course.seconds is None:
+        tell(WindowBegan())
+        began, used = time.perf_counter(), time.process_time()
         await run.once()
+        tell(WindowEnded(time.perf_counter() - began, time.process_time() - used))
         return tell(Answered(run.answers(-math.inf, math.inf)))
     clients = [asyncio.create_task(run.client(RAMP_S * number / course.clients)) for number in range(course.clients)]
     await asyncio.wait([asyncio.create_task(run.all_answered.wait()), *clients], return_when=asyncio.FIRST_COMPLETED)

@@ -11,9 +11,9 @@ CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
 @dataclass(frozen=True, slots=True)
 class Course:
     """`clients` clients at a time send the bodies one after another, round and round: until each has been answered once, and then for
-    `seconds` that count. Without `seconds` each body is sent once. `stream`: whether the bodies ask for event streams; `key`: the API key
-    they send, if any. `joins`: the environment by which a process joins the service's Ray, where it is asked by handle instead of HTTP;
-    `path`: where HTTP asks."""
+    `seconds` that count. Without `seconds` each body is sent once, and all of that time counts. `stream`: whether the bodies ask for event
+    streams; `key`: the API key they send, if any. `joins`: the environment by which a process joins the service's Ray, where it is asked by
+    handle instead of HTTP; `path`: where HTTP asks."""
 
     host: str
     port: int
@@ -24,6 +24,19 @@ class Course:
     key: str = ""
     joins: Mapping[str, str] = field(default_factory=dict)
     path: str = CHAT
+
+
+@dataclass(frozen=True, slots=True)
+class PieceCourse:
+    """`clients` clients stream the answer to `body` again and again: pieces that come within `seconds`, after the first `ramp_s`, count."""
+
+    host: str
+    port: int
+    body: bytes
+    clients: int
+    ramp_s: float
+    seconds: float
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +76,15 @@ class Answered:
     answers: Sequence[Answer]
 
 
-Report = WindowBegan | WindowEnded | Answered
+@dataclass(frozen=True, slots=True)
+class PiecesCame:
+    """Within the window, all clients together: pieces of text and their characters. `failed`: answers that had another status than 200,
+    ended in an error or before their end, and clients that nobody answered any more. `gap_p99_s`: between two pieces of one client."""
+
+    pieces: int
+    characters: int
+    failed: int
+    gap_p99_s: float | None
+
+
+Report = WindowBegan | WindowEnded | Answered | PiecesCame

@@ -11,7 +11,8 @@ from multiprocessing.connection import Connection
 
 from load_tests.errors import Stuck
 from load_tests.front_door.clients.closed_loop import run_course
-from load_tests.front_door.clients.messages import Answer, Answered, Course, Report, WindowBegan, WindowEnded
+from load_tests.front_door.clients.messages import Answer, Answered, Course, PieceCourse, PiecesCame, Report, WindowBegan, WindowEnded
+from load_tests.front_door.clients.piece_loop import run_pieces
 
 PATIENCE_S = 180.0
 
@@ -28,13 +29,24 @@ class ClientProcess:
         Raises:
             Stuck: nothing is heard for too long.
         """
+        report = self._run(course, began, ended)
+        assert isinstance(report, Answered)
+        return report.answers
+
+    def pieces(self, course: PieceCourse, began: Callable[[], None], ended: Callable[[WindowEnded], None]) -> PiecesCame:
+        """The same, of pieces."""
+        report = self._run(course, began, ended)
+        assert isinstance(report, PiecesCame)
+        return report
+
+    def _run(self, course: Course | PieceCourse, began: Callable[[], None], ended: Callable[[WindowEnded], None]) -> Answered | PiecesCame:
         self._connection.send(course)
-        while not isinstance(report := self._next(), Answered):
+        while not isinstance(report := self._next(), Answered | PiecesCame):
             if isinstance(report, WindowBegan):
                 began()
             else:
                 ended(report)
-        return report.answers
+        return report
 
     def _next(self) -> Report:
         try:
@@ -64,8 +76,10 @@ def client_process() -> Iterator[ClientProcess]:
 def _main(connection: Connection) -> None:
     while True:
         try:
-            course: Course = connection.recv()
+            course: Course | PieceCourse = connection.recv()
         except EOFError:
             return
-        os.environ.update(course.joins)
-        asyncio.run(run_course(course, connection.send))
+        if isinstance(course, Course):
+            os.environ.update(course.joins)
+        run = run_course(course, connection.send) if isinstance(course, Course) else run_pieces(course, connection.send)
+        asyncio.run(run)

@@ -53,8 +53,11 @@ async def test_without_a_window_each_question_is_asked_once(door: tuple[Door, in
     told: list[Report] = []
     bodies = [b'{"n": %d}' % number for number in range(10)]
     await run_course(Course("127.0.0.1", door[1], bodies, 4, stream=True, seconds=None), told.append)
-    (answered,) = told
+    began, ended, answered = told
+    assert isinstance(began, WindowBegan)
+    assert isinstance(ended, WindowEnded)
     assert isinstance(answered, Answered)
+    assert all(0 < answer.latency_s <= ended.seconds for answer in answered.answers)
     assert sorted(answer.body for answer in answered.answers) == list(range(10))
     assert {answer.text for answer in answered.answers} == {"ab"}
     assert (sorted(door[0].bodies), door[0].connections) == (sorted(bodies), 4)
@@ -77,8 +80,9 @@ async def test_a_connection_that_the_server_closes_is_opened_again(door: tuple[D
     door[0].keep_alive = False
     told: list[Report] = []
     await run_course(Course("127.0.0.1", door[1], [b"{}"] * 3, 1, stream=True, seconds=None), told.append)
-    assert isinstance(told[0], Answered)
-    assert [answer.text for answer in told[0].answers] == ["ab"] * 3
+    answered = told[-1]
+    assert isinstance(answered, Answered)
+    assert [answer.text for answer in answered.answers] == ["ab"] * 3
     assert door[0].connections == 3
 
 
