@@ -66,9 +66,7 @@ def measured_cell(
     return measured_course(server, client, turn, side, workload, course)
 
 
-def measured_fairly(
-    server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, clients: int, seconds: float
-) -> Cell:
+def measured_fairly(server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, clients: int, seconds: float) -> Cell:
     """Of streams of a large model: a window of `seconds`, and of one client the first `ALONE` bodies, whatever time they take."""
     if clients > 1:
         return measured_cell(server, client, turn, side, workload, clients, STREAM, seconds)
