@@ -56,6 +56,7 @@ from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registration import settings_grammars
 from deployments.grammars.registry import GrammarRegistry
 from deployments.names import COMPILER, MODEL
+from deployments.page.files import page_routes
 from deployments.telemetry.logs import LoggedRequests
 from deployments.telemetry.metrics import CheckMetrics, GrammarMetrics, RequestMetrics
 from deployments.telemetry.page import MetricsPage
@@ -137,7 +138,8 @@ class ApiServer:
             max_connections=listening.max_connections,
         )
         stored = StoredResponses(self._http, self._apis.responses)
-        application = http_application(self._http, stored, self._apis, lambda: self._server.is_leaving)
+        page = page_routes() if listening.page else []
+        application = http_application(self._http, stored, self._apis, lambda: self._server.is_leaving, page)
         answering: ASGIApp = RequestFilter(application, rules)
         if tracing is not None:
             answering = TracedHttp(answering, tracing)

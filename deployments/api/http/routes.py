@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
@@ -24,9 +24,14 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 
 def http_application(
-    http: HttpIngress, responses: StoredResponses, apis: Apis, is_leaving: Callable[[], bool] = lambda: False
+    http: HttpIngress,
+    responses: StoredResponses,
+    apis: Apis,
+    is_leaving: Callable[[], bool] = lambda: False,
+    page: Sequence[Route] = (),
 ) -> Starlette:
-    """An application whose own errors are OpenAI's in form. `is_leaving`: whether no more clients shall be sent here."""
+    """An application whose own errors are OpenAI's in form. `is_leaving`: whether no more clients shall be sent here. `page`: the paths of
+    the page that people see."""
 
     async def alive(_: Request) -> Response:
         if is_leaving():
@@ -62,6 +67,7 @@ def http_application(
             Route("/-/healthz", alive),  # KubeRay asks for it where Ray Serve's proxies would listen
             Route("/readyz", http.ready),
             Route("/metrics", http.metrics),
+            *page,
         ],
         exception_handlers={ApiError: error, HTTPException: _unknown, ClientLeft: _left, ClientDisconnect: _left},
     )

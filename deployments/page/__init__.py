@@ -1,0 +1,1 @@
+"""The page at `/`, on which a browser tries constraints."""

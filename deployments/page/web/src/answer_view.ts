@@ -1,0 +1,113 @@
+/** One answer on the page: its text as it comes, what it took, and its confidence by field. */
+
+import { type Api, ApiError, type Body } from "./api";
+import { Answer } from "./answer";
+import { element, find } from "./dom";
+
+const DONE: Record<string, string> = {
+  stop: "Complete.",
+  tool_calls: "Complete.",
+  length: "Cut off: the answer reached its most tokens.",
+};
+
+export class AnswerView {
+  private readonly text: HTMLElement;
+  private readonly status: HTMLElement;
+  private readonly figures: HTMLElement;
+  private readonly confidence: HTMLElement;
+  private shown = 0;
+
+  constructor(private readonly section: HTMLElement) {
+    this.text = find(".answer-text", section);
+    this.status = find(".answer-status", section);
+    this.figures = find(".figures", section);
+    this.confidence = find(".confidence", section);
+  }
+
+  set title(title: string) {
+    find("h3", this.section).textContent = title;
+  }
+
+  set hidden(hidden: boolean) {
+    this.section.hidden = hidden;
+  }
+
+  /** Returns when the answer has ended, in whatever way. */
+  async run(api: Api, body: Body, signal: AbortSignal): Promise<void> {
+    this.clear();
+    const answer = new Answer();
+    const began = performance.now();
+    this.text.setAttribute("aria-busy", "true");
+    try {
+      for await (const event of api.stream(body, signal)) {
+        if (event.error) throw new ApiError(200, event.error.message, event.error.code, event.error.param);
+        answer.add(event, performance.now() - began);
+        this.showText(answer);
+      }
+      this.say(DONE[answer.finish ?? ""] ?? "The stream ended early.");
+    } catch (error) {
+      this.sayFailure(error, signal);
+    } finally {
+      this.text.removeAttribute("aria-busy");
+      this.showFigures(answer);
+      this.showConfidence(answer);
+    }
+  }
+
+  clear(): void {
+    for (const part of [this.text, this.figures, this.confidence]) part.replaceChildren();
+    this.shown = 0;
+    this.say("Waiting for the first token …");
+  }
+
+  private sayFailure(error: unknown, signal: AbortSignal): void {
+    if (signal.aborted) this.say("Stopped.");
+    else if (error instanceof ApiError) this.say(`Refused (${error.status}${error.code ? `, ${error.code}` : ""}): ${error.message}`, true);
+    else this.say(`The connection was lost: ${(error as Error).message}`, true);
+  }
+
+  private say(text: string, isError = false): void {
+    this.status.textContent = text;
+    this.status.classList.toggle("error", isError);
+  }
+
+  /** Only the last span grows. */
+  private showText(answer: Answer): void {
+    if (answer.spans.length) this.say("Streaming …");
+    for (let at = Math.max(0, this.shown - 1); at < answer.spans.length; at += 1) {
+      const { kind, text } = answer.spans[at]!;
+      const there = this.text.children[at];
+      if (there) there.textContent = text;
+      else this.text.append(element("span", { class: kind, title: kind === "plain" ? "" : kind }, text));
+    }
+    this.shown = answer.spans.length;
+  }
+
+  private showFigures(answer: Answer): void {
+    if (!answer.usage) return;
+    const seconds = answer.endMs / 1000;
+    const tokens = answer.usage.completion_tokens;
+    const figures: [string, string][] = [
+      ["tokens", String(tokens)],
+      ["forced", String(answer.forced)],
+      ["drafted", String(answer.drafted)],
+      ["sampled", String(Math.max(0, answer.sampled))],
+      ["forwards of the model", String(answer.pieces)],
+      ["saved", `${Math.max(0, tokens - answer.pieces)} of ${tokens}`],
+      ["first token", answer.firstMs === null ? "–" : `${answer.firstMs.toFixed(0)} ms`],
+      ["whole answer", `${seconds.toFixed(2)} s`],
+      ["tokens a second", seconds ? (tokens / seconds).toFixed(1) : "–"],
+    ];
+    this.figures.replaceChildren(
+      ...figures.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
+    );
+  }
+
+  private showConfidence(answer: Answer): void {
+    const rows = Object.entries(answer.confidence ?? {}).map(([pointer, value]) => {
+      const bar = element("meter", { min: "0", max: "1", value: String(value), "aria-label": `confidence of ${pointer || "the answer"}` });
+      return element("div", {}, element("dt", {}, pointer || "the answer"), element("dd", {}, bar, ` ${(100 * value).toFixed(0)} %`));
+    });
+    this.confidence.replaceChildren(...rows);
+  }
+}

@@ -1,0 +1,121 @@
+/** The editor of the constraint: CodeMirror in a shadow root, where its styles need no permission of the Content-Security-Policy. */
+
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { json } from "@codemirror/lang-json";
+import { bracketMatching, HighlightStyle, syntaxHighlighting, syntaxTree, ensureSyntaxTree } from "@codemirror/language";
+import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
+import { Compartment, EditorState } from "@codemirror/state";
+import { EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import type { SyntaxNode } from "@lezer/common";
+
+/** `pointer` is a JSON Pointer (RFC 6901); `at` a place in the text. Without both, the first line is marked. */
+export interface Fault {
+  message: string;
+  severity: "error" | "warning";
+  pointer?: string | null;
+  at?: number | null;
+}
+
+const THEME = EditorView.theme({
+  "&": { fontSize: "0.85rem", color: "var(--text)", backgroundColor: "var(--field)", maxHeight: "22rem" },
+  "&.cm-focused": { outline: "2px solid var(--accent)" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.45" },
+  ".cm-content": { caretColor: "var(--text)" },
+  ".cm-cursor": { borderLeftColor: "var(--text)" },
+  ".cm-gutters": { backgroundColor: "var(--field)", color: "var(--muted)", border: "none" },
+  ".cm-tooltip": { backgroundColor: "var(--panel)", color: "var(--text)", border: "1px solid var(--line)" },
+});
+
+const COLOURS = HighlightStyle.define([
+  { tag: tags.propertyName, color: "var(--code-name)" },
+  { tag: tags.string, color: "var(--code-text)" },
+  { tag: [tags.number, tags.bool, tags.null], color: "var(--code-value)" },
+]);
+
+export class Editor {
+  private readonly view: EditorView;
+  private readonly language = new Compartment();
+
+  constructor(parent: HTMLElement, label: string, onChange: () => void) {
+    const root = parent.attachShadow({ mode: "open" });
+    this.view = new EditorView({
+      root,
+      parent: root,
+      state: EditorState.create({
+        extensions: [
+          lineNumbers(),
+          history(),
+          bracketMatching(),
+          lintGutter(),
+          this.language.of(json()),
+          syntaxHighlighting(COLOURS),
+          keymap.of([...defaultKeymap, ...historyKeymap]), // without Tab, which must leave the editor
+          EditorView.lineWrapping,
+          EditorView.contentAttributes.of({ "aria-label": label }),
+          EditorView.updateListener.of((update) => update.docChanged && onChange()),
+          THEME,
+        ],
+      }),
+    });
+  }
+
+  get text(): string {
+    return this.view.state.doc.toString();
+  }
+
+  set text(text: string) {
+    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text } });
+  }
+
+  set isJson(isJson: boolean) {
+    this.view.dispatch({ effects: this.language.reconfigure(isJson ? json() : []) });
+  }
+
+  show(faults: Fault[]): void {
+    const diagnostics = faults.map(({ message, severity, pointer, at }): Diagnostic => {
+      const [from, to] = at != null ? [at, at] : this.range(pointer ?? "");
+      return { from: Math.min(from, this.view.state.doc.length), to: Math.min(to, this.view.state.doc.length), severity, message };
+    });
+    this.view.dispatch(setDiagnostics(this.view.state, diagnostics));
+  }
+
+  /** Of the deepest part of a JSON Pointer that is there: the name of a member, or an item. */
+  private range(pointer: string): [number, number] {
+    const { state } = this.view;
+    const tree = ensureSyntaxTree(state, state.doc.length, 200) ?? syntaxTree(state);
+    let node = tree.topNode.firstChild;
+    let found: [number, number] = [0, state.doc.line(1).to];
+    for (const part of pointer.split("/").slice(1)) {
+      const child = node && childOf(node, unescaped(part), (from, to) => state.sliceDoc(from, to));
+      if (!child) break;
+      found = child.range;
+      node = child.value;
+    }
+    return found;
+  }
+}
+
+function unescaped(part: string): string {
+  return part.replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
+function childOf(
+  node: SyntaxNode,
+  part: string,
+  text: (from: number, to: number) => string,
+): { range: [number, number]; value: SyntaxNode | null } | null {
+  if (node.name === "Object") {
+    for (const property of node.getChildren("Property")) {
+      const name = property.getChild("PropertyName");
+      if (name && JSON.parse(text(name.from, name.to)) === part) return { range: [name.from, name.to], value: property.lastChild };
+    }
+  }
+  if (node.name === "Array") {
+    const items: SyntaxNode[] = [];
+    for (let child = node.firstChild; child; child = child.nextSibling) if (/^[A-Z]/.test(child.name)) items.push(child);
+    const item = items[Number(part)];
+    if (item) return { range: [item.from, item.to], value: item };
+  }
+  return null;
+}

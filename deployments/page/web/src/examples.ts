@@ -1,0 +1,105 @@
+/** What the page offers to run first. A model of 135 million parameters answers all but the last, which is refused. */
+
+import type { ConstraintKind } from "./constraint";
+
+export interface Example {
+  name: string;
+  kind: ConstraintKind;
+  constraint: string;
+  prompt: string;
+}
+
+const pretty = (value: unknown): string => JSON.stringify(value, null, 2);
+
+const object = (properties: Record<string, unknown>): unknown => ({
+  type: "object",
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+});
+
+export const EXAMPLES: Example[] = [
+  {
+    name: "Fields of a message",
+    kind: "json_schema",
+    constraint: pretty(
+      object({
+        customer: { type: "string", maxLength: 40 },
+        order_number: { type: "integer" },
+        product: { type: "string", maxLength: 40 },
+        wants: { enum: ["refund", "replacement", "information"] },
+      }),
+    ),
+    prompt:
+      "Extract the fields as JSON.\n\nHello, this is Maria Lindqvist. My order 48213, the blue kettle, arrived broken. Please send me a new one.",
+  },
+  {
+    name: "A review into categories",
+    kind: "json_schema",
+    constraint: pretty(
+      object({
+        sentiment: { enum: ["positive", "negative", "mixed"] },
+        topic: { enum: ["delivery", "quality", "price", "service"] },
+        recommends: { type: "boolean" },
+      }),
+    ),
+    prompt: "Classify this review.\n\nThe shoes fit well and look great, but they took three weeks to arrive.",
+  },
+  {
+    name: "One of a few words",
+    kind: "choice",
+    constraint: pretty(["billing", "technical support", "sales", "something else"]),
+    prompt: "Which department should answer this? \"I was charged twice for my subscription this month.\"",
+  },
+  {
+    name: "A date, by a regular expression",
+    kind: "regex",
+    constraint: String.raw`20\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])`,
+    prompt: "When is the meeting? Answer with the date alone.\n\n\"Let us meet on the fourth of March 2026 at nine.\"",
+  },
+  {
+    name: "A query, by a grammar",
+    kind: "ebnf",
+    constraint: `root ::= "SELECT " columns " FROM " table where? ";"
+columns ::= column (", " column)*
+column ::= "name" | "city" | "age" | "COUNT(*)"
+table ::= "customers" | "orders"
+where ::= " WHERE " column " " ("=" | ">" | "<") " " value
+value ::= [0-9]{1,4} | "'" [A-Za-z ]{1,20} "'"
+`,
+    prompt: "Write the SQL query: the names of all customers who live in Oslo.",
+  },
+  {
+    name: "A call of a tool",
+    kind: "tools",
+    constraint: pretty([
+      {
+        type: "function",
+        function: {
+          name: "set_alarm",
+          description: "Sets an alarm.",
+          parameters: object({ hour: { type: "integer", minimum: 0, maximum: 23 }, minute: { type: "integer", minimum: 0, maximum: 59 } }),
+        },
+      },
+      {
+        type: "function",
+        function: {
+          name: "play_music",
+          description: "Plays music of an artist.",
+          parameters: object({ artist: { type: "string", maxLength: 40 } }),
+        },
+      },
+    ]),
+    prompt: "Wake me at half past six tomorrow.",
+  },
+  {
+    name: "A schema that is refused",
+    kind: "json_schema",
+    constraint: pretty({
+      type: "object",
+      properties: { password: { type: "string", pattern: "^(?=.*\\d)(?=.*[A-Z]).{12,}$" }, name: { type: "string" } },
+      required: ["password"],
+    }),
+    prompt: "Make a password.",
+  },
+];

@@ -1,0 +1,195 @@
+// The page in Chromium, against the service at PAGE_URL. PAGE_PICTURES: a folder for pictures of what is seen.
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, beforeEach, test } from "node:test";
+import { chromium } from "playwright-core";
+
+const URL = process.env.PAGE_URL;
+const PICTURES = process.env.PAGE_PICTURES;
+const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const ANSWERED = 60_000;
+const MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>";
+
+let browser;
+let page;
+let failures;
+
+before(async () => {
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+});
+
+after(() => browser?.close());
+
+beforeEach(async () => {
+  await page?.context().close();
+  await open({});
+});
+
+/** Console errors fail a test, but for those of answers that are errors, which are meant. */
+async function open(options) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  page = await context.newPage();
+  page.setDefaultTimeout(ANSWERED);
+  failures = [];
+  page.on("pageerror", (error) => failures.push(String(error)));
+  page.on("console", (message) => message.type() === "error" && !/status of 4/.test(message.text()) && failures.push(message.text()));
+  await page.goto(URL);
+  await page.locator("#model", { hasText: "context of" }).waitFor();
+}
+
+async function run() {
+  await page.click("#run");
+  await page.locator("#run:not([disabled])").waitFor();
+}
+
+function status(number = 0) {
+  return page.locator(".answer-status").nth(number).textContent();
+}
+
+async function figure(name) {
+  return page.locator(".figures").first().locator(`div:has(dt:text-is("${name}")) dd`).textContent();
+}
+
+async function type(text) {
+  await page.locator("#editor .cm-content").click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText(text);
+}
+
+async function picture(name) {
+  if (PICTURES) await page.screenshot({ path: `${PICTURES}/${name}.png`, fullPage: true });
+}
+
+const EXAMPLES = 6;
+
+for (let number = 0; number < EXAMPLES; number += 1) {
+  test(`example ${number + 1} is answered`, async () => {
+    await page.selectOption("#example", String(number));
+    await page.locator("#check", { hasText: "Enforced exactly" }).waitFor();
+    await run();
+    assert.equal(await status(), "Complete.");
+    assert.notEqual(await page.locator(".answer-text").first().textContent(), "");
+    await picture(`example-${number + 1}`);
+    assert.deepEqual(failures, []);
+  });
+}
+
+test("forced text is marked, and counted", async () => {
+  await run();
+  assert.match(await page.locator(".answer-text .forced").first().textContent(), /\{"customer": "?/);
+  assert.ok(Number(await figure("forced")) > 5);
+  assert.ok(Number(await figure("forwards of the model")) < Number(await figure("tokens")));
+});
+
+test("the last example is refused, and its place is marked", async () => {
+  await page.selectOption("#example", String(EXAMPLES));
+  await page.locator("#check .error").waitFor();
+  assert.match(await page.locator("#check .error").textContent(), /pattern/);
+  await page.locator("#editor .cm-lintRange-error").first().waitFor();
+  await run();
+  assert.match(await status(), /^Refused \(400/);
+  await picture("refused");
+});
+
+test("what is no JSON is said before anything is sent", async () => {
+  await type("{\"type\": ");
+  await page.locator("#check .error", { hasText: "This is no JSON" }).waitFor();
+});
+
+test("the same without a constraint stands beside it", async () => {
+  await page.selectOption("#example", "1");
+  await page.selectOption("#beside", "free");
+  await run();
+  assert.equal(await page.locator(".answer").nth(1).isVisible(), true);
+  assert.match(await status(1), /Complete|Cut off/);
+  await picture("beside");
+});
+
+test("the same token by token gives the same text", async () => {
+  await page.selectOption("#example", "1");
+  await page.selectOption("#beside", "stepped");
+  await run();
+  const texts = await page.locator(".answer-text").allTextContents();
+  assert.equal(texts[0], texts[1]);
+});
+
+test("a stream can be stopped", async () => {
+  await page.fill("#max-tokens", "1024");
+  await page.selectOption("#kind", "regex");
+  await type("[a-z ]{4000}");
+  await page.click("#run");
+  await page.locator(".answer-text span").first().waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".answer-status", { hasText: "Stopped." }).waitFor();
+  assert.equal(await page.locator("#run").isEnabled(), true);
+});
+
+test("markup in a schema, a prompt and an answer is text", async () => {
+  await page.selectOption("#kind", "choice");
+  await type(JSON.stringify([MARKUP]));
+  await page.fill("#prompt", MARKUP);
+  await run();
+  assert.equal(await page.locator(".answer-text").first().textContent(), MARKUP);
+  assert.equal(await page.locator(".answer-text img, .answer-text script").count(), 0);
+  assert.equal(await page.title(), "Maskcast");
+});
+
+test("confidence of fields is shown", async () => {
+  await page.selectOption("#example", "1");
+  await page.check("#confidence");
+  await run();
+  assert.equal(await page.locator(".answer").first().locator(".confidence meter").count(), 3);
+});
+
+test("the request is shown as code", async () => {
+  await page.click("summary:has-text('in code')");
+  for (const [language, expected] of [["curl", /curl -s http/], ["python", /from openai import OpenAI/], ["ray", /StructuredClient\.over_handle/]]) {
+    await page.selectOption("#language", language);
+    assert.match(await page.locator("#snippet").textContent(), expected);
+  }
+});
+
+test("the cluster is shown live", async () => {
+  await page.click("#cluster summary");
+  await page.locator("#cluster-state", { hasText: "ready" }).waitFor();
+  await page.locator("#chart-grammars .now", { hasText: /\d/ }).waitFor();
+  await page.locator("#chart-requests .now", { hasText: /\d/ }).waitFor();
+  await picture("cluster");
+});
+
+test("a reload begins anew", async () => {
+  await run();
+  await page.reload();
+  await page.locator("#model", { hasText: "context of" }).waitFor();
+  assert.equal(await status(), "Nothing has run yet.");
+});
+
+for (const [name, options] of [
+  ["light", { colorScheme: "light" }],
+  ["dark", { colorScheme: "dark" }],
+  ["narrow", { viewport: { width: 360, height: 740 } }],
+]) {
+  test(`nothing is amiss for screen readers and eyes: ${name}`, async () => {
+    await page.context().close();
+    await open(options);
+    await page.selectOption("#beside", "free");
+    await run();
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]), []);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), "the page is wider than the window");
+    assert.deepEqual(failures, []);
+    await picture(name);
+  });
+}
+
+test("everything can be reached by keyboard", async () => {
+  const reached = new Set();
+  for (let presses = 0; presses < 40; presses += 1) {
+    await page.keyboard.press("Tab");
+    reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.tagName));
+  }
+  for (const id of ["example", "kind", "editor", "prompt", "run", "beside"]) assert.ok(reached.has(id), `${id} is not reached`);
+});
