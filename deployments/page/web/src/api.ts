@@ -19,10 +19,11 @@ export interface Model {
   max_model_len: number;
 }
 
+/** `pointer`: a JSON Pointer into the constraint, or into the request. */
 export interface Warning {
   code: string;
   message: string;
-  param?: string | null;
+  pointer: string;
 }
 
 export interface Check {

@@ -49,6 +49,21 @@ export function fields(kind: ConstraintKind, text: string): Body {
   }
 }
 
+/** The field that holds the editor's text. */
+const ROOTS: Partial<Record<ConstraintKind, string>> = {
+  json_schema: "response_format.json_schema.schema",
+  structural_tag: "response_format",
+  tools: "tools",
+};
+
+/** A place that the service names (`tools[0].function.parameters#/properties/hour`) as a JSON Pointer into the editor's text. */
+export function pointerOf(kind: ConstraintKind, param: string | null): string | null {
+  const [path = "", pointer = ""] = param?.split("#") ?? [];
+  const root = ROOTS[kind];
+  if (root === undefined || !path.startsWith(root)) return null;
+  return path.slice(root.length).replace(/\[(\d+)\]|\.([^.[]+)/g, (_, item, name) => `/${item ?? name}`) + pointer;
+}
+
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

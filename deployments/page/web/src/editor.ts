@@ -52,7 +52,7 @@ export class Editor {
           syntaxHighlighting(COLOURS),
           keymap.of([...defaultKeymap, ...historyKeymap]), // without Tab, which must leave the editor
           EditorView.lineWrapping,
-          EditorView.contentAttributes.of({ "aria-label": label }),
+          EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
           EditorView.updateListener.of((update) => update.docChanged && onChange()),
           THEME,
         ],

@@ -3,9 +3,9 @@
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { AnswerView } from "./answer_view";
-import { Api, ApiError, type Body, type Check, type Warning } from "./api";
+import { Api, ApiError, type Body, type Check } from "./api";
 import { Cluster } from "./cluster";
-import { type ConstraintKind, fields, isJson, KINDS, UnreadableConstraint } from "./constraint";
+import { type ConstraintKind, fields, isJson, KINDS, pointerOf, UnreadableConstraint } from "./constraint";
 import { element, fill, find } from "./dom";
 import { Editor, type Fault } from "./editor";
 import { EXAMPLES } from "./examples";
@@ -135,10 +135,10 @@ class Page {
       const found = await this.api.check({ model: this.model, ...this.constraint() }, signal);
       const warnings = found.maskcast?.warnings ?? [];
       shown.replaceChildren(element("p", {}, keptHow(found)), ...warnings.map(({ message }) => element("p", {}, message)));
-      this.editor.show(warnings.map(faultOf("warning")));
+      this.editor.show(warnings.map(({ message, pointer }) => ({ message, pointer: pointer.replace(/^\/tools\//, "/"), severity: "warning" })));
     } catch (error) {
       if (signal.aborted) return;
-      const fault = faultOf("error")(error as Error);
+      const fault = faultOf(this.kind.value as ConstraintKind, error as Error);
       shown.replaceChildren(element("p", { class: "error" }, fault.message));
       this.editor.show([fault]);
     }
@@ -174,12 +174,9 @@ function keptHow(check: Check): string {
   return `Enforced exactly, by ${check.backend}${later}. Ready after ${check.waited_ms.toFixed(1)} ms.${after}`;
 }
 
-function faultOf(severity: Fault["severity"]): (found: Error | Warning) => Fault {
-  return (found) => {
-    if (found instanceof UnreadableConstraint) return { message: found.message, severity, at: found.at };
-    const param = "param" in found ? (found.param as string | null) : null;
-    return { message: found.message, severity, pointer: param?.split("#")[1] ?? null };
-  };
+function faultOf(kind: ConstraintKind, error: Error): Fault {
+  if (error instanceof UnreadableConstraint) return { message: error.message, severity: "error", at: error.at };
+  return { message: error.message, severity: "error", pointer: error instanceof ApiError ? pointerOf(kind, error.param) : null };
 }
 
 /** With what tells forced, drafted and sampled text apart. */

@@ -176,12 +176,12 @@ for (const [name, options] of [
     await open(options);
     await page.selectOption("#beside", "free");
     await run();
+    await picture(name);
     await page.evaluate(AXE);
     const { violations } = await page.evaluate(() => globalThis.axe.run());
     assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]), []);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), "the page is wider than the window");
     assert.deepEqual(failures, []);
-    await picture(name);
   });
 }
 
