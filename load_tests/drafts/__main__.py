@@ -22,13 +22,13 @@ from deployments.commands.progress import CaseProgress
 from deployments.config_model import SMOLLM2, name_of
 from deployments.reporting.report import BenchReport, Row
 from load_tests.drafts.figures import DRAFTS, JUMPS, NGRAM, SIDES, STOCK, SUFFIX, accepted_rows, targets
-from load_tests.drafts.tasks import ALL, EDIT, LONG, make
+from load_tests.drafts.tasks import ALL, EDIT, make
 from load_tests.front_door.clients.messages import Course
 from load_tests.front_door.clients.process import ClientProcess, client_process
-from load_tests.front_door.figures import OURS
+from load_tests.front_door.figures import OURS, STREAM, Cell
 from load_tests.front_door.figures import STOCK as STOCK_SERVER
-from load_tests.front_door.servers import HOST, running
-from load_tests.front_door.turns import measured_fairly
+from load_tests.front_door.servers import HOST, Server, running
+from load_tests.front_door.turns import measured_alone, measured_cell
 from load_tests.front_door.workloads import Workload
 from load_tests.real_model.tasks import EXTRACTION, FREE, Exercise, chat_body, is_valid, names_of
 from load_tests.reporting.running_service import PACKAGES
@@ -38,6 +38,9 @@ WARM_UP, FRESH = 16, 320
 """Exercises of a task that are asked before anything is measured, and those that each cell may need: nothing is asked twice."""
 WARMING = 16
 """Clients of the warm-up."""
+ALONE, ALONE_ELSE = {EXTRACTION: 40}, 12
+"""Exercises of a task for one client. One answer of this model in 30 or so goes on to its most tokens, so that the task that is compared with
+vLLM's own server has some more."""
 _NGRAM = {"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4, "prompt_lookup_min": 2}
 _SUFFIX = {"method": "suffix", "num_speculative_tokens": 16}
 SERVERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -48,8 +51,8 @@ SERVERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     DRAFTS: (OURS, {"prompt_lookup": True}),
 }
 """Which server, and the settings of its model."""
-PEERS_ASKED = (EXTRACTION, LONG, EDIT)
-"""Tasks for vLLM's own server: those whose answers stand in the prompt. `load_tests.real_model` compares the others with it."""
+PEERS_ASKED = (EXTRACTION, EDIT)
+"""Tasks for vLLM's own server: a short and a long answer that stand in the prompt. `load_tests.real_model` compares the others with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +129,17 @@ def _turn(plan: Plan, client: ClientProcess, turn: int, side: str, say: Callable
             course = Course(HOST, server.port, workload.encoded(side, stream=True), WARMING, stream=True, seconds=None)
             client.answers(course, lambda: None, lambda _: None)
         for clients, workload in plan.cells:
-            row = measured_fairly(server, client, turn, side, workload, clients, plan.seconds).row()
+            row = _cell(server, client, turn, side, workload, clients, plan.seconds).row()
             say(f"{side:14}{row['workload']:16}{clients:3} {row['requests_per_s']:7.2f}/s  pieces {row['pieces_per_request']}")
             yield row
         if side == DRAFTS and any(workload.name != FREE for _, workload in plan.cells):  # free text has no drafts that are counted
             yield from settled_page(f"http://{HOST}:{server.port}", lambda url: _accepted(url, turn))
+
+
+def _cell(server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, clients: int, seconds: float) -> Cell:
+    if clients == 1:
+        return measured_alone(server, client, turn, side, workload, ALONE.get(workload.name, ALONE_ELSE))
+    return measured_cell(server, client, turn, side, workload, clients, STREAM, seconds)
 
 
 def _accepted(url: str, turn: int) -> list[Row]:

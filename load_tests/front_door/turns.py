@@ -16,9 +16,6 @@ from load_tests.front_door.workloads import Workload
 
 WARMING = 16
 """Clients of the warm-up."""
-ALONE = 12
-"""Bodies that one client sends a large model. Within a window, the faster side would answer questions that the slower one is never asked,
-and one answer that goes on to its most tokens would decide the ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +63,10 @@ def measured_cell(
     return measured_course(server, client, turn, side, workload, course)
 
 
-def measured_fairly(server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, clients: int, seconds: float) -> Cell:
-    """Of streams of a large model: a window of `seconds`, and of one client the first `ALONE` bodies, whatever time they take."""
-    if clients > 1:
-        return measured_cell(server, client, turn, side, workload, clients, STREAM, seconds)
-    course = Course(HOST, server.port, workload.encoded(side, stream=True)[:ALONE], 1, stream=True, seconds=None)
+def measured_alone(server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, most: int) -> Cell:
+    """One client that streams the first `most` bodies once each, whatever time that takes. Within a window, the faster side would answer
+    questions that the slower one is never asked, and an answer that goes on to its most tokens would decide the ratio."""
+    course = Course(HOST, server.port, workload.encoded(side, stream=True)[:most], 1, stream=True, seconds=None)
     return measured_course(server, client, turn, side, workload, course)
 
 

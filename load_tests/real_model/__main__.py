@@ -21,9 +21,9 @@ from deployments.config_model import SMOLLM2, name_of
 from deployments.reporting.report import BenchReport, Row
 from load_tests.front_door.clients.messages import Answer, Course
 from load_tests.front_door.clients.process import ClientProcess, client_process
-from load_tests.front_door.figures import OURS, SIDES
+from load_tests.front_door.figures import OURS, SIDES, STREAM
 from load_tests.front_door.servers import HOST, Server, running
-from load_tests.front_door.turns import measured_fairly
+from load_tests.front_door.turns import measured_alone, measured_cell
 from load_tests.front_door.workloads import Workload
 from load_tests.real_model.figures import AGAIN, CLIENTS, WITHOUT_JUMPS, Worth, targets, worth_rows
 from load_tests.real_model.tasks import FREE, TASKS, Exercise, chat_body, is_valid, make_exercises, names_of
@@ -99,7 +99,10 @@ def _turn(plan: Plan, server: Server, client: ClientProcess, turn: int, side: st
         for worth in plan.worths:
             say(f"{worth.side:9}{worth.task:15} {dict(worth.row(None, None))}")
     for workload, clients in product(plan.workloads, plan.clients):
-        cell = measured_fairly(server, client, turn, side, workload, clients, plan.seconds)
+        if clients == 1:
+            cell = measured_alone(server, client, turn, side, workload, DIFFERENT)
+        else:
+            cell = measured_cell(server, client, turn, side, workload, clients, STREAM, plan.seconds)
         row = {"kind": "speed", **cell.row()}
         say(f"{side:9}{row['workload']:15}{clients:3} {row['requests_per_s']:7.2f}/s  latency {row['latency_p50_ms']} ms  cut {row['cut']}")
         yield row
