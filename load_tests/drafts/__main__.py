@@ -39,8 +39,8 @@ WARM_UP, FRESH = 16, 320
 WARMING = 16
 """Clients of the warm-up."""
 ALONE, ALONE_ELSE = {EXTRACTION: 40}, 12
-"""Exercises of a task for one client. One answer of this model in 30 or so goes on to its most tokens, so that the task whose speed is promised
-has some more."""
+"""Exercises of a task for one client. One answer of this model in 30 or so goes on to its most tokens, so that the task whose speed is
+promised has some more."""
 _NGRAM = {"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4, "prompt_lookup_min": 2}
 _SUFFIX = {"method": "suffix", "num_speculative_tokens": 16}
 SERVERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
