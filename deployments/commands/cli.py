@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -81,10 +82,18 @@ def batch(
 
 
 @app.command()
-def status(url: Annotated[str, typer.Option(help="where the service listens")] = "http://127.0.0.1:8000") -> None:
+def status(
+    url: Annotated[str, typer.Option(help="where the service listens")] = "http://127.0.0.1:8000",
+    watch: Annotated[bool, typer.Option("--watch", help="show engines, counters and tenants until Ctrl-C")] = False,
+    key: Annotated[str | None, typer.Option(envvar="MASKCAST_API_KEY", help="an API key with the scope metrics, for --watch")] = None,
+) -> None:
     """Show what runs; the exit code is 0 only if requests are answered."""
-    from deployments.commands.status import read_status, show_status
+    from deployments.commands.status import read_status, show_status, watch_cluster
 
+    if watch:
+        with suppress(KeyboardInterrupt):
+            watch_cluster(url, key, Console())
+        return
     readiness, ready = read_status(url)
     show_status(readiness, Console())
     raise typer.Exit(0 if ready else 1)

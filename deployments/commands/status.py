@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
+from itertools import count
 from typing import Any
 
 import httpx
 from pydantic import BaseModel, ValidationError
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
 from rich.table import Table
 
 from deployments.errors import StatusError
 
 TIMEOUT_S = 10.0
+EVERY_S = 5.0
+"""Metrics are ten seconds old at most, and read anew after five."""
 
 
 class Readiness(BaseModel):
@@ -23,6 +29,23 @@ class Readiness(BaseModel):
     replicas: dict[str, int] = {}
     wanted: dict[str, int] = {}
     redis: str | None = None
+
+
+class Engine(BaseModel):
+    replica: str
+    running: int
+    grammars: int
+    forwards: int
+    restarts: int
+
+
+class Cluster(Readiness):
+    """The body of /v1/cluster."""
+
+    engines: list[Engine] = []
+    counters: dict[str, int] = {}
+    compiles: dict[str, int] = {}
+    requests_by_tenant: dict[str, int] = {}
 
 
 def read_status(url: str) -> tuple[Readiness, bool]:
@@ -41,11 +64,64 @@ def read_status(url: str) -> tuple[Readiness, bool]:
         raise StatusError(f"what answers at {url} is not Maskcast") from error
 
 
+def read_cluster(url: str, key: str | None) -> Cluster:
+    """What the cluster does. Raises StatusError: nothing of ours answers there, or not to this key."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        response = httpx.get(f"{url.rstrip('/')}/v1/cluster", timeout=TIMEOUT_S, trust_env=False, headers=headers)
+        body: Any = response.json()
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise StatusError(f"nothing answers at {url}: {error}") from error
+    except ValueError:
+        raise StatusError(f"what answers at {url} is not Maskcast") from None
+    if response.is_error:
+        raise StatusError(f"the service at {url} answers with {response.status_code}: {response.text[:500]}")
+    try:
+        return Cluster.model_validate(body)
+    except ValidationError as error:
+        raise StatusError(f"what answers at {url} is not Maskcast") from error
+
+
+def watch_cluster(
+    url: str, key: str | None, console: Console, pause: Callable[[float], None] = time.sleep, rounds: Iterable[object] | None = None
+) -> None:
+    """Shows it until it is interrupted, or for so many `rounds`. Raises StatusError as `read_cluster` does, at the beginning; later the last
+    figures stay."""
+    before = read_cluster(url, key)
+    with Live(_tables(before, before), console=console, auto_refresh=False) as shown:
+        for _ in count() if rounds is None else rounds:
+            pause(EVERY_S)
+            try:
+                now = read_cluster(url, key)
+            except StatusError as error:
+                shown.update(Group(_tables(before, before), str(error)), refresh=True)
+                continue
+            shown.update(_tables(now, before), refresh=True)
+            before = now
+
+
+def _tables(now: Cluster, before: Cluster) -> Group:
+    engines = Table("replica", "running", "grammars", "forwards", "restarts", title="engines", title_justify="left")
+    for one in now.engines:
+        engines.add_row(one.replica, str(one.running), str(one.grammars), f"{one.forwards:,}", str(one.restarts))
+    counters = Table("", "in all", "a second", title="counted", title_justify="left")
+    for name, value in now.counters.items():
+        counters.add_row(name.replace("_", " "), f"{value:,}", f"{max(0, value - before.counters.get(name, 0)) / EVERY_S:,.1f}")
+    tenants = Table("tenant", "requests", title="tenants", title_justify="left")
+    for tenant, requests in now.requests_by_tenant.items():
+        tenants.add_row(tenant or "–", f"{requests:,}")
+    return Group(_deployments(now), engines, counters, tenants)
+
+
 def show_status(readiness: Readiness, console: Console) -> None:
-    table = Table("deployment", "running", "wanted", title=f"maskcast: {readiness.status}", title_justify="left")
-    for name, wanted in readiness.wanted.items():
-        table.add_row(name, str(readiness.replicas.get(name, 0)), str(wanted))
-    console.print(table)
+    console.print(_deployments(readiness))
     console.print(f"redis: {readiness.redis or 'not configured'}", highlight=False)
     if readiness.degraded:
         console.print(f"missing: {', '.join(readiness.degraded)}", highlight=False)
+
+
+def _deployments(readiness: Readiness) -> Table:
+    table = Table("deployment", "running", "wanted", title=f"maskcast: {readiness.status}", title_justify="left")
+    for name, wanted in readiness.wanted.items():
+        table.add_row(name, str(readiness.replicas.get(name, 0)), str(wanted))
+    return table

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import httpx
 import ray
@@ -43,12 +43,21 @@ class MetricsPage:
 
     async def read(self) -> bytes:
         """Raises ApiError (503): Ray's head does not tell of the nodes. An old page would be taken for a new one."""
+        _, text = await self._read()
+        return text
+
+    async def families(self) -> Sequence[Metric]:
+        """What the page says, not as text. Raises ApiError as `read` does."""
+        families, _ = await self._read()
+        return families
+
+    async def _read(self) -> tuple[Sequence[Metric], bytes]:
         try:
             return await self._page.get()
         except Late:
             raise unavailable("Ray does not tell of its nodes; try again in a moment.", "metrics_unavailable") from None
 
-    async def _merged(self) -> bytes:
+    async def _merged(self) -> tuple[Sequence[Metric], bytes]:
         addresses = await asyncio.to_thread(_agents)
         async with httpx.AsyncClient(timeout=self._timeout_s, trust_env=False) as client:
             pages = await asyncio.gather(*(_page(client, address) for address in addresses))
@@ -63,8 +72,9 @@ class _Fixed(Collector):
         return self._families
 
 
-def _exposition(pages: Iterable[str], everything: bool) -> bytes:
-    return generate_latest(_Fixed(merged(pages, everything=everything)))
+def _exposition(pages: Iterable[str], everything: bool) -> tuple[Sequence[Metric], bytes]:
+    families = merged(pages, everything=everything)
+    return families, generate_latest(_Fixed(families))
 
 
 def merged(pages: Iterable[str], *, everything: bool) -> list[Metric]:

@@ -66,6 +66,7 @@ def http_application(
             Route("/version", versions),
             Route("/-/healthz", alive),  # KubeRay asks for it where Ray Serve's proxies would listen
             Route("/readyz", http.ready),
+            Route("/v1/cluster", http.cluster),
             Route("/metrics", http.metrics),
             *page,
         ],

@@ -43,6 +43,21 @@ export interface Readiness {
   redis: "up" | "down" | null;
 }
 
+export interface Engine {
+  replica: string;
+  running: number;
+  grammars: number;
+  forwards: number;
+  restarts: number;
+}
+
+export interface ClusterFigures extends Readiness {
+  engines: Engine[];
+  counters: Record<string, number>;
+  compiles: Record<string, number>;
+  requests_by_tenant: Record<string, number>;
+}
+
 export interface TokenLogprob {
   token: string;
   bytes: number[] | null;
@@ -96,9 +111,8 @@ export class Api {
     return (await fetch("readyz", { cache: "no-store" })).json() as Promise<Readiness>;
   }
 
-  /** Prometheus' text. */
-  async metrics(): Promise<string> {
-    return (await this.send("metrics")).text();
+  async cluster(): Promise<ClusterFigures> {
+    return this.json<ClusterFigures>("v1/cluster");
   }
 
   async *stream(body: Body, signal: AbortSignal): AsyncGenerator<StreamEvent> {

@@ -1,50 +1,40 @@
-/** The service as its metrics tell it: a minute's history in small charts. */
+/** The cluster as its metrics tell it: engines, tenants, and two minutes' history in small charts. */
 
 import uPlot from "uplot";
-import { type Api, ApiError } from "./api";
-import { find } from "./dom";
+import { type Api, ApiError, type ClusterFigures, type Readiness } from "./api";
+import { element, find } from "./dom";
 
-const EVERY_MS = 2000;
-const SAMPLES = 30;
-
-/** Sums of a metric over all its labels, by name. */
-export function totals(page: string): Map<string, number> {
-  const found = new Map<string, number>();
-  for (const line of page.split("\n")) {
-    const sample = /^(maskcast_\w+)(?:\{.*\})? (\S+)$/.exec(line);
-    const name = sample?.[1]?.replace(/_total$/, "");
-    if (name) found.set(name, (found.get(name) ?? 0) + Number(sample![2]));
-  }
-  return found;
-}
+const EVERY_MS = 5000;
+const SAMPLES = 24;
+/** Metrics come every ten seconds: over fewer samples a rate would be nothing, and then too much. */
+const RATE_OVER = 2;
 
 interface Chart {
   selector: string;
-  label: string;
-  /** A counter's increase is shown by the second, a gauge as it is. */
-  metric: string;
-  isCounter: boolean;
   colour: string;
+  value: (figures: ClusterFigures) => number;
+  /** Shown by the second. */
+  isCounter: boolean;
 }
 
+const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
+
 const CHARTS: Chart[] = [
-  { selector: "#chart-running", label: "requests running", metric: "maskcast_engine_running", isCounter: false, colour: "--chart-1" },
-  { selector: "#chart-requests", label: "requests a second", metric: "maskcast_requests", isCounter: true, colour: "--chart-1" },
-  { selector: "#chart-forced", label: "forced tokens a second", metric: "maskcast_forced_tokens", isCounter: true, colour: "--chart-2" },
-  { selector: "#chart-drafts", label: "accepted drafts a second", metric: "maskcast_engine_accepted_drafts", isCounter: true, colour: "--chart-3" },
-  { selector: "#chart-grammars", label: "grammars in engines", metric: "maskcast_engine_grammars_resident", isCounter: false, colour: "--chart-2" },
+  { selector: "#chart-running", colour: "--chart-1", isCounter: false, value: ({ engines }) => sum(engines.map((one) => one.running)) },
+  { selector: "#chart-requests", colour: "--chart-1", isCounter: true, value: ({ counters }) => counters["requests"] ?? 0 },
+  { selector: "#chart-forced", colour: "--chart-2", isCounter: true, value: ({ counters }) => counters["forced_tokens"] ?? 0 },
+  { selector: "#chart-drafts", colour: "--chart-3", isCounter: true, value: ({ counters }) => counters["accepted_drafts"] ?? 0 },
+  { selector: "#chart-grammars", colour: "--chart-2", isCounter: false, value: ({ engines }) => sum(engines.map((one) => one.grammars)) },
 ];
 
 export class Cluster {
-  private readonly times: number[] = [];
-  private readonly series = CHARTS.map((): (number | null)[] => []);
+  private samples: { at: number; figures: ClusterFigures }[] = [];
   private plots: uPlot[] = [];
-  private before: Map<string, number> | null = null;
   private timer = 0;
 
   constructor(private readonly api: Api) {}
 
-  /** While the part of the page is open and seen. */
+  /** While its part of the page is open. */
   set isWatching(isWatching: boolean) {
     window.clearInterval(this.timer);
     if (!isWatching) return;
@@ -53,43 +43,56 @@ export class Cluster {
   }
 
   private async sample(): Promise<void> {
-    const [state, figures] = [find("#cluster-state"), find("#cluster-charts")];
+    const [state, figures] = [find("#cluster-state"), find("#cluster-figures")];
     try {
-      const readiness = await this.api.readiness();
-      const replicas = Object.entries(readiness.wanted).map(([name, wanted]) => `${name} ${readiness.replicas[name] ?? 0} of ${wanted}`);
-      state.textContent = [`${readiness.status}`, ...replicas, `Redis ${readiness.redis ?? "not used"}`].join(" · ");
-      this.add(totals(await this.api.metrics()));
+      const found = await this.api.cluster();
+      this.samples = [...this.samples, { at: Date.now() / 1000, figures: found }].slice(-SAMPLES);
+      state.textContent = summary(found);
       figures.hidden = false;
+      this.draw();
+      showTables(found);
     } catch (error) {
       const isForbidden = error instanceof ApiError && (error.status === 401 || error.status === 403);
-      if (isForbidden) figures.hidden = true;
-      state.textContent += isForbidden ? " · charts need a key with the scope metrics" : "";
-      if (!isForbidden) state.textContent = "The service cannot be reached.";
+      figures.hidden = isForbidden || figures.hidden;
+      const shown = isForbidden ? await this.api.readiness().then(summary, () => null) : null;
+      state.textContent = shown ? `${shown} · more with a key that has the scope metrics` : `No figures: ${(error as Error).message}`;
     }
-  }
-
-  private add(now: Map<string, number>): void {
-    const at = Date.now() / 1000;
-    const elapsed = at - (this.times.at(-1) ?? at);
-    this.times.push(at);
-    CHARTS.forEach(({ metric, isCounter }, index) => {
-      const value = now.get(metric) ?? 0;
-      const increase = this.before && elapsed ? Math.max(0, value - (this.before.get(metric) ?? 0)) / elapsed : null;
-      this.series[index]!.push(isCounter ? increase : value);
-    });
-    this.before = now;
-    for (const values of [this.times, ...this.series]) if (values.length > SAMPLES) values.shift();
-    this.draw();
   }
 
   private draw(): void {
     if (!this.plots.length) this.plots = CHARTS.map(plotted);
-    this.plots.forEach((plot, index) => plot.setData([this.times, this.series[index]!]));
-    CHARTS.forEach(({ selector }, index) => {
-      const value = this.series[index]!.at(-1);
-      find(`${selector} .now`).textContent = value == null ? "–" : value.toLocaleString(undefined, { maximumFractionDigits: 1 });
+    const times = this.samples.map(({ at }) => at);
+    CHARTS.forEach((chart, index) => {
+      const values = this.samples.map((_, at) => this.valueAt(chart, at));
+      this.plots[index]!.setData([times, values]);
+      const now = values.at(-1);
+      find(`${chart.selector} .now`).textContent = now == null ? "–" : now.toLocaleString(undefined, { maximumFractionDigits: 1 });
     });
   }
+
+  private valueAt({ value, isCounter }: Chart, index: number): number | null {
+    const now = this.samples[index]!;
+    if (!isCounter) return value(now.figures);
+    const before = this.samples[Math.max(0, index - RATE_OVER)]!;
+    return now === before ? null : Math.max(0, value(now.figures) - value(before.figures)) / (now.at - before.at);
+  }
+}
+
+function summary({ status, wanted, replicas, redis, degraded }: Readiness): string {
+  const running = Object.entries(wanted).map(([name, count]) => `${name} ${replicas[name] ?? 0} of ${count}`);
+  const missing = degraded.length ? [`missing: ${degraded.join(", ")}`] : [];
+  return [status, ...running, `Redis ${redis ?? "not used"}`, ...missing].join(" · ");
+}
+
+function showTables({ engines, requests_by_tenant: tenants, compiles }: ClusterFigures): void {
+  const rows = engines.map(({ replica, running, grammars, forwards, restarts }) => [replica, running, grammars, forwards, restarts]);
+  find("#engines tbody").replaceChildren(...rows.map(row));
+  find("#tenants tbody").replaceChildren(...Object.entries(tenants).map(([name, requests]) => row([name || "no key", requests])));
+  find("#compiles tbody").replaceChildren(...Object.entries(compiles).map(row));
+}
+
+function row(values: (string | number)[]): HTMLTableRowElement {
+  return element("tr", {}, ...values.map((value) => element("td", {}, value.toLocaleString())));
 }
 
 function plotted(chart: Chart): uPlot {
@@ -98,13 +101,13 @@ function plotted(chart: Chart): uPlot {
   const [line, muted] = [style.getPropertyValue(chart.colour), style.getPropertyValue("--muted")];
   return new uPlot(
     {
-      width: Math.max(160, parent.clientWidth - 24),
+      width: Math.max(160, parent.clientWidth - 8),
       height: 80,
       legend: { show: false },
       cursor: { show: false },
       scales: { y: { range: (_, __, most) => [0, Math.max(1, most)] } },
       axes: [{ show: false }, { stroke: muted, size: 36, ticks: { show: false }, grid: { show: false } }],
-      series: [{}, { label: chart.label, stroke: line, width: 2 }],
+      series: [{}, { stroke: line, width: 2, points: { show: false } }],
     },
     [[], []],
     find(".plot", parent),

@@ -3,14 +3,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
-from deployments.commands.status import read_status, show_status
+from deployments.commands.status import read_status, show_status, watch_cluster
 from deployments.errors import StatusError
 
 DEGRADED = {"status": "degraded", "degraded": ["redis"], "replicas": {"ModelReplica": 1}, "wanted": {"ModelReplica": 2}, "redis": "down"}
@@ -59,3 +59,36 @@ def test_the_table_shows_deployments_and_what_is_missing() -> None:
     assert "ModelReplica" in out.getvalue()
     assert "redis: down" in out.getvalue()
     assert "missing: redis" in out.getvalue()
+
+
+CLUSTER = {
+    **DEGRADED,
+    "engines": [{"replica": "r1", "running": 3, "grammars": 12, "forwards": 5000, "restarts": 0}],
+    "counters": {"requests": 7, "forced_tokens": 90},
+    "requests_by_tenant": {"billing": 7},
+}
+
+
+def test_watching_shows_engines_counters_and_tenants() -> None:
+    out, waited = StringIO(), list[float]()
+    with answering(200, json.dumps(CLUSTER).encode()) as url:
+        watch_cluster(url, None, Console(file=out, width=80), waited.append, range(2))
+    assert len(waited) == 2
+    for shown in ("r1", "5,000", "forced tokens", "billing", "maskcast: degraded"):
+        assert shown in out.getvalue()
+
+
+def test_when_the_service_ends_meanwhile_that_is_told_and_the_last_figures_stay() -> None:
+    out = StringIO()
+    with ExitStack() as service:
+        url = service.enter_context(answering(200, json.dumps(CLUSTER).encode()))
+        watch_cluster(url, None, Console(file=out, width=120), lambda _: service.close(), range(1))
+    last = out.getvalue().rpartition("maskcast: degraded")[2]
+    assert "r1" in last
+    assert "nothing answers at" in last
+
+
+def test_a_key_without_the_scope_is_refused_with_its_error() -> None:
+    body = {"error": {"message": "This key may not read metrics.", "code": "insufficient_scope"}}
+    with answering(403, json.dumps(body).encode()) as url, pytest.raises(StatusError, match=r"403: .*may not read metrics"):
+        watch_cluster(url, "key", Console(file=StringIO()), lambda _: None, range(1))
