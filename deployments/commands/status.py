@@ -85,8 +85,8 @@ def read_cluster(url: str, key: str | None) -> Cluster:
 def watch_cluster(
     url: str, key: str | None, console: Console, pause: Callable[[float], None] = time.sleep, rounds: Iterable[object] | None = None
 ) -> None:
-    """Shows it until it is interrupted, or for so many `rounds`. Raises StatusError as `read_cluster` does, at the beginning; later the last
-    figures stay."""
+    """Shows it until it is interrupted, or for so many `rounds`. Raises StatusError as `read_cluster` does, at the beginning; later the
+    last figures stay."""
     before = read_cluster(url, key)
     with Live(_tables(before, before), console=console, auto_refresh=False) as shown:
         for _ in count() if rounds is None else rounds:
