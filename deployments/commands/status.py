@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 from itertools import count
 from typing import Any
@@ -13,12 +14,15 @@ from pydantic import BaseModel, ValidationError
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from deployments.errors import StatusError
 
 TIMEOUT_S = 10.0
 EVERY_S = 5.0
 """Metrics are ten seconds old at most, and read anew after five."""
+RATE_OVER = 2
+"""Reads. Over one, a rate would be nothing, and then too much."""
 
 
 class Readiness(BaseModel):
@@ -87,26 +91,28 @@ def watch_cluster(
 ) -> None:
     """Shows it until it is interrupted, or for so many `rounds`. Raises StatusError as `read_cluster` does, at the beginning; later the
     last figures stay."""
-    before = read_cluster(url, key)
-    with Live(_tables(before, before), console=console, auto_refresh=False) as shown:
+    read = deque([(time.monotonic(), read_cluster(url, key))], maxlen=RATE_OVER + 1)
+    with Live(_tables(read), console=console, auto_refresh=False) as shown:
         for _ in count() if rounds is None else rounds:
             pause(EVERY_S)
             try:
-                now = read_cluster(url, key)
+                read.append((time.monotonic(), read_cluster(url, key)))
             except StatusError as error:
-                shown.update(Group(_tables(before, before), str(error)), refresh=True)
-                continue
-            shown.update(_tables(now, before), refresh=True)
-            before = now
+                shown.update(Group(_tables(read), Text(str(error))), refresh=True)
+            else:
+                shown.update(_tables(read), refresh=True)
 
 
-def _tables(now: Cluster, before: Cluster) -> Group:
+def _tables(read: Sequence[tuple[float, Cluster]]) -> Group:
+    """Of what was read last; rates are over all that was read."""
+    (began, before), (ended, now) = read[0], read[-1]
+    seconds = max(ended - began, EVERY_S)
     engines = Table("replica", "running", "grammars", "forwards", "restarts", title="engines", title_justify="left")
     for one in now.engines:
         engines.add_row(one.replica, str(one.running), str(one.grammars), f"{one.forwards:,}", str(one.restarts))
     counters = Table("", "in all", "a second", title="counted", title_justify="left")
     for name, value in now.counters.items():
-        counters.add_row(name.replace("_", " "), f"{value:,}", f"{max(0, value - before.counters.get(name, 0)) / EVERY_S:,.1f}")
+        counters.add_row(name.replace("_", " "), f"{value:,}", f"{max(0, value - before.counters.get(name, 0)) / seconds:,.1f}")
     tenants = Table("tenant", "requests", title="tenants", title_justify="left")
     for tenant, requests in now.requests_by_tenant.items():
         tenants.add_row(tenant or "–", f"{requests:,}")

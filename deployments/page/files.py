@@ -25,7 +25,6 @@ HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-cache",  # asked for again each time, by its ETag: names have no version
     "vary": "accept-encoding",
 }

@@ -1,6 +1,6 @@
 /** An answer as it comes: its text by how each part was made, and what it took. Nothing of the document is touched here. */
 
-import type { StreamChoice, StreamEvent, Usage, Warning } from "./api";
+import type { StreamChoice, StreamEvent, Usage } from "./api";
 
 /** `forced`: nothing else could stand there. `drafted`: guessed ahead, and accepted by the model. `plain`: not told apart. */
 export type Kind = "forced" | "drafted" | "sampled" | "plain";
@@ -12,36 +12,28 @@ export interface Span {
 
 export class Answer {
   readonly spans: Span[] = [];
-  readonly warnings: Warning[] = [];
   finish: string | null = null;
   usage: Usage | null = null;
   confidence: Record<string, number> | null = null;
-  /** Events with text: as many forwards of the model, if the connection is faster than the model. */
-  pieces = 0;
   firstMs: number | null = null;
   endMs = 0;
-  private readonly decoder = new TextDecoder();
+  /** In characters of the answer; they may come with an event ahead of their text. */
+  private readonly forcedSpans: [number, number][] = [];
   private length = 0;
   private calls = -1;
+  /** Spans count the reasoning too, of which parsers leave out marks. */
+  private hasReasoned = false;
 
   /** `atMs`: since the request was sent. */
   add(event: StreamEvent, atMs: number): void {
     this.endMs = atMs;
     this.usage = event.usage ?? this.usage;
-    this.warnings.push(...(event.maskcast?.warnings ?? []));
     const choice = event.choices?.[0];
     if (choice === undefined) return;
     this.finish = choice.finish_reason ?? this.finish;
     this.confidence = choice.field_confidence ?? this.confidence;
-    const added = this.textOf(choice);
-    if (added) {
-      this.pieces += 1;
-      this.firstMs ??= atMs;
-    }
-  }
-
-  get text(): string {
-    return this.spans.map((span) => span.text).join("");
+    this.forcedSpans.push(...(choice.forced_spans ?? []));
+    if (this.addText(choice)) this.firstMs ??= atMs;
   }
 
   get forced(): number {
@@ -52,27 +44,45 @@ export class Answer {
     return this.usage?.completion_tokens_details?.accepted_prediction_tokens ?? 0;
   }
 
+  /** One a forward of the model, but for a last forward whose drafts ended the answer. */
   get sampled(): number {
-    return (this.usage?.completion_tokens ?? 0) - this.forced - this.drafted;
+    return Math.max(0, (this.usage?.completion_tokens ?? 0) - this.forced - this.drafted);
   }
 
-  private textOf(choice: StreamChoice): boolean {
-    const { content, reasoning_content: reasoning, tool_calls: calls } = choice.delta;
-    for (const call of calls ?? []) {
+  private addText({ delta, logprobs }: StreamChoice): boolean {
+    for (const call of delta.tool_calls ?? []) {
       if (call.index !== this.calls) this.append("plain", `${this.calls < 0 ? "" : "\n"}${call.function?.name ?? ""} `);
       this.calls = call.index;
       this.append("plain", call.function?.arguments ?? "");
     }
-    if (reasoning) this.append("plain", reasoning);
-    if (content) this.addContent(content, choice);
-    return Boolean(content || reasoning || calls?.length);
+    if (delta.reasoning) {
+      this.hasReasoned = true;
+      this.append("plain", delta.reasoning);
+    }
+    if (delta.content) this.addContent(delta.content, (logprobs?.content ?? []).map(({ token }) => token));
+    return Boolean(delta.content || delta.reasoning || delta.tool_calls?.length);
   }
 
-  private addContent(content: string, choice: StreamChoice): void {
+  private addContent(content: string, tokens: string[]): void {
     const characters = Array.from(content); // spans count characters, not UTF-16 units
-    const kinds = kindsOf(characters.length, this.length, choice, this.decoder);
+    const kinds = this.hasReasoned ? [] : this.kindsOf(characters.length, tokens);
     characters.forEach((character, at) => this.append(kinds[at] ?? "plain", character));
     this.length += characters.length;
+  }
+
+  /** Of the next `count` characters. An event has what one forward gave, which accepts drafts, and samples one token behind them. */
+  private kindsOf(count: number, tokens: string[]): Kind[] {
+    const kinds = new Array<Kind>(count).fill("sampled");
+    for (const [from, to] of this.forcedSpans) kinds.fill("forced", clamp(from - this.length, count), clamp(to - this.length, count));
+    const chosen: [number, number][] = [];
+    let at = 0;
+    for (const token of tokens) {
+      const end = Math.min(count, at + Array.from(token).length);
+      if (end > at && kinds[at] !== "forced") chosen.push([at, end]);
+      at = end;
+    }
+    for (const [from, to] of chosen.slice(0, -1)) kinds.fill("drafted", from, to);
+    return kinds;
   }
 
   private append(kind: Kind, text: string): void {
@@ -82,20 +92,6 @@ export class Answer {
   }
 }
 
-/** Of the `count` characters of an event, which begin at `start` of the answer. One forward accepts drafts, and samples one token behind them. */
-function kindsOf(count: number, start: number, choice: StreamChoice, decoder: TextDecoder): Kind[] {
-  const kinds = new Array<Kind>(count).fill("sampled");
-  for (const [from, to] of choice.forced_spans ?? []) kinds.fill("forced", Math.max(0, from - start), Math.max(0, to - start));
-  let at = 0;
-  const chosen: [number, number][] = [];
-  for (const token of choice.logprobs?.content ?? []) {
-    const text = token.bytes ? decoder.decode(new Uint8Array(token.bytes), { stream: true }) : token.token;
-    const end = Math.min(count, at + Array.from(text).length);
-    if (end > at && kinds[at] !== "forced") chosen.push([at, end]);
-    at = end;
-  }
-  for (const [from, to] of chosen.slice(0, -1)) {
-    for (let place = from; place < to; place += 1) if (kinds[place] !== "forced") kinds[place] = "drafted";
-  }
-  return kinds;
+function clamp(place: number, most: number): number {
+  return Math.max(0, Math.min(most, place));
 }

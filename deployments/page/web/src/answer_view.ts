@@ -1,6 +1,6 @@
 /** One answer on the page: its text as it comes, what it took, and its confidence by field. */
 
-import { type Api, ApiError, type Body } from "./api";
+import { type Api, ApiError } from "./api";
 import { Answer } from "./answer";
 import { element, find } from "./dom";
 
@@ -33,14 +33,14 @@ export class AnswerView {
   }
 
   /** Returns when the answer has ended, in whatever way. */
-  async run(api: Api, body: Body, signal: AbortSignal): Promise<void> {
-    this.clear();
+  async run(api: Api, body: string, signal: AbortSignal): Promise<void> {
+    this.clear("Waiting for the first token …");
     const answer = new Answer();
     const began = performance.now();
     this.text.setAttribute("aria-busy", "true");
     try {
       for await (const event of api.stream(body, signal)) {
-        if (event.error) throw new ApiError(200, event.error.message, event.error.code, event.error.param);
+        if (event.error) throw new Error(event.error.message);
         answer.add(event, performance.now() - began);
         this.showText(answer);
       }
@@ -49,25 +49,26 @@ export class AnswerView {
       this.sayFailure(error, signal);
     } finally {
       this.text.removeAttribute("aria-busy");
+      if (!answer.drafted) for (const span of this.text.querySelectorAll(".drafted")) span.className = "sampled"; // events were merged
       this.showFigures(answer);
       this.showConfidence(answer);
     }
   }
 
-  clear(): void {
+  clear(status: string): void {
     for (const part of [this.text, this.figures, this.confidence]) part.replaceChildren();
     this.shown = 0;
-    this.say("Waiting for the first token …");
+    this.say(status);
   }
 
   private sayFailure(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) this.say("Stopped.");
     else if (error instanceof ApiError) this.say(`Refused (${error.status}${error.code ? `, ${error.code}` : ""}): ${error.message}`, true);
-    else this.say(`The connection was lost: ${(error as Error).message}`, true);
+    else this.say(`The answer broke off: ${(error as Error).message}`, true);
   }
 
   private say(text: string, isError = false): void {
-    this.status.textContent = text;
+    if (this.status.textContent !== text) this.status.textContent = text; // else screen readers say it again
     this.status.classList.toggle("error", isError);
   }
 
@@ -91,9 +92,8 @@ export class AnswerView {
       ["tokens", String(tokens)],
       ["forced", String(answer.forced)],
       ["drafted", String(answer.drafted)],
-      ["sampled", String(Math.max(0, answer.sampled))],
-      ["forwards of the model", String(answer.pieces)],
-      ["saved", `${Math.max(0, tokens - answer.pieces)} of ${tokens}`],
+      ["sampled", String(answer.sampled)],
+      ["forwards saved", `${tokens - answer.sampled} of ${tokens}`],
       ["first token", answer.firstMs === null ? "–" : `${answer.firstMs.toFixed(0)} ms`],
       ["whole answer", `${seconds.toFixed(2)} s`],
       ["tokens a second", seconds ? (tokens / seconds).toFixed(1) : "–"],

@@ -60,7 +60,6 @@ export interface ClusterFigures extends Readiness {
 
 export interface TokenLogprob {
   token: string;
-  bytes: number[] | null;
   logprob: number;
 }
 
@@ -70,7 +69,7 @@ export interface ToolCallDelta {
 }
 
 export interface StreamChoice {
-  delta: { content?: string | null; reasoning_content?: string | null; tool_calls?: ToolCallDelta[] };
+  delta: { content?: string | null; reasoning?: string | null; tool_calls?: ToolCallDelta[] };
   finish_reason: string | null;
   logprobs?: { content: TokenLogprob[] | null } | null;
   forced_spans?: [number, number][];
@@ -91,7 +90,7 @@ export interface StreamEvent {
   choices?: StreamChoice[];
   usage?: Usage | null;
   error?: { message: string; code?: string | null; param?: string | null };
-  maskcast?: { warnings: Warning[] };
+  maskcast?: { warnings?: Warning[]; checked?: boolean };
 }
 
 /** `key` is kept in memory only, and ends with the tab. */
@@ -102,7 +101,8 @@ export class Api {
     return (await this.json<{ data: Model[] }>("v1/models")).data;
   }
 
-  async check(body: Body, signal: AbortSignal): Promise<Check> {
+  /** `body` is JSON. */
+  async check(body: string, signal: AbortSignal): Promise<Check> {
     return this.json<Check>("v1/grammars/check", body, signal);
   }
 
@@ -115,23 +115,24 @@ export class Api {
     return this.json<ClusterFigures>("v1/cluster");
   }
 
-  async *stream(body: Body, signal: AbortSignal): AsyncGenerator<StreamEvent> {
+  /** `body` is JSON. */
+  async *stream(body: string, signal: AbortSignal): AsyncGenerator<StreamEvent> {
     const response = await this.send("v1/chat/completions", body, signal);
     for await (const data of serverSentEvents(response)) {
       if (data !== "[DONE]") yield JSON.parse(data) as StreamEvent;
     }
   }
 
-  private async json<T>(path: string, body?: Body, signal?: AbortSignal): Promise<T> {
+  private async json<T>(path: string, body?: string, signal?: AbortSignal): Promise<T> {
     return (await this.send(path, body, signal)).json() as Promise<T>;
   }
 
-  private async send(path: string, body?: Body, signal?: AbortSignal): Promise<Response> {
+  private async send(path: string, body?: string, signal?: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = this.key ? { authorization: `Bearer ${this.key}` } : {};
     const asked: RequestInit = { headers, signal: signal ?? null, cache: "no-store" };
     if (body !== undefined) {
       headers["content-type"] = "application/json";
-      Object.assign(asked, { method: "POST", body: JSON.stringify(body) });
+      Object.assign(asked, { method: "POST", body });
     }
     const response = await fetch(path, asked);
     if (!response.ok) throw await refusal(response);

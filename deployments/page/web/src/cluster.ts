@@ -6,8 +6,8 @@ import { element, find } from "./dom";
 
 const EVERY_MS = 5000;
 const SAMPLES = 24;
-/** Metrics come every ten seconds: over fewer samples a rate would be nothing, and then too much. */
-const RATE_OVER = 2;
+/** Metrics come every ten seconds: over less a rate would be nothing, and then too much. */
+const RATE_OVER_S = 9;
 
 interface Chart {
   selector: string;
@@ -31,6 +31,7 @@ export class Cluster {
   private samples: { at: number; figures: ClusterFigures }[] = [];
   private plots: uPlot[] = [];
   private timer = 0;
+  private isBusy = false;
 
   constructor(private readonly api: Api) {}
 
@@ -38,25 +39,33 @@ export class Cluster {
   set isWatching(isWatching: boolean) {
     window.clearInterval(this.timer);
     if (!isWatching) return;
+    this.samples = [];
     void this.sample();
     this.timer = window.setInterval(() => document.hidden || void this.sample(), EVERY_MS);
   }
 
   private async sample(): Promise<void> {
-    const [state, figures] = [find("#cluster-state"), find("#cluster-figures")];
+    if (this.isBusy) return;
+    this.isBusy = true;
     try {
       const found = await this.api.cluster();
       this.samples = [...this.samples, { at: Date.now() / 1000, figures: found }].slice(-SAMPLES);
-      state.textContent = summary(found);
-      figures.hidden = false;
+      say(summary(found));
+      find("#cluster-figures").hidden = false;
       this.draw();
       showTables(found);
     } catch (error) {
-      const isForbidden = error instanceof ApiError && (error.status === 401 || error.status === 403);
-      figures.hidden = isForbidden || figures.hidden;
-      const shown = isForbidden ? await this.api.readiness().then(summary, () => null) : null;
-      state.textContent = shown ? `${shown} · more with a key that has the scope metrics` : `No figures: ${(error as Error).message}`;
+      await this.sayFailure(error as Error);
+    } finally {
+      this.isBusy = false;
     }
+  }
+
+  private async sayFailure(error: Error): Promise<void> {
+    const isForbidden = error instanceof ApiError && (error.status === 401 || error.status === 403);
+    if (isForbidden) find("#cluster-figures").hidden = true;
+    const readiness = await this.api.readiness().then(summary, () => "The service cannot be reached");
+    say(`${readiness} · ${isForbidden ? "more with a key that has the scope metrics" : error.message}`);
   }
 
   private draw(): void {
@@ -73,9 +82,14 @@ export class Cluster {
   private valueAt({ value, isCounter }: Chart, index: number): number | null {
     const now = this.samples[index]!;
     if (!isCounter) return value(now.figures);
-    const before = this.samples[Math.max(0, index - RATE_OVER)]!;
-    return now === before ? null : Math.max(0, value(now.figures) - value(before.figures)) / (now.at - before.at);
+    const before = this.samples.findLast(({ at }) => at <= now.at - RATE_OVER_S);
+    return before ? Math.max(0, value(now.figures) - value(before.figures)) / (now.at - before.at) : null;
   }
+}
+
+function say(text: string): void {
+  const state = find("#cluster-state");
+  if (state.textContent !== text) state.textContent = text; // else screen readers say it again
 }
 
 function summary({ status, wanted, replicas, redis, degraded }: Readiness): string {

@@ -16,37 +16,50 @@ export const KINDS: Record<ConstraintKind, string> = {
 
 const IN_JSON: ReadonlySet<ConstraintKind> = new Set(["json_schema", "choice", "structural_tag", "tools"]);
 
-/** The text cannot be read; `at` is the place in it, if that is known. */
-export class UnreadableConstraint extends Error {
-  constructor(
-    message: string,
-    readonly at: number | null,
-  ) {
-    super(message);
-  }
-}
+/** The text is no JSON. */
+export class UnreadableConstraint extends Error {}
+
+/** Stands in a body for the editor's text, which is sent as it is: to parse it and write it anew would sort names that are numbers, and round
+ * large numbers. */
+const MARK = `the constraint ${Math.random()}`;
 
 export function isJson(kind: ConstraintKind): boolean {
   return IN_JSON.has(kind);
 }
 
-/** The fields of a chat's body. Throws UnreadableConstraint. */
-export function fields(kind: ConstraintKind, text: string): Body {
+/** The fields of a chat's body, with the constraint in it, or with what `encoded` replaces by its text. */
+export function fields(kind: ConstraintKind, constraint: unknown = MARK): Body {
   switch (kind) {
     case "json_schema":
-      return { response_format: { type: "json_schema", json_schema: { name: "answer", strict: true, schema: parsed(text) } } };
+      return { response_format: { type: "json_schema", json_schema: { name: "answer", strict: true, schema: constraint } } };
     case "choice":
-      return { structured_outputs: { choice: parsed(text) } };
+      return { structured_outputs: { choice: constraint } };
     case "regex":
-      return { structured_outputs: { regex: text.replace(/\n$/, "") } };
+      return { structured_outputs: { regex: constraint } };
     case "ebnf":
     case "lark":
-      return { structured_outputs: { grammar: text } };
+      return { structured_outputs: { grammar: constraint } };
     case "structural_tag":
-      return { response_format: parsed(text) };
+      return { response_format: constraint };
     case "tools":
-      return { tools: parsed(text), tool_choice: "required" };
+      return { tools: constraint, tool_choice: "required" };
   }
+}
+
+/** The value of the editor's text. Throws UnreadableConstraint. */
+export function parsed(kind: ConstraintKind, text: string): unknown {
+  if (!isJson(kind)) return kind === "regex" ? text.replace(/\n+$/, "") : text;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new UnreadableConstraint(`This is no JSON: ${(error as Error).message}`);
+  }
+}
+
+/** A body of `fields` as JSON. */
+export function encoded(body: Body, kind: ConstraintKind, text: string, indent?: number): string {
+  const constraint = isJson(kind) ? text : JSON.stringify(parsed(kind, text));
+  return JSON.stringify(body, null, indent).replace(JSON.stringify(MARK), () => constraint);
 }
 
 /** The field that holds the editor's text. */
@@ -58,18 +71,8 @@ const ROOTS: Partial<Record<ConstraintKind, string>> = {
 
 /** A place that the service names (`tools[0].function.parameters#/properties/hour`) as a JSON Pointer into the editor's text. */
 export function pointerOf(kind: ConstraintKind, param: string | null): string | null {
-  const [path = "", pointer = ""] = param?.split("#") ?? [];
+  const [, path = "", pointer = ""] = /^([^#]*)#?(.*)$/s.exec(param ?? "") ?? [];
   const root = ROOTS[kind];
   if (root === undefined || !path.startsWith(root)) return null;
   return path.slice(root.length).replace(/\[(\d+)\]|\.([^.[]+)/g, (_, item, name) => `/${item ?? name}`) + pointer;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const message = (error as Error).message;
-    const at = /position (\d+)/.exec(message);
-    throw new UnreadableConstraint(`This is no JSON: ${message}`, at ? Number(at[1]) : null);
-  }
 }

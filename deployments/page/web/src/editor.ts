@@ -7,14 +7,14 @@ import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
 import { Compartment, EditorState } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import type { SyntaxNode } from "@lezer/common";
+import type { SyntaxNode, Tree } from "@lezer/common";
 
-/** `pointer` is a JSON Pointer (RFC 6901); `at` a place in the text. Without both, the first line is marked. */
+/** `pointer` is a JSON Pointer (RFC 6901). Without one, the first line is marked; of text that is no JSON, where it stops being that. */
 export interface Fault {
   message: string;
   severity: "error" | "warning";
   pointer?: string | null;
-  at?: number | null;
+  isUnreadable?: boolean;
 }
 
 const THEME = EditorView.theme({
@@ -50,7 +50,8 @@ export class Editor {
           lintGutter(),
           this.language.of(json()),
           syntaxHighlighting(COLOURS),
-          keymap.of([...defaultKeymap, ...historyKeymap]), // without Tab, which must leave the editor
+          // Without Tab, which must leave the editor, and Ctrl+Enter, which runs the request.
+          keymap.of([...defaultKeymap.filter(({ key }) => key !== "Mod-Enter"), ...historyKeymap]),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
           EditorView.updateListener.of((update) => update.docChanged && onChange()),
@@ -73,18 +74,33 @@ export class Editor {
   }
 
   show(faults: Fault[]): void {
-    const diagnostics = faults.map(({ message, severity, pointer, at }): Diagnostic => {
-      const [from, to] = at != null ? [at, at] : this.range(pointer ?? "");
-      return { from: Math.min(from, this.view.state.doc.length), to: Math.min(to, this.view.state.doc.length), severity, message };
+    const diagnostics = faults.map(({ message, severity, pointer, isUnreadable }): Diagnostic => {
+      const [from, to] = isUnreadable ? this.firstError() : this.range(pointer ?? "");
+      return { from, to, severity, message };
     });
     this.view.dispatch(setDiagnostics(this.view.state, diagnostics));
+  }
+
+  private firstError(): [number, number] {
+    let found: [number, number] | null = null;
+    this.tree().iterate({
+      enter: ({ type, from, to }) => {
+        if (type.isError) found ??= [from, to];
+      },
+    });
+    const end = this.view.state.doc.length;
+    return found ?? [end, end];
+  }
+
+  private tree(): Tree {
+    const { state } = this.view;
+    return ensureSyntaxTree(state, state.doc.length, 200) ?? syntaxTree(state);
   }
 
   /** Of the deepest part of a JSON Pointer that is there: the name of a member, or an item. */
   private range(pointer: string): [number, number] {
     const { state } = this.view;
-    const tree = ensureSyntaxTree(state, state.doc.length, 200) ?? syntaxTree(state);
-    let node = tree.topNode.firstChild;
+    let node = this.tree().topNode.firstChild;
     let found: [number, number] = [0, state.doc.line(1).to];
     for (const part of pointer.split("/").slice(1)) {
       const child = node && childOf(node, unescaped(part), (from, to) => state.sliceDoc(from, to));
@@ -100,6 +116,15 @@ function unescaped(part: string): string {
   return part.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
+/** Null: it is no string of JSON any more. */
+function nameOf(text: string): string | null {
+  try {
+    return JSON.parse(text) as string;
+  } catch {
+    return null;
+  }
+}
+
 function childOf(
   node: SyntaxNode,
   part: string,
@@ -108,7 +133,7 @@ function childOf(
   if (node.name === "Object") {
     for (const property of node.getChildren("Property")) {
       const name = property.getChild("PropertyName");
-      if (name && JSON.parse(text(name.from, name.to)) === part) return { range: [name.from, name.to], value: property.lastChild };
+      if (name && nameOf(text(name.from, name.to)) === part) return { range: [name.from, name.to], value: property.lastChild };
     }
   }
   if (node.name === "Array") {

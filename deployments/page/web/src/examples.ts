@@ -25,7 +25,7 @@ export const EXAMPLES: Example[] = [
     constraint: pretty(
       object({
         customer: { type: "string", maxLength: 40 },
-        order_number: { type: "integer" },
+        order_number: { type: "integer", minimum: 1, maximum: 99999 },
         product: { type: "string", maxLength: 40 },
         wants: { enum: ["refund", "replacement", "information"] },
       }),
@@ -61,7 +61,7 @@ export const EXAMPLES: Example[] = [
     name: "A query, by a grammar",
     kind: "ebnf",
     constraint: `root ::= "SELECT " columns " FROM " table where? ";"
-columns ::= column (", " column)*
+columns ::= column (", " column){0,2}
 column ::= "name" | "city" | "age" | "COUNT(*)"
 table ::= "customers" | "orders"
 where ::= " WHERE " column " " ("=" | ">" | "<") " " value

@@ -5,9 +5,9 @@ import "./style.css";
 import { AnswerView } from "./answer_view";
 import { Api, ApiError, type Body, type Check } from "./api";
 import { Cluster } from "./cluster";
-import { type ConstraintKind, fields, isJson, KINDS, pointerOf, UnreadableConstraint } from "./constraint";
+import { type ConstraintKind, encoded, fields, isJson, KINDS, parsed, pointerOf, UnreadableConstraint } from "./constraint";
 import { element, fill, find } from "./dom";
-import { Editor, type Fault } from "./editor";
+import { Editor } from "./editor";
 import { EXAMPLES } from "./examples";
 import { type Language, LANGUAGES, snippet } from "./snippets";
 
@@ -28,7 +28,11 @@ class Page {
   private readonly beside = find<HTMLSelectElement>("#beside");
   private model = "";
   private running: AbortController | null = null;
+  private lastRun: Promise<void> = Promise.resolve();
   private checking = new AbortController();
+  /** What the last check said is checked when an answer is complete: the service does that for answers without log probabilities only. */
+  private isCheckedAfterwards = false;
+  private connections = 0;
   private timer = 0;
 
   async start(): Promise<void> {
@@ -48,9 +52,9 @@ class Page {
     for (const selector of ["#prompt", "#max-tokens", "#temperature", "#confidence", "#language"]) {
       find(selector).addEventListener("input", () => this.showSnippet());
     }
-    find("#run").addEventListener("click", () => void this.run());
+    find("#run").addEventListener("click", () => this.runAfterTheLast());
     find("#stop").addEventListener("click", () => this.running?.abort());
-    find("#copy").addEventListener("click", () => void navigator.clipboard.writeText(find("#snippet").textContent ?? ""));
+    find("#copy").addEventListener("click", () => void copy(find("#snippet")));
     document.addEventListener("keydown", (event) => this.onKey(event));
     find("#key-form").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -65,22 +69,26 @@ class Page {
   private onKey(event: KeyboardEvent): void {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
-      void this.run();
+      if (!event.repeat) this.runAfterTheLast();
     } else if (event.key === "Escape") this.running?.abort();
   }
 
   private async connect(): Promise<void> {
     const told = find("#model");
+    const connection = (this.connections += 1);
     try {
       const [model] = await this.api.models();
+      if (connection !== this.connections) return;
       this.model = model!.id;
       told.textContent = `${model!.id}, context of ${model!.max_model_len.toLocaleString()} tokens`;
       find("#key-form").hidden = !this.api.key;
       this.onChange();
     } catch (error) {
+      if (connection !== this.connections) return;
       const needsKey = error instanceof ApiError && error.status === 401;
+      const asked = this.api.key ? "The service does not know this API key." : "This service asks for an API key.";
       find("#key-form").hidden = !needsKey;
-      told.textContent = needsKey ? "This service asks for an API key." : `The service cannot be reached: ${(error as Error).message}`;
+      told.textContent = needsKey ? asked : `The service cannot be reached: ${(error as Error).message}`;
     }
   }
 
@@ -96,21 +104,23 @@ class Page {
     const kind = this.kind.value as ConstraintKind;
     this.editor.isJson = isJson(kind);
     this.showSnippet();
+    this.checking.abort();
+    this.editor.show([]);
+    find("#check").textContent = "…";
     window.clearTimeout(this.timer);
     if (this.model) this.timer = window.setTimeout(() => void this.check(), CHECK_AFTER_MS);
   }
 
-  /** Throws UnreadableConstraint. */
-  private constraint(): Body {
-    return fields(this.kind.value as ConstraintKind, this.editor.text);
+  private get chosen(): ConstraintKind {
+    return this.kind.value as ConstraintKind;
   }
 
-  /** As a user would send it. Throws UnreadableConstraint. */
-  private body(): Body {
+  /** As a user would send it, with `constraint` or what stands for the editor's text. */
+  private body(constraint?: unknown): Body {
     return {
       model: this.model,
       messages: [{ role: "user", content: this.prompt.value }],
-      ...this.constraint(),
+      ...fields(this.chosen, constraint),
       temperature: Number(find<HTMLInputElement>("#temperature").value),
       max_tokens: Number(find<HTMLInputElement>("#max-tokens").value),
       ...(find<HTMLInputElement>("#confidence").checked ? { field_confidence: true } : {}),
@@ -121,72 +131,108 @@ class Page {
     const language = find<HTMLSelectElement>("#language").value as Language;
     const root = new URL("./", location.href).href;
     try {
-      find("#snippet").textContent = snippet(language, this.body(), root, Boolean(this.api.key));
+      const body = this.body(parsed(this.chosen, this.editor.text));
+      find("#snippet").textContent = snippet(language, body, this.encoded(this.body(), 2), root, Boolean(this.api.key));
     } catch (error) {
       find("#snippet").textContent = (error as Error).message;
     }
+  }
+
+  private encoded(body: Body, indent?: number): string {
+    return encoded(body, this.chosen, this.editor.text, indent);
   }
 
   private async check(): Promise<void> {
     this.checking.abort();
     const { signal } = (this.checking = new AbortController());
     const shown = find("#check");
+    this.isCheckedAfterwards = false;
     try {
-      const found = await this.api.check({ model: this.model, ...this.constraint() }, signal);
+      parsed(this.chosen, this.editor.text);
+      const found = await this.api.check(this.encoded({ model: this.model, ...fields(this.chosen) }), signal);
+      if (signal.aborted) return;
+      this.isCheckedAfterwards = found.checked_afterwards.length > 0;
       const warnings = found.maskcast?.warnings ?? [];
       shown.replaceChildren(element("p", {}, keptHow(found)), ...warnings.map(({ message }) => element("p", {}, message)));
       this.editor.show(warnings.map(({ message, pointer }) => ({ message, pointer: pointer.replace(/^\/tools\//, "/"), severity: "warning" })));
     } catch (error) {
       if (signal.aborted) return;
-      const fault = faultOf(this.kind.value as ConstraintKind, error as Error);
-      shown.replaceChildren(element("p", { class: "error" }, fault.message));
-      this.editor.show([fault]);
+      const { message } = error as Error;
+      shown.replaceChildren(element("p", { class: "error" }, message));
+      if (error instanceof UnreadableConstraint) this.editor.show([{ message, severity: "error", isUnreadable: true }]);
+      if (!(error instanceof ApiError)) return;
+      if (error.status === 400) this.editor.show([{ message, severity: "error", pointer: pointerOf(this.chosen, error.param) }]);
+      if (error.status === 401) find("#key-form").hidden = false;
     }
   }
 
-  private async run(): Promise<void> {
+  private runAfterTheLast(): void {
     this.running?.abort();
-    let body: Body;
+    this.lastRun = this.lastRun.then(() => this.run());
+  }
+
+  private async run(): Promise<void> {
     try {
-      body = this.body();
+      parsed(this.chosen, this.editor.text);
     } catch {
       await this.check(); // it says what cannot be read
       return;
     }
-    const running = (this.running = new AbortController());
-    const [run, stop] = [find<HTMLButtonElement>("#run"), find<HTMLButtonElement>("#stop")];
-    [run.disabled, stop.disabled] = [true, false];
+    const { signal } = (this.running = new AbortController());
     const [first, second] = this.answers as [AnswerView, AnswerView];
     const beside = this.beside.value;
     second.hidden = beside === NOTHING;
-    await first.run(this.api, marked(body), running.signal); // one after the other: they would slow each other down
-    if (beside !== NOTHING && !running.signal.aborted) {
-      second.title = beside === "free" ? "Without a constraint" : "Token by token";
-      await second.run(this.api, beside === "free" ? without(body) : stepped(body), running.signal);
+    second.title = beside === "free" ? "Without a constraint" : "Token by token";
+    second.clear("Waits for the other one."); // they would slow each other down
+    this.showRunning(true);
+    try {
+      const body = this.isCheckedAfterwards ? streamed(this.body()) : marked(this.body());
+      await first.run(this.api, this.encoded(body), signal);
+      if (beside === NOTHING || signal.aborted) return;
+      await second.run(this.api, this.encoded(beside === "free" ? without(this.body()) : stepped(this.body())), signal);
+    } finally {
+      this.showRunning(false);
     }
-    [run.disabled, stop.disabled] = [false, true];
+  }
+
+  /** The focus does not get lost with a button that is disabled. */
+  private showRunning(isRunning: boolean): void {
+    const [run, stop] = [find<HTMLButtonElement>("#run"), find<HTMLButtonElement>("#stop")];
+    const hasFocus = document.activeElement === run || document.activeElement === stop;
+    [run.disabled, stop.disabled] = [isRunning, !isRunning];
+    if (hasFocus) (isRunning ? stop : run).focus();
   }
 }
 
-function keptHow(check: Check): string {
-  const later = check.stopgap ? ", while a faster one is being compiled" : "";
-  const after = check.checked_afterwards.length ? ` Checked when the answer is complete: ${check.checked_afterwards.join(", ")}.` : "";
-  return `Enforced exactly, by ${check.backend}${later}. Ready after ${check.waited_ms.toFixed(1)} ms.${after}`;
+function keptHow({ backend, stopgap, waited_ms: waited, checked_afterwards: afterwards }: Check): string {
+  const later = stopgap ? ", while a faster one is being compiled" : "";
+  if (afterwards.length) return `Enforced by ${backend}${later}, but for what is checked when the answer is complete: ${afterwards.join(", ")}.`;
+  return `Enforced exactly, by ${backend}${later}. Ready after ${waited.toFixed(1)} ms.`;
 }
 
-function faultOf(kind: ConstraintKind, error: Error): Fault {
-  if (error instanceof UnreadableConstraint) return { message: error.message, severity: "error", at: error.at };
-  return { message: error.message, severity: "error", pointer: error instanceof ApiError ? pointerOf(kind, error.param) : null };
+async function copy(shown: HTMLElement): Promise<void> {
+  const button = find("#copy");
+  try {
+    await navigator.clipboard.writeText(shown.textContent ?? "");
+    button.textContent = "Copied";
+  } catch {
+    window.getSelection()?.selectAllChildren(shown); // browsers have no clipboard for pages of other hosts without TLS
+    button.textContent = "Selected: press Ctrl+C";
+  }
+}
+
+function streamed(body: Body): Body {
+  return { ...body, stream: true, stream_options: { include_usage: true } };
 }
 
 /** With what tells forced, drafted and sampled text apart. */
 function marked(body: Body): Body {
-  return { ...body, stream: true, stream_options: { include_usage: true }, mark_forced: true, logprobs: true };
+  return { ...streamed(body), mark_forced: true, logprobs: true };
 }
 
 function without(body: Body): Body {
   const { response_format, structured_outputs, tools, tool_choice, field_confidence, ...free } = body;
-  return { ...free, stream: true, stream_options: { include_usage: true } };
+  return streamed(free);
 }
 
 /** Whoever asks for alternatives of each token gets each token from the model. */

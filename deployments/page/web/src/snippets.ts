@@ -9,10 +9,11 @@ export const LANGUAGES: Record<Language, string> = { curl: "curl", python: "Pyth
 /** Fields of a chat that the `openai` package has arguments for. */
 const OPENAI = new Set(["model", "messages", "response_format", "tools", "tool_choice", "temperature", "max_tokens"]);
 
-export function snippet(language: Language, body: Body, root: string, hasKey: boolean): string {
+/** `text` is the body as JSON. */
+export function snippet(language: Language, body: Body, text: string, root: string, hasKey: boolean): string {
   switch (language) {
     case "curl":
-      return curl(body, root, hasKey);
+      return curl(text, root, hasKey);
     case "python":
       return python(body, root, hasKey);
     case "ray":
@@ -20,9 +21,9 @@ export function snippet(language: Language, body: Body, root: string, hasKey: bo
   }
 }
 
-function curl(body: Body, root: string, hasKey: boolean): string {
+function curl(text: string, root: string, hasKey: boolean): string {
   const key = hasKey ? " -H \"Authorization: Bearer $MASKCAST_API_KEY\"" : "";
-  const json = JSON.stringify(body, null, 2).replaceAll("'", String.raw`'\''`);
+  const json = text.replaceAll("'", String.raw`'\''`);
   return `curl -s ${root}v1/chat/completions -H 'Content-Type: application/json'${key} -d '${json}'\n`;
 }
 
@@ -57,7 +58,7 @@ function ray(body: Body): string {
     `    ${literal(messages, 1)},`,
     ...Object.entries(others).map(([name, value]) => `    ${name}=${literal(value, 1)},`),
     ")",
-    "print(generation.text)",
+    "print(generation.response[\"choices\"][0][\"message\"])",
     "",
   ].join("\n");
 }
