@@ -21,7 +21,7 @@ from rich.console import Console
 from deployments.commands.progress import CaseProgress
 from deployments.config_model import SMOLLM2, name_of
 from deployments.reporting.report import BenchReport, Row
-from load_tests.drafts.figures import DRAFTS, JUMPS, NGRAM, SIDES, STOCK, SUFFIX, accepted_rows, targets
+from load_tests.drafts.figures import DRAFTS, JUMPS, NGRAM, SIDES, STOCK, SUFFIX, accepted_rows, draw, targets
 from load_tests.drafts.tasks import ALL, EDIT, make
 from load_tests.front_door.clients.messages import Course
 from load_tests.front_door.clients.process import ClientProcess, client_process
@@ -101,6 +101,8 @@ def main(
     if tasks != ",".join(ALL) or model != SMOLLM2:
         command += f" --model {model} --tasks '{tasks}'"
     rows = _rows(plan)
+    if json_out is not None:
+        draw(rows, json_out.with_suffix(".png"))
     report = BenchReport.here(command, PACKAGES, targets(rows), rows)
     raise typer.Exit(report.publish(Console(), json_out))
 

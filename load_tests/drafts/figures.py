@@ -1,9 +1,11 @@
-"""What was promised of drafts; pure."""
+"""What was promised of drafts, and what became of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from matplotlib.figure import Figure
 from prometheus_client.parser import text_string_to_metric_families
 
 from deployments.reporting.quantiles import median
@@ -62,9 +64,31 @@ def accepted_rows(page: str, turn: int) -> list[Row]:
 
 def accepted_lines(rows: Sequence[Row]) -> list[list[str]]:
     """Of all turns together."""
+    return [[what, f"{drafts:,.0f}", f"{accepted / drafts:.0%}"] for what, drafts, accepted in _counts(rows)]
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """A PNG: how many tokens of each kind were drafted, and how many of them were the model's own."""
+    counts = list(_counts(rows))[::-1]
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    axes = figure.subplots()
+    names = [what for what, _, _ in counts]
+    axes.barh(names, [drafts for _, drafts, _ in counts], color="#c6dbef", label="drafted")
+    bars = axes.barh(names, [accepted for _, _, accepted in counts], color="#08519c", label="accepted")
+    axes.bar_label(bars, [f" {accepted / drafts:.0%}" for _, drafts, accepted in counts], label_type="edge", color="#333333")
+    axes.set_title("Drafts, by what is drafted: tokens", loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=90)
+
+
+def _counts(rows: Sequence[Row]) -> Iterator[tuple[str, float, float]]:
+    """What is drafted, how many tokens of it in all turns, and how many were accepted; without what never was."""
     told = [row for row in rows if "source" in row]
-    sums = {source: [sum(row[key] for row in told if row["source"] == source) for key in ("drafts", "accepted")] for source in WHAT}
-    return [[WHAT[source], f"{drafts:,.0f}", f"{accepted / drafts:.0%}"] for source, (drafts, accepted) in sums.items() if drafts]
+    for source, what in WHAT.items():
+        drafts, accepted = (sum(row[key] for row in told if row["source"] == source) for key in ("drafts", "accepted"))
+        if drafts:
+            yield what, drafts, accepted
 
 
 def targets(rows: Sequence[Row]) -> list[Target]:

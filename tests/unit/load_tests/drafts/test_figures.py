@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from load_tests.drafts.figures import DRAFTS, JUMPS, NGRAM, STOCK, accepted_lines, accepted_rows, lines, targets
+from load_tests.drafts.figures import DRAFTS, JUMPS, NGRAM, STOCK, accepted_lines, accepted_rows, draw, lines, targets
 from load_tests.drafts.tasks import ALL, EDIT, LONG, make
 from load_tests.front_door.figures import STREAM
 from load_tests.real_model.tasks import EXTRACTION
@@ -69,3 +70,12 @@ def test_accepted_drafts_are_told_by_where_they_come_from() -> None:
 def test_a_line_has_every_side_that_was_run() -> None:
     rows = [row(JUMPS, EXTRACTION, 2.0, 20), row(DRAFTS, EXTRACTION, 4.0, 9)]
     assert lines(rows) == [[EXTRACTION, "1", "–", "–", "–", "2.00", "4.00", "2.00 ×", "20.0 : 9.0"]]
+
+
+def test_what_became_of_drafts_is_drawn(tmp_path: Path) -> None:
+    rows = [
+        {"turn": 0, "source": "prompt", "drafts": 100.0, "accepted": 60.0},
+        {"turn": 0, "source": "end", "drafts": 10.0, "accepted": 9.0},
+    ]
+    draw(rows, tmp_path / "drafts.png")
+    assert (tmp_path / "drafts.png").read_bytes().startswith(b"\x89PNG")
