@@ -97,9 +97,9 @@ value ::= [0-9]{1,4} | "'" [A-Za-z ]{1,20} "'"
     kind: "json_schema",
     constraint: pretty({
       type: "object",
-      properties: { password: { type: "string", pattern: "^(?=.*\\d)(?=.*[A-Z]).{12,}$" }, name: { type: "string" } },
-      required: ["password"],
+      properties: { code: { type: "string", pattern: "^([a-z]+)-\\1$" }, name: { type: "string" } },
+      required: ["code"],
     }),
-    prompt: "Make a password.",
+    prompt: "Make a code of a word twice, with a hyphen between.",
   },
 ];
