@@ -11,7 +11,7 @@ export const KINDS: Record<ConstraintKind, string> = {
   ebnf: "EBNF (GBNF)",
   lark: "Lark grammar",
   structural_tag: "Structural tag",
-  tools: "Tools (one must be called)",
+  tools: "Tools, of which one is called",
 };
 
 const IN_JSON: ReadonlySet<ConstraintKind> = new Set(["json_schema", "choice", "structural_tag", "tools"]);
@@ -42,7 +42,7 @@ export function fields(kind: ConstraintKind, constraint: unknown = MARK): Body {
     case "structural_tag":
       return { response_format: constraint };
     case "tools":
-      return { tools: constraint, tool_choice: "required" };
+      return { tools: constraint, tool_choice: "required", parallel_tool_calls: false };
   }
 }
 

@@ -231,7 +231,7 @@ function marked(body: Body): Body {
 }
 
 function without(body: Body): Body {
-  const { response_format, structured_outputs, tools, tool_choice, field_confidence, ...free } = body;
+  const { response_format, structured_outputs, tools, tool_choice, parallel_tool_calls, field_confidence, ...free } = body;
   return streamed(free);
 }
 

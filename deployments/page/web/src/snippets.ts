@@ -7,7 +7,7 @@ export type Language = "curl" | "python" | "ray";
 export const LANGUAGES: Record<Language, string> = { curl: "curl", python: "Python (openai)", ray: "Ray handle" };
 
 /** Fields of a chat that the `openai` package has arguments for. */
-const OPENAI = new Set(["model", "messages", "response_format", "tools", "tool_choice", "temperature", "max_tokens"]);
+const OPENAI = new Set(["model", "messages", "response_format", "tools", "tool_choice", "parallel_tool_calls", "temperature", "max_tokens"]);
 
 /** `text` is the body as JSON. */
 export function snippet(language: Language, body: Body, text: string, root: string, hasKey: boolean): string {
