@@ -2,7 +2,7 @@
 BIN := .venv/bin
 CODE := $(wildcard deployments grammar_service model_service router load_tests examples tests)
 
-.PHONY: serve test clients lint types bench faults soak audit setup clean
+.PHONY: serve test clients playground lint types bench faults soak audit setup clean
 
 serve: setup  ## start everything, show one extraction, serve until Ctrl-C (MODEL=name or folder; CONFIG=file: settings; ONCE=1: stop after it)
 	@exec $(BIN)/maskcast serve $(MODEL) $(if $(CONFIG),--config '$(CONFIG)') $(if $(filter-out 0 no false,$(ONCE)),--once)
@@ -12,6 +12,9 @@ test: setup  ## the whole test suite; TESTS='tests/unit -k spec' chooses
 
 clients: setup  ## sets up clients that others have written, with which `make test` asks its service
 	@scripts/clients
+
+playground: setup  ## sets up Node packages and Chromium, with which `make test` tries the playground
+	@scripts/playground --setup
 
 lint: setup  ## style and the import contracts
 	@$(BIN)/ruff check $(CODE)
@@ -40,5 +43,5 @@ setup:
 	@scripts/setup
 
 clean:  ## the environment and all caches
-	rm -rf .venv tests/clients/.venv tests/clients/node/node_modules build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv tests/clients/.venv tests/clients/node/node_modules playground/node_modules build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

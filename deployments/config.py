@@ -165,7 +165,7 @@ class HttpSettings(Section):
     leave_s: float = Field(
         0.0, ge=0, description="before its drain_s an ingress still takes requests, while /healthz asks that no more be sent to it"
     )
-    page: bool = Field(True, description="a page at / on which people try constraints; it asks the service as other clients do")
+    page: bool = Field(True, description="the playground: a page at / for trying constraints, which calls the API as other clients do")
     metrics: Literal["own", "all"] = Field(
         "own", description="what /metrics shows: what the service counts; or vLLM's and Ray Serve's too, with addresses and process ids"
     )

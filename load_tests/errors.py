@@ -1,7 +1,6 @@
 """What can go wrong in a load test.
 
 BenchFailed (grammar_service.errors.MaskcastError)
-├── NeverQuiet
 ├── NeverSteady
 ├── Stuck
 ├── UnknownFigure
@@ -15,10 +14,6 @@ from grammar_service.errors import MaskcastError
 
 class BenchFailed(MaskcastError):
     """It cannot be run to its end."""
-
-
-class NeverQuiet(BenchFailed):
-    """An engine works on though nobody asks it for anything."""
 
 
 class NeverSteady(BenchFailed):

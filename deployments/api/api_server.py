@@ -56,7 +56,7 @@ from deployments.grammars.prepared import PreparedGrammars
 from deployments.grammars.registration import settings_grammars
 from deployments.grammars.registry import GrammarRegistry
 from deployments.names import COMPILER, MODEL
-from deployments.page.files import page_routes
+from deployments.playground.files import playground_routes
 from deployments.telemetry.logs import LoggedRequests
 from deployments.telemetry.metrics import CheckMetrics, GrammarMetrics, RequestMetrics
 from deployments.telemetry.page import MetricsPage
@@ -138,8 +138,8 @@ class ApiServer:
             max_connections=listening.max_connections,
         )
         stored = StoredResponses(self._http, self._apis.responses)
-        page = page_routes() if listening.page else []
-        application = http_application(self._http, stored, self._apis, lambda: self._server.is_leaving, page)
+        playground = playground_routes() if listening.page else []
+        application = http_application(self._http, stored, self._apis, lambda: self._server.is_leaving, playground)
         answering: ASGIApp = RequestFilter(application, rules)
         if tracing is not None:
             answering = TracedHttp(answering, tracing)

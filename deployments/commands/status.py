@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 from pydantic import BaseModel, ValidationError
-from rich.console import Console, Group
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -20,9 +21,12 @@ from deployments.errors import StatusError
 
 TIMEOUT_S = 10.0
 EVERY_S = 5.0
-"""Metrics are ten seconds old at most, and read anew after five."""
+"""Seconds between two reads. The service reads its metrics no more often."""
 RATE_OVER = 2
-"""Reads. Over one, a rate would be nothing, and then too much."""
+"""Reads that a rate spans. Metrics are reported every ten seconds: over one read it would alternate between zero and twice its value."""
+
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class Readiness(BaseModel):
@@ -39,7 +43,7 @@ class Engine(BaseModel):
     replica: str
     running: int
     grammars: int
-    forwards: int
+    steps: int
     restarts: int
 
 
@@ -58,30 +62,31 @@ def read_status(url: str) -> tuple[Readiness, bool]:
     Raises:
         StatusError: nothing of ours answers there.
     """
-    try:
-        response = httpx.get(f"{url.rstrip('/')}/readyz", timeout=TIMEOUT_S, trust_env=False)
-        body: Any = response.json()
-        return Readiness.model_validate(body), response.status_code == HTTPStatus.OK
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise StatusError(f"nothing answers at {url}: {error}") from error
-    except (ValueError, ValidationError) as error:
-        raise StatusError(f"what answers at {url} is not Maskcast") from error
+    response, body = _get(url, "/readyz")
+    return _validated(Readiness, body, url), response.status_code == HTTPStatus.OK
 
 
 def read_cluster(url: str, key: str | None) -> Cluster:
-    """What the cluster does. Raises StatusError: nothing of ours answers there, or not to this key."""
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    try:
-        response = httpx.get(f"{url.rstrip('/')}/v1/cluster", timeout=TIMEOUT_S, trust_env=False, headers=headers)
-        body: Any = response.json()
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise StatusError(f"nothing answers at {url}: {error}") from error
-    except ValueError:
-        raise StatusError(f"what answers at {url} is not Maskcast") from None
+    """What the cluster does. Raises StatusError: nothing of ours answers there, or the key has no scope `metrics`."""
+    response, body = _get(url, "/v1/cluster", {"Authorization": f"Bearer {key}"} if key else {})
     if response.is_error:
         raise StatusError(f"the service at {url} answers with {response.status_code}: {response.text[:500]}")
+    return _validated(Cluster, body, url)
+
+
+def _get(url: str, path: str, headers: Mapping[str, str] | None = None) -> tuple[httpx.Response, Any]:
     try:
-        return Cluster.model_validate(body)
+        response = httpx.get(f"{url.rstrip('/')}{path}", timeout=TIMEOUT_S, trust_env=False, headers=headers)
+        return response, response.json()
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise StatusError(f"nothing answers at {url}: {error}") from error
+    except ValueError as error:
+        raise StatusError(f"what answers at {url} is not Maskcast") from error
+
+
+def _validated(kind: type[Model], body: Any, url: str) -> Model:
+    try:
+        return kind.model_validate(body)
     except ValidationError as error:
         raise StatusError(f"what answers at {url} is not Maskcast") from error
 
@@ -89,8 +94,8 @@ def read_cluster(url: str, key: str | None) -> Cluster:
 def watch_cluster(
     url: str, key: str | None, console: Console, pause: Callable[[float], None] = time.sleep, rounds: Iterable[object] | None = None
 ) -> None:
-    """Shows it until it is interrupted, or for so many `rounds`. Raises StatusError as `read_cluster` does, at the beginning; later the
-    last figures stay."""
+    """Shows the cluster until it is interrupted, or for `rounds`. Raises StatusError if the first read fails; after later failures
+    the last figures stay."""
     read = deque([(time.monotonic(), read_cluster(url, key))], maxlen=RATE_OVER + 1)
     with Live(_tables(read), console=console, auto_refresh=False) as shown:
         for _ in count() if rounds is None else rounds:
@@ -103,20 +108,20 @@ def watch_cluster(
                 shown.update(_tables(read), refresh=True)
 
 
-def _tables(read: Sequence[tuple[float, Cluster]]) -> Group:
-    """Of what was read last; rates are over all that was read."""
+def _tables(read: Sequence[tuple[float, Cluster]]) -> RenderableType:
+    """The last read; rates are over all reads."""
     (began, before), (ended, now) = read[0], read[-1]
     seconds = max(ended - began, EVERY_S)
-    engines = Table("replica", "running", "grammars", "forwards", "restarts", title="engines", title_justify="left")
+    engines = Table("replica", "running", "grammars", "steps", "restarts", title="engines", title_justify="left")
     for one in now.engines:
-        engines.add_row(one.replica, str(one.running), str(one.grammars), f"{one.forwards:,}", str(one.restarts))
+        engines.add_row(one.replica, str(one.running), str(one.grammars), f"{one.steps:,}", str(one.restarts))
     counters = Table("", "in all", "a second", title="counted", title_justify="left")
     for name, value in now.counters.items():
         counters.add_row(name.replace("_", " "), f"{value:,}", f"{max(0, value - before.counters.get(name, 0)) / seconds:,.1f}")
     tenants = Table("tenant", "requests", title="tenants", title_justify="left")
     for tenant, requests in now.requests_by_tenant.items():
         tenants.add_row(tenant or "–", f"{requests:,}")
-    return Group(_deployments(now), engines, counters, tenants)
+    return Columns([_deployments(now), engines, counters, tenants])
 
 
 def show_status(readiness: Readiness, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""The cluster at a glance, from the metrics of all its processes: what the page at `/` and `maskcast status --watch` show."""
+"""The summary of the cluster that the playground and `maskcast status --watch` show, from the metrics of all processes."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ COUNTERS = {
     "requests": "maskcast_requests",
     "forced_tokens": "maskcast_forced_tokens",
     "accepted_drafts": "maskcast_engine_accepted_drafts",
-    "forwards": "maskcast_engine_steps",
+    "steps": "maskcast_engine_steps",
     "mask_frames": "maskcast_mask_frames",
 }
-"""By the name in the answer, the metric; counted since the processes began."""
+"""The metric of each counter in the summary."""
 ENGINE = {
     "running": "maskcast_engine_running",
     "grammars": "maskcast_engine_grammars_resident",
-    "forwards": "maskcast_engine_steps",
+    "steps": "maskcast_engine_steps",
     "restarts": "maskcast_engine_restarts",
 }
 
 
-def cluster_figures(families: Iterable[Metric]) -> dict[str, Any]:
+def cluster_summary(families: Iterable[Metric]) -> dict[str, Any]:
     """`engines` by replica, `counters`, `compiles` by backend, and answered `requests` by tenant."""
     samples = {family.name: family.samples for family in families}
     return {
         "engines": _engines(samples),
-        "counters": {name: sum(_by(samples, metric, "").values()) for name, metric in COUNTERS.items()},
+        "counters": {name: sum(_by(samples, metric, "process").values()) for name, metric in COUNTERS.items()},
         "compiles": _by(samples, "maskcast_compile_seconds", "backend", "_count"),
         "requests_by_tenant": _by(samples, "maskcast_requests", "tenant"),
     }
@@ -43,9 +43,10 @@ def _engines(samples: Mapping[str, list[Sample]]) -> list[dict[str, Any]]:
 
 
 def _by(samples: Mapping[str, list[Sample]], metric: str, label: str, suffix: str = "") -> dict[str, int]:
-    """Sums over all other labels. Counters' samples end in `_total`; what tells when they began does not count."""
+    """Sums by one label, over all others. `suffix`: of the samples that count; a counter's end in `_total`, a gauge's have none."""
+    names = {f"{metric}{suffix}"} if suffix else {metric, f"{metric}_total"}
     found: defaultdict[str, int] = defaultdict(int)
     for sample in samples.get(metric, ()):
-        if sample.name in ((metric + suffix,) if suffix else (metric, f"{metric}_total")):
+        if sample.name in names:
             found[sample.labels.get(label, "")] += int(sample.value)
     return dict(sorted(found.items()))

@@ -28,7 +28,7 @@ from load_tests.front_door.clients.process import ClientProcess, client_process
 from load_tests.front_door.figures import OURS, STREAM, Cell
 from load_tests.front_door.figures import STOCK as STOCK_SERVER
 from load_tests.front_door.servers import HOST, Server, running
-from load_tests.front_door.turns import measured_alone, measured_cell
+from load_tests.front_door.turns import measured_cell, measured_single_client
 from load_tests.front_door.workloads import Workload
 from load_tests.real_model.tasks import EXTRACTION, FREE, Exercise, chat_body, is_valid, names_of
 from load_tests.reporting.running_service import PACKAGES
@@ -38,9 +38,9 @@ WARM_UP, FRESH = 16, 320
 """Exercises of a task that are asked before anything is measured, and those that each cell may need: nothing is asked twice."""
 WARMING = 16
 """Clients of the warm-up."""
-ALONE, ALONE_ELSE = {EXTRACTION: 40}, 12
-"""Exercises of a task for one client. One answer of this model in 30 or so goes on to its most tokens, so that the task whose speed is
-promised has some more."""
+SINGLE_CLIENT, SINGLE_CLIENT_EXTRACTIONS = 12, 40
+"""Exercises of a task for one client. About one answer of this model in 30 runs to its maximum length, so that the task whose speed is
+promised needs more of them."""
 _NGRAM = {"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 4, "prompt_lookup_min": 2}
 _SUFFIX = {"method": "suffix", "num_speculative_tokens": 16}
 SERVERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -140,7 +140,8 @@ def _turn(plan: Plan, client: ClientProcess, turn: int, side: str, say: Callable
 
 def _cell(server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, clients: int, seconds: float) -> Cell:
     if clients == 1:
-        return measured_alone(server, client, turn, side, workload, ALONE.get(workload.name, ALONE_ELSE))
+        most = SINGLE_CLIENT_EXTRACTIONS if workload.name == EXTRACTION else SINGLE_CLIENT
+        return measured_single_client(server, client, turn, side, workload, most)
     return measured_cell(server, client, turn, side, workload, clients, STREAM, seconds)
 
 

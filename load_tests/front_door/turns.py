@@ -63,9 +63,9 @@ def measured_cell(
     return measured_course(server, client, turn, side, workload, course)
 
 
-def measured_alone(server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, most: int) -> Cell:
-    """One client that streams the first `most` bodies once each, whatever time that takes. Within a window, the faster side would answer
-    questions that the slower one is never asked, and an answer that goes on to its most tokens would decide the ratio."""
+def measured_single_client(server: Server, client: ClientProcess, turn: int, side: str, workload: Workload, most: int) -> Cell:
+    """One client that streams the first `most` bodies, each once, however long that takes. In a window of seconds the faster side would get
+    questions that the slower side never gets."""
     course = Course(HOST, server.port, workload.encoded(side, stream=True)[:most], 1, stream=True, seconds=None)
     return measured_course(server, client, turn, side, workload, course)
 

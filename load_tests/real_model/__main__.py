@@ -23,7 +23,7 @@ from load_tests.front_door.clients.messages import Answer, Course
 from load_tests.front_door.clients.process import ClientProcess, client_process
 from load_tests.front_door.figures import OURS, SIDES, STREAM
 from load_tests.front_door.servers import HOST, Server, running
-from load_tests.front_door.turns import measured_alone, measured_cell
+from load_tests.front_door.turns import measured_cell, measured_single_client
 from load_tests.front_door.workloads import Workload
 from load_tests.real_model.figures import AGAIN, CLIENTS, WITHOUT_JUMPS, Worth, targets, worth_rows
 from load_tests.real_model.tasks import FREE, TASKS, Exercise, chat_body, is_valid, make_exercises, names_of
@@ -100,7 +100,7 @@ def _turn(plan: Plan, server: Server, client: ClientProcess, turn: int, side: st
             say(f"{worth.side:9}{worth.task:15} {dict(worth.row(None, None))}")
     for workload, clients in product(plan.workloads, plan.clients):
         if clients == 1:
-            cell = measured_alone(server, client, turn, side, workload, DIFFERENT)
+            cell = measured_single_client(server, client, turn, side, workload, DIFFERENT)
         else:
             cell = measured_cell(server, client, turn, side, workload, clients, STREAM, plan.seconds)
         row = {"kind": "speed", **cell.row()}

@@ -37,7 +37,7 @@ from deployments.api.translation.responses_api import BackgroundExchange
 from deployments.config import LimitSettings
 from deployments.errors import INGRESS_BUSY, ApiError, bad_request, translated, unavailable
 from deployments.grammars.registry import PAGE, GrammarRegistry
-from deployments.telemetry.cluster import cluster_figures
+from deployments.telemetry.cluster import cluster_summary
 from deployments.telemetry.metrics import RequestMetrics
 from deployments.telemetry.page import MetricsPage
 from grammar_service.errors import MaskcastError
@@ -287,7 +287,7 @@ class HttpIngress:
         """Readiness and figures of the whole cluster."""
         self.authorize(request, Scope.METRICS)
         health, families = await self._health.read(), await self._page.families()
-        return JSONResponse({"object": "cluster", **health.body(), **cluster_figures(families)})
+        return JSONResponse({"object": "cluster", **health.body(), **cluster_summary(families)})
 
     async def metrics(self, request: Request) -> Response:
         self.authorize(request, Scope.METRICS)

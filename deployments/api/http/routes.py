@@ -28,10 +28,10 @@ def http_application(
     responses: StoredResponses,
     apis: Apis,
     is_leaving: Callable[[], bool] = lambda: False,
-    page: Sequence[Route] = (),
+    playground: Sequence[Route] = (),
 ) -> Starlette:
-    """An application whose own errors are OpenAI's in form. `is_leaving`: whether no more clients shall be sent here. `page`: the paths of
-    the page that people see."""
+    """An application whose own errors are OpenAI's in form. `is_leaving`: whether no more clients shall be sent here. `playground`: the
+    paths of its files."""
 
     async def alive(_: Request) -> Response:
         if is_leaving():
@@ -68,7 +68,7 @@ def http_application(
             Route("/readyz", http.ready),
             Route("/v1/cluster", http.cluster),
             Route("/metrics", http.metrics),
-            *page,
+            *playground,
         ],
         exception_handlers={ApiError: error, HTTPException: _unknown, ClientLeft: _left, ClientDisconnect: _left},
     )

@@ -16,8 +16,7 @@ from grammar_service.vocabulary.tokenizer import GrammarTokenizer
 _WIDE = 8
 """A row with more than this share (1 / 8) of its words is kept whole, once it has been asked for, however many there are."""
 _ALL_BYTES = 1 << 20
-"""So much all rows of a grammar may take as whole ones, to be kept so: to copy one takes half as long as to write one (131,072
-tokens)."""
+"""All rows of a grammar are kept whole if they take no more bytes. Copying one takes half as long as writing one, with 131,072 tokens."""
 _MOST_FORCED = 4096
 """Bytes that are looked for at a time."""
 

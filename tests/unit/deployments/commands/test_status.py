@@ -63,7 +63,7 @@ def test_the_table_shows_deployments_and_what_is_missing() -> None:
 
 CLUSTER = {
     **DEGRADED,
-    "engines": [{"replica": "r1", "running": 3, "grammars": 12, "forwards": 5000, "restarts": 0}],
+    "engines": [{"replica": "r1", "running": 3, "grammars": 12, "steps": 5000, "restarts": 0}],
     "counters": {"requests": 7, "forced_tokens": 90},
     "requests_by_tenant": {"billing": 7},
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deployments.telemetry.cluster import cluster_figures
+from deployments.telemetry.cluster import cluster_summary
 from deployments.telemetry.page import merged
 
 PAGE = """# TYPE ray_maskcast_requests_total counter
@@ -22,19 +22,19 @@ PAGES = [PAGE % ("one", 2, "one", 1, 1), PAGE % ("two", 5, "two", 2, 2)]
 
 
 def test_figures_of_all_nodes_are_added_up() -> None:
-    found = cluster_figures(merged(PAGES, everything=False))
+    found = cluster_summary(merged(PAGES, everything=False))
     assert found["requests_by_tenant"] == {"a": 7, "b": 2}
     assert found["counters"]["requests"] == 9
-    assert found["counters"]["forwards"] == 100
+    assert found["counters"]["steps"] == 100
     assert found["compiles"] == {"xgrammar": 8}
 
 
 def test_engines_are_told_one_by_one() -> None:
-    engines = cluster_figures(merged(PAGES, everything=False))["engines"]
-    assert engines == [{"replica": f"r{number}", "running": 3, "grammars": 0, "forwards": 50, "restarts": 0} for number in (1, 2)]
+    engines = cluster_summary(merged(PAGES, everything=False))["engines"]
+    assert engines == [{"replica": f"r{number}", "running": 3, "grammars": 0, "steps": 50, "restarts": 0} for number in (1, 2)]
 
 
 def test_a_service_that_has_done_nothing_has_zeros() -> None:
-    found = cluster_figures([])
+    found = cluster_summary([])
     assert found["engines"] == []
     assert set(found["counters"].values()) == {0}

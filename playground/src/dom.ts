@@ -1,4 +1,4 @@
-/** Elements of the document. What users or models wrote is only ever set as text. */
+/** Helpers for elements. Text of users and models is only set as text, never as HTML. */
 
 export function find<T extends HTMLElement>(selector: string, within: ParentNode = document): T {
   const element = within.querySelector<T>(selector);

@@ -1,8 +1,8 @@
-/** An answer as it comes: its text by how each part was made, and what it took. Nothing of the document is touched here. */
+/** An answer as it is streamed: its text by how each part was generated, and its figures. Pure: does not touch the document. */
 
 import type { StreamChoice, StreamEvent, Usage } from "./api";
 
-/** `forced`: nothing else could stand there. `drafted`: guessed ahead, and accepted by the model. `plain`: not told apart. */
+/** `forced`: the grammar allowed nothing else. `drafted`: predicted in advance and accepted by the model. `plain`: unknown. */
 export type Kind = "forced" | "drafted" | "sampled" | "plain";
 
 export interface Span {
@@ -17,11 +17,11 @@ export class Answer {
   confidence: Record<string, number> | null = null;
   firstMs: number | null = null;
   endMs = 0;
-  /** In characters of the answer; they may come with an event ahead of their text. */
+  /** In characters of the answer. A span may arrive in an event before its text. */
   private readonly forcedSpans: [number, number][] = [];
   private length = 0;
   private calls = -1;
-  /** Spans count the reasoning too, of which parsers leave out marks. */
+  /** Spans count the reasoning too, whose marks the parser removes. */
   private hasReasoned = false;
 
   /** `atMs`: since the request was sent. */
@@ -44,7 +44,7 @@ export class Answer {
     return this.usage?.completion_tokens_details?.accepted_prediction_tokens ?? 0;
   }
 
-  /** One a forward of the model, but for a last forward whose drafts ended the answer. */
+  /** One per forward pass, except where drafts end the answer. */
   get sampled(): number {
     return Math.max(0, (this.usage?.completion_tokens ?? 0) - this.forced - this.drafted);
   }
@@ -70,7 +70,7 @@ export class Answer {
     this.length += characters.length;
   }
 
-  /** Of the next `count` characters. An event has what one forward gave, which accepts drafts, and samples one token behind them. */
+  /** Of the next `count` characters. An event holds the output of one forward pass: accepted drafts, and one sampled token after them. */
   private kindsOf(count: number, tokens: string[]): Kind[] {
     const kinds = new Array<Kind>(count).fill("sampled");
     for (const [from, to] of this.forcedSpans) kinds.fill("forced", clamp(from - this.length, count), clamp(to - this.length, count));

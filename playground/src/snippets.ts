@@ -1,4 +1,4 @@
-/** The request of the page as others would send it. */
+/** The request as code for other clients. */
 
 import type { Body } from "./api";
 
@@ -63,7 +63,7 @@ function ray(body: Body): string {
   ].join("\n");
 }
 
-/** A value of JSON as Python writes it. */
+/** A JSON value as a Python literal. */
 function literal(value: unknown, depth: number): string {
   const inner = "    ".repeat(depth + 1);
   const outer = "    ".repeat(depth);

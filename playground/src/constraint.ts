@@ -1,4 +1,4 @@
-/** Kinds of constraints, and how each is written in a request. */
+/** Kinds of constraints, and the request fields for each. */
 
 import type { Body } from "./api";
 
@@ -11,7 +11,7 @@ export const KINDS: Record<ConstraintKind, string> = {
   ebnf: "EBNF (GBNF)",
   lark: "Lark grammar",
   structural_tag: "Structural tag",
-  tools: "Tools, of which one is called",
+  tools: "Tools (exactly one is called)",
 };
 
 const IN_JSON: ReadonlySet<ConstraintKind> = new Set(["json_schema", "choice", "structural_tag", "tools"]);
@@ -19,16 +19,16 @@ const IN_JSON: ReadonlySet<ConstraintKind> = new Set(["json_schema", "choice", "
 /** The text is no JSON. */
 export class UnreadableConstraint extends Error {}
 
-/** Stands in a body for the editor's text, which is sent as it is: to parse it and write it anew would sort names that are numbers, and round
- * large numbers. */
-const MARK = `the constraint ${Math.random()}`;
+/** A placeholder for the editor's text, which is sent unchanged: JSON.parse and JSON.stringify would reorder numeric names and round large
+ * numbers. */
+const PLACEHOLDER = `the constraint ${Math.random()}`;
 
 export function isJson(kind: ConstraintKind): boolean {
   return IN_JSON.has(kind);
 }
 
-/** The fields of a chat's body, with the constraint in it, or with what `encoded` replaces by its text. */
-export function fields(kind: ConstraintKind, constraint: unknown = MARK): Body {
+/** The request fields with the constraint, or with the placeholder that `encoded` replaces by the editor's text. */
+export function fields(kind: ConstraintKind, constraint: unknown = PLACEHOLDER): Body {
   switch (kind) {
     case "json_schema":
       return { response_format: { type: "json_schema", json_schema: { name: "answer", strict: true, schema: constraint } } };
@@ -59,7 +59,7 @@ export function parsed(kind: ConstraintKind, text: string): unknown {
 /** A body of `fields` as JSON. */
 export function encoded(body: Body, kind: ConstraintKind, text: string, indent?: number): string {
   const constraint = isJson(kind) ? text : JSON.stringify(parsed(kind, text));
-  return JSON.stringify(body, null, indent).replace(JSON.stringify(MARK), () => constraint);
+  return JSON.stringify(body, null, indent).replace(JSON.stringify(PLACEHOLDER), () => constraint);
 }
 
 /** The field that holds the editor's text. */

@@ -1,43 +1,44 @@
-/** The page: what is chosen and typed becomes a request, and answers are shown as they come. */
+/** The playground: builds requests from the form, and shows their answers while they stream. */
 
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { AnswerView } from "./answer_view";
 import { Api, ApiError, type Body, type Check } from "./api";
-import { Cluster } from "./cluster";
+import { ClusterView } from "./cluster_view";
 import { type ConstraintKind, encoded, fields, isJson, KINDS, parsed, pointerOf, UnreadableConstraint } from "./constraint";
 import { element, fill, find } from "./dom";
 import { Editor } from "./editor";
 import { EXAMPLES } from "./examples";
 import { type Language, LANGUAGES, snippet } from "./snippets";
 
+/** A pause in typing after which the constraint is checked. */
 const CHECK_AFTER_MS = 600;
 const NOTHING = "nothing";
-const BESIDE: Record<string, string> = {
+const COMPARISONS: Record<string, string> = {
   [NOTHING]: "nothing",
-  free: "the same without a constraint",
-  stepped: "the same token by token",
+  unconstrained: "no constraint",
+  stepwise: "token by token",
 };
 
-class Page {
+class Playground {
   private readonly api = new Api();
   private readonly editor = new Editor(find("#editor"), "Constraint", () => this.onChange());
   private readonly answers = [...document.querySelectorAll<HTMLElement>(".answer")].map((section) => new AnswerView(section));
   private readonly kind = find<HTMLSelectElement>("#kind");
   private readonly prompt = find<HTMLTextAreaElement>("#prompt");
-  private readonly beside = find<HTMLSelectElement>("#beside");
+  private readonly comparison = find<HTMLSelectElement>("#comparison");
   private model = "";
   private running: AbortController | null = null;
   private lastRun: Promise<void> = Promise.resolve();
   private checking = new AbortController();
-  /** What the last check said is checked when an answer is complete: the service does that for answers without log probabilities only. */
+  /** Whether answers are checked when they are complete. The service cannot do that for requests with log probabilities. */
   private isCheckedAfterwards = false;
   private connections = 0;
   private timer = 0;
 
   async start(): Promise<void> {
     fill(this.kind, KINDS);
-    fill(this.beside, BESIDE);
+    fill(this.comparison, COMPARISONS);
     fill(find("#language"), LANGUAGES);
     fill(find("#example"), Object.fromEntries(EXAMPLES.map(({ name }, index) => [String(index), name])));
     this.listen();
@@ -52,7 +53,7 @@ class Page {
     for (const selector of ["#prompt", "#max-tokens", "#temperature", "#confidence", "#language"]) {
       find(selector).addEventListener("input", () => this.showSnippet());
     }
-    find("#run").addEventListener("click", () => this.runAfterTheLast());
+    find("#run").addEventListener("click", () => this.startRun());
     find("#stop").addEventListener("click", () => this.running?.abort());
     find("#copy").addEventListener("click", () => void copy(find("#snippet")));
     document.addEventListener("keydown", (event) => this.onKey(event));
@@ -61,7 +62,7 @@ class Page {
       this.api.key = find<HTMLInputElement>("#key").value.trim();
       void this.connect();
     });
-    const cluster = new Cluster(this.api);
+    const cluster = new ClusterView(this.api);
     const panel = find<HTMLDetailsElement>("#cluster");
     panel.addEventListener("toggle", () => (cluster.isWatching = panel.open));
   }
@@ -69,26 +70,26 @@ class Page {
   private onKey(event: KeyboardEvent): void {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
-      if (!event.repeat) this.runAfterTheLast();
+      if (!event.repeat) this.startRun();
     } else if (event.key === "Escape") this.running?.abort();
   }
 
   private async connect(): Promise<void> {
-    const told = find("#model");
+    const status = find("#model");
     const connection = (this.connections += 1);
     try {
       const [model] = await this.api.models();
       if (connection !== this.connections) return;
       this.model = model!.id;
-      told.textContent = `${model!.id}, context of ${model!.max_model_len.toLocaleString()} tokens`;
+      status.textContent = `${model!.id}, context of ${model!.max_model_len.toLocaleString()} tokens`;
       find("#key-form").hidden = !this.api.key;
       this.onChange();
     } catch (error) {
       if (connection !== this.connections) return;
       const needsKey = error instanceof ApiError && error.status === 401;
-      const asked = this.api.key ? "The service does not know this API key." : "This service asks for an API key.";
+      const question = this.api.key ? "The service does not know this API key." : "This service asks for an API key.";
       find("#key-form").hidden = !needsKey;
-      told.textContent = needsKey ? asked : `The service cannot be reached: ${(error as Error).message}`;
+      status.textContent = needsKey ? question : `The service cannot be reached: ${(error as Error).message}`;
     }
   }
 
@@ -115,7 +116,7 @@ class Page {
     return this.kind.value as ConstraintKind;
   }
 
-  /** As a user would send it, with `constraint` or what stands for the editor's text. */
+  /** As a client would send it, with the constraint or its placeholder. */
   private body(constraint?: unknown): Body {
     return {
       model: this.model,
@@ -153,7 +154,7 @@ class Page {
       if (signal.aborted) return;
       this.isCheckedAfterwards = found.checked_afterwards.length > 0;
       const warnings = found.maskcast?.warnings ?? [];
-      shown.replaceChildren(element("p", {}, keptHow(found)), ...warnings.map(({ message }) => element("p", {}, message)));
+      shown.replaceChildren(element("p", {}, describe(found)), ...warnings.map(({ message }) => element("p", {}, message)));
       this.editor.show(warnings.map(({ message, pointer }) => ({ message, pointer: pointer.replace(/^\/tools\//, "/"), severity: "warning" })));
     } catch (error) {
       if (signal.aborted) return;
@@ -166,7 +167,7 @@ class Page {
     }
   }
 
-  private runAfterTheLast(): void {
+  private startRun(): void {
     this.running?.abort();
     this.lastRun = this.lastRun.then(() => this.run());
   }
@@ -175,27 +176,27 @@ class Page {
     try {
       parsed(this.chosen, this.editor.text);
     } catch {
-      await this.check(); // it says what cannot be read
+      await this.check(); // shows the syntax error
       return;
     }
     const { signal } = (this.running = new AbortController());
     const [first, second] = this.answers as [AnswerView, AnswerView];
-    const beside = this.beside.value;
-    second.hidden = beside === NOTHING;
-    second.title = beside === "free" ? "Without a constraint" : "Token by token";
-    second.clear("Waits for the other one."); // they would slow each other down
+    const comparison = this.comparison.value;
+    const body = this.encoded(this.isCheckedAfterwards ? streamed(this.body()) : withTokenKinds(this.body()));
+    const compared = this.encoded(comparison === "stepwise" ? stepwise(this.body()) : unconstrained(this.body()));
+    second.hidden = comparison === NOTHING;
+    second.title = comparison === "stepwise" ? "Token by token" : "Without a constraint";
+    second.clear("Starts when the first one has ended."); // at once they would slow each other down
     this.showRunning(true);
     try {
-      const body = this.isCheckedAfterwards ? streamed(this.body()) : marked(this.body());
-      await first.run(this.api, this.encoded(body), signal);
-      if (beside === NOTHING || signal.aborted) return;
-      await second.run(this.api, this.encoded(beside === "free" ? without(this.body()) : stepped(this.body())), signal);
+      await first.run(this.api, body, signal);
+      if (comparison !== NOTHING && !signal.aborted) await second.run(this.api, compared, signal);
     } finally {
       this.showRunning(false);
     }
   }
 
-  /** The focus does not get lost with a button that is disabled. */
+  /** Moves the focus, which a disabled button would lose. */
   private showRunning(isRunning: boolean): void {
     const [run, stop] = [find<HTMLButtonElement>("#run"), find<HTMLButtonElement>("#stop")];
     const hasFocus = document.activeElement === run || document.activeElement === stop;
@@ -204,7 +205,7 @@ class Page {
   }
 }
 
-function keptHow({ backend, stopgap, waited_ms: waited, checked_afterwards: afterwards }: Check): string {
+function describe({ backend, stopgap, waited_ms: waited, checked_afterwards: afterwards }: Check): string {
   const later = stopgap ? ", while a faster one is being compiled" : "";
   if (afterwards.length) return `Enforced by ${backend}${later}, but for what is checked when the answer is complete: ${afterwards.join(", ")}.`;
   return `Enforced exactly, by ${backend}${later}. Ready after ${waited.toFixed(1)} ms.`;
@@ -225,19 +226,19 @@ function streamed(body: Body): Body {
   return { ...body, stream: true, stream_options: { include_usage: true } };
 }
 
-/** With what tells forced, drafted and sampled text apart. */
-function marked(body: Body): Body {
+/** Asks for what tells forced, drafted and sampled text apart. */
+function withTokenKinds(body: Body): Body {
   return { ...streamed(body), mark_forced: true, logprobs: true };
 }
 
-function without(body: Body): Body {
+function unconstrained(body: Body): Body {
   const { response_format, structured_outputs, tools, tool_choice, parallel_tool_calls, field_confidence, ...free } = body;
   return streamed(free);
 }
 
-/** Whoever asks for alternatives of each token gets each token from the model. */
-function stepped(body: Body): Body {
-  return { ...marked(body), top_logprobs: 1 };
+/** Requests for alternatives (`top_logprobs`) are generated token by token. */
+function stepwise(body: Body): Body {
+  return { ...withTokenKinds(body), top_logprobs: 1 };
 }
 
-void new Page().start();
+void new Playground().start();

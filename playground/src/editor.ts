@@ -1,4 +1,4 @@
-/** The editor of the constraint: CodeMirror in a shadow root, where its styles need no permission of the Content-Security-Policy. */
+/** The constraint editor: CodeMirror in a shadow root, where its style sheets comply with the Content-Security-Policy. */
 
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
@@ -9,7 +9,7 @@ import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import type { SyntaxNode, Tree } from "@lezer/common";
 
-/** `pointer` is a JSON Pointer (RFC 6901). Without one, the first line is marked; of text that is no JSON, where it stops being that. */
+/** `pointer` is a JSON Pointer (RFC 6901). Without one the first line is marked; `isUnreadable` marks the first syntax error instead. */
 export interface Fault {
   message: string;
   severity: "error" | "warning";
@@ -50,7 +50,7 @@ export class Editor {
           lintGutter(),
           this.language.of(json()),
           syntaxHighlighting(COLOURS),
-          // Without Tab, which must leave the editor, and Ctrl+Enter, which runs the request.
+          // Tab is not bound, so that it leaves the editor; Ctrl+Enter runs the request.
           keymap.of([...defaultKeymap.filter(({ key }) => key !== "Mod-Enter"), ...historyKeymap]),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
@@ -97,7 +97,7 @@ export class Editor {
     return ensureSyntaxTree(state, state.doc.length, 200) ?? syntaxTree(state);
   }
 
-  /** Of the deepest part of a JSON Pointer that is there: the name of a member, or an item. */
+  /** The name or item that the pointer leads to, or the deepest one that exists. */
   private range(pointer: string): [number, number] {
     const { state } = this.view;
     let node = this.tree().topNode.firstChild;
@@ -116,7 +116,7 @@ function unescaped(part: string): string {
   return part.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-/** Null: it is no string of JSON any more. */
+/** Null if the text is not a JSON string. */
 function nameOf(text: string): string | null {
   try {
     return JSON.parse(text) as string;

@@ -1,4 +1,4 @@
-/** The cluster as its metrics tell it: engines, tenants, and two minutes' history in small charts. */
+/** The cluster: engines, tenants, and two minutes of history in small charts. */
 
 import uPlot from "uplot";
 import { type Api, ApiError, type ClusterFigures, type Readiness } from "./api";
@@ -6,14 +6,14 @@ import { element, find } from "./dom";
 
 const EVERY_MS = 5000;
 const SAMPLES = 24;
-/** Metrics come every ten seconds: over less a rate would be nothing, and then too much. */
+/** Metrics are reported every ten seconds. A rate over less time would alternate between zero and twice its value. */
 const RATE_OVER_S = 9;
 
 interface Chart {
   selector: string;
   colour: string;
   value: (figures: ClusterFigures) => number;
-  /** Shown by the second. */
+  /** Shown as a rate per second. */
   isCounter: boolean;
 }
 
@@ -27,7 +27,7 @@ const CHARTS: Chart[] = [
   { selector: "#chart-grammars", colour: "--chart-2", isCounter: false, value: ({ engines }) => sum(engines.map((one) => one.grammars)) },
 ];
 
-export class Cluster {
+export class ClusterView {
   private samples: { at: number; figures: ClusterFigures }[] = [];
   private plots: uPlot[] = [];
   private timer = 0;
@@ -35,7 +35,7 @@ export class Cluster {
 
   constructor(private readonly api: Api) {}
 
-  /** While its part of the page is open. */
+  /** Samples only while the panel is open. */
   set isWatching(isWatching: boolean) {
     window.clearInterval(this.timer);
     if (!isWatching) return;
@@ -50,22 +50,22 @@ export class Cluster {
     try {
       const found = await this.api.cluster();
       this.samples = [...this.samples, { at: Date.now() / 1000, figures: found }].slice(-SAMPLES);
-      say(summary(found));
+      showState(summary(found));
       find("#cluster-figures").hidden = false;
       this.draw();
       showTables(found);
     } catch (error) {
-      await this.sayFailure(error as Error);
+      await this.showFailure(error as Error);
     } finally {
       this.isBusy = false;
     }
   }
 
-  private async sayFailure(error: Error): Promise<void> {
+  private async showFailure(error: Error): Promise<void> {
     const isForbidden = error instanceof ApiError && (error.status === 401 || error.status === 403);
     if (isForbidden) find("#cluster-figures").hidden = true;
     const readiness = await this.api.readiness().then(summary, () => "The service cannot be reached");
-    say(`${readiness} · ${isForbidden ? "more with a key that has the scope metrics" : error.message}`);
+    showState(`${readiness} · ${isForbidden ? "more with a key that has the scope metrics" : error.message}`);
   }
 
   private draw(): void {
@@ -87,9 +87,9 @@ export class Cluster {
   }
 }
 
-function say(text: string): void {
+function showState(text: string): void {
   const state = find("#cluster-state");
-  if (state.textContent !== text) state.textContent = text; // else screen readers say it again
+  if (state.textContent !== text) state.textContent = text; // else screen readers repeat it
 }
 
 function summary({ status, wanted, replicas, redis, degraded }: Readiness): string {
@@ -99,7 +99,7 @@ function summary({ status, wanted, replicas, redis, degraded }: Readiness): stri
 }
 
 function showTables({ engines, requests_by_tenant: tenants, compiles }: ClusterFigures): void {
-  const rows = engines.map(({ replica, running, grammars, forwards, restarts }) => [replica, running, grammars, forwards, restarts]);
+  const rows = engines.map(({ replica, running, grammars, steps, restarts }) => [replica, running, grammars, steps, restarts]);
   find("#engines tbody").replaceChildren(...rows.map(row));
   find("#tenants tbody").replaceChildren(...Object.entries(tenants).map(([name, requests]) => row([name || "no key", requests])));
   find("#compiles tbody").replaceChildren(...Object.entries(compiles).map(row));

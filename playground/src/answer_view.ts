@@ -1,13 +1,13 @@
-/** One answer on the page: its text as it comes, what it took, and its confidence by field. */
+/** Shows one answer while it streams: its text by how it was made, its figures, and the confidence of its fields. */
 
 import { type Api, ApiError } from "./api";
 import { Answer } from "./answer";
 import { element, find } from "./dom";
 
-const DONE: Record<string, string> = {
+const FINISHED: Record<string, string> = {
   stop: "Complete.",
   tool_calls: "Complete.",
-  length: "Cut off: the answer reached its most tokens.",
+  length: "Cut off at the maximum number of tokens.",
 };
 
 export class AnswerView {
@@ -32,7 +32,7 @@ export class AnswerView {
     this.section.hidden = hidden;
   }
 
-  /** Returns when the answer has ended, in whatever way. */
+  /** Returns when the answer has ended, failed or been stopped. */
   async run(api: Api, body: string, signal: AbortSignal): Promise<void> {
     this.clear("Waiting for the first token …");
     const answer = new Answer();
@@ -44,12 +44,12 @@ export class AnswerView {
         answer.add(event, performance.now() - began);
         this.showText(answer);
       }
-      this.say(DONE[answer.finish ?? ""] ?? "The stream ended early.");
+      this.showStatus(FINISHED[answer.finish ?? ""] ?? "The stream ended early.");
     } catch (error) {
-      this.sayFailure(error, signal);
+      this.showFailure(error, signal);
     } finally {
       this.text.removeAttribute("aria-busy");
-      if (!answer.drafted) for (const span of this.text.querySelectorAll(".drafted")) span.className = "sampled"; // events were merged
+      if (!answer.drafted) this.withdrawDrafts();
       this.showFigures(answer);
       this.showConfidence(answer);
     }
@@ -58,23 +58,23 @@ export class AnswerView {
   clear(status: string): void {
     for (const part of [this.text, this.figures, this.confidence]) part.replaceChildren();
     this.shown = 0;
-    this.say(status);
+    this.showStatus(status);
   }
 
-  private sayFailure(error: unknown, signal: AbortSignal): void {
-    if (signal.aborted) this.say("Stopped.");
-    else if (error instanceof ApiError) this.say(`Refused (${error.status}${error.code ? `, ${error.code}` : ""}): ${error.message}`, true);
-    else this.say(`The answer broke off: ${(error as Error).message}`, true);
+  private showFailure(error: unknown, signal: AbortSignal): void {
+    if (signal.aborted) this.showStatus("Stopped.");
+    else if (error instanceof ApiError) this.showStatus(`Refused (${error.status}${error.code ? `, ${error.code}` : ""}): ${error.message}`, true);
+    else this.showStatus(`The stream failed: ${(error as Error).message}`, true);
   }
 
-  private say(text: string, isError = false): void {
-    if (this.status.textContent !== text) this.status.textContent = text; // else screen readers say it again
+  private showStatus(text: string, isError = false): void {
+    if (this.status.textContent !== text) this.status.textContent = text; // else screen readers repeat it
     this.status.classList.toggle("error", isError);
   }
 
   /** Only the last span grows. */
   private showText(answer: Answer): void {
-    if (answer.spans.length) this.say("Streaming …");
+    if (answer.spans.length) this.showStatus("Streaming …");
     for (let at = Math.max(0, this.shown - 1); at < answer.spans.length; at += 1) {
       const { kind, text } = answer.spans[at]!;
       const there = this.text.children[at];
@@ -82,6 +82,11 @@ export class AnswerView {
       else this.text.append(element("span", { class: kind, title: kind === "plain" ? "" : kind }, text));
     }
     this.shown = answer.spans.length;
+  }
+
+  /** Merged events look like drafts; the figures tell that there were none. */
+  private withdrawDrafts(): void {
+    for (const span of this.text.querySelectorAll(".drafted")) span.className = "sampled";
   }
 
   private showFigures(answer: Answer): void {
@@ -93,10 +98,10 @@ export class AnswerView {
       ["forced", String(answer.forced)],
       ["drafted", String(answer.drafted)],
       ["sampled", String(answer.sampled)],
-      ["forwards saved", `${tokens - answer.sampled} of ${tokens}`],
-      ["first token", answer.firstMs === null ? "–" : `${answer.firstMs.toFixed(0)} ms`],
-      ["whole answer", `${seconds.toFixed(2)} s`],
-      ["tokens a second", seconds ? (tokens / seconds).toFixed(1) : "–"],
+      ["forward passes saved", `${tokens - answer.sampled} of ${tokens}`],
+      ["time to first token", answer.firstMs === null ? "–" : `${answer.firstMs.toFixed(0)} ms`],
+      ["total time", `${seconds.toFixed(2)} s`],
+      ["tokens per second", seconds ? (tokens / seconds).toFixed(1) : "–"],
     ];
     this.figures.replaceChildren(
       ...figures.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),

@@ -9,7 +9,7 @@ function licences() {
     generateBundle() {
       const folders = [...this.getModuleIds()].map((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0]);
       const texts = [...new Set(folders)].filter(Boolean).sort().map(licenceOf);
-      this.emitFile({ type: "asset", fileName: "page/licences.txt", source: texts.join("\n") });
+      this.emitFile({ type: "asset", fileName: "assets/licences.txt", source: texts.join("\n") });
     },
   };
 }
@@ -25,11 +25,11 @@ export default defineConfig({
   base: "./",
   plugins: [licences()],
   build: {
-    outDir: "../built",
+    outDir: "../deployments/playground/built",
     emptyOutDir: true,
     modulePreload: { polyfill: false },
     rollupOptions: {
-      output: { entryFileNames: "page/[name].js", chunkFileNames: "page/[name].js", assetFileNames: "page/[name][extname]" },
+      output: { entryFileNames: "assets/[name].js", chunkFileNames: "assets/[name].js", assetFileNames: "assets/[name][extname]" },
     },
   },
 });

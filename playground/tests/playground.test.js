@@ -1,12 +1,12 @@
-// The page in Chromium (PAGE_CHROMIUM), against the service at PAGE_URL. PAGE_PICTURES: a folder for pictures of what is seen.
+// The playground in Chromium (PLAYGROUND_CHROMIUM), against the service at PLAYGROUND_URL. PLAYGROUND_PICTURES: a folder for pictures of what is seen.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { chromium } from "playwright-core";
 
-const URL = process.env.PAGE_URL;
-const PICTURES = process.env.PAGE_PICTURES;
+const URL = process.env.PLAYGROUND_URL;
+const PICTURES = process.env.PLAYGROUND_PICTURES;
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const ANSWERED = 60_000;
 const MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>";
@@ -16,7 +16,7 @@ let page;
 let failures;
 
 before(async () => {
-  browser = await chromium.launch({ executablePath: process.env.PAGE_CHROMIUM, args: ["--no-sandbox"] });
+  browser = await chromium.launch({ executablePath: process.env.PLAYGROUND_CHROMIUM, args: ["--no-sandbox"] });
 });
 
 after(() => browser?.close());
@@ -80,10 +80,10 @@ test("forced text is marked, and counted", async () => {
   await run();
   assert.match(await page.locator(".answer-text .forced").first().textContent(), /^\{"customer":/);
   assert.ok(Number(await figure("forced")) > 5);
-  assert.match(await figure("forwards saved"), /^[1-9]\d* of \d+$/);
+  assert.match(await figure("forward passes saved"), /^[1-9]\d* of \d+$/);
 });
 
-test("the last example is refused, and its place is marked", async () => {
+test("the last example is refused, and the editor marks the place", async () => {
   await page.selectOption("#example", String(EXAMPLES));
   await page.locator("#check .error").waitFor();
   assert.match(await page.locator("#check .error").textContent(), /pattern/);
@@ -93,23 +93,23 @@ test("the last example is refused, and its place is marked", async () => {
   await picture("refused");
 });
 
-test("what is no JSON is said before anything is sent", async () => {
+test("a syntax error is shown before anything is sent", async () => {
   await type("{\"type\": ");
   await page.locator("#check .error", { hasText: "This is no JSON" }).waitFor();
 });
 
-test("the same without a constraint stands beside it", async () => {
+test("a comparison without a constraint", async () => {
   await page.selectOption("#example", "1");
-  await page.selectOption("#beside", "free");
+  await page.selectOption("#comparison", "unconstrained");
   await run();
   assert.equal(await page.locator(".answer").nth(1).isVisible(), true);
   assert.match(await status(1), /Complete|Cut off/);
   await picture("beside");
 });
 
-test("the same token by token stands beside it", async () => {
+test("a comparison token by token", async () => {
   await page.selectOption("#example", "1");
-  await page.selectOption("#beside", "stepped");
+  await page.selectOption("#comparison", "stepwise");
   await run();
   const answers = (await page.locator(".answer-text").allTextContents()).map((text) => JSON.parse(text));
   assert.deepEqual(Object.keys(answers[0]), Object.keys(answers[1])); // the values may differ: forced text has the tokenizer's tokens
@@ -124,7 +124,7 @@ test("Ctrl+Enter runs, and leaves the constraint as it is", async () => {
   assert.equal(await page.locator("#editor .cm-content").textContent(), before);
 });
 
-test("who runs again gets the second answer", async () => {
+test("a second run replaces the first", async () => {
   await page.selectOption("#example", "1");
   await page.locator("#prompt").click();
   for (let presses = 0; presses < 3; presses += 1) await page.keyboard.press("Control+Enter");
@@ -134,7 +134,7 @@ test("who runs again gets the second answer", async () => {
   assert.match(await page.locator(".answer-text").first().textContent(), /^\{.*\}$/);
 });
 
-test("members keep their order, whatever their names", async () => {
+test("numeric names keep their order", async () => {
   await page.click("summary:has-text('in code')");
   await type('{"properties": {"total": true, "2024": true, "2023": true}}');
   assert.match(await page.locator("#snippet").textContent(), /total.*2024.*2023/s);
@@ -184,7 +184,7 @@ test("the cluster is shown live", async () => {
   await picture("cluster");
 });
 
-test("a reload begins anew", async () => {
+test("a reload clears the answer", async () => {
   await run();
   await page.reload();
   await page.locator("#model", { hasText: "context of" }).waitFor();
@@ -196,10 +196,10 @@ for (const [name, options] of [
   ["dark", { colorScheme: "dark" }],
   ["narrow", { viewport: { width: 360, height: 740 } }],
 ]) {
-  test(`nothing is amiss for screen readers and eyes: ${name}`, async () => {
+  test(`accessibility and layout: ${name}`, async () => {
     await page.context().close();
     await open(options);
-    await page.selectOption("#beside", "free");
+    await page.selectOption("#comparison", "unconstrained");
     await run();
     await picture(name);
     await page.evaluate(AXE);
@@ -209,11 +209,11 @@ for (const [name, options] of [
   });
 }
 
-test("everything can be reached by keyboard", async () => {
+test("every control can be reached by keyboard", async () => {
   const reached = new Set();
   for (let presses = 0; presses < 40; presses += 1) {
     await page.keyboard.press("Tab");
     reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.tagName));
   }
-  for (const id of ["example", "kind", "editor", "prompt", "run", "beside"]) assert.ok(reached.has(id), `${id} is not reached`);
+  for (const id of ["example", "kind", "editor", "prompt", "run", "comparison"]) assert.ok(reached.has(id), `${id} is not reached`);
 });

@@ -8,7 +8,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from deployments.page.files import BUILT, page_routes
+from deployments.playground.files import BUILT, playground_routes
 
 MOST_BYTES = 400 << 10
 """Of all files, as a browser gets them."""
@@ -16,7 +16,7 @@ MOST_BYTES = 400 << 10
 
 @pytest.fixture(scope="module")
 def browser() -> TestClient:
-    return TestClient(Starlette(routes=page_routes()))
+    return TestClient(Starlette(routes=playground_routes()))
 
 
 def test_the_page_is_there_with_all_that_it_names(browser: TestClient) -> None:
@@ -45,11 +45,11 @@ def test_a_browser_that_has_it_gets_nothing(browser: TestClient) -> None:
 
 
 def test_files_are_packed_for_those_who_can_unpack_them(browser: TestClient) -> None:
-    plain = browser.get("/page/index.js", headers={"accept-encoding": "identity"})
-    packed = browser.get("/page/index.js", headers={"accept-encoding": "gzip"})
+    plain = browser.get("/assets/index.js", headers={"accept-encoding": "identity"})
+    packed = browser.get("/assets/index.js", headers={"accept-encoding": "gzip"})
     assert "content-encoding" not in plain.headers
     assert packed.headers["content-encoding"] == "gzip"
-    assert plain.content == packed.content == (BUILT / "page" / "index.js").read_bytes()
+    assert plain.content == packed.content == (BUILT / "assets" / "index.js").read_bytes()
 
 
 def test_the_page_is_small() -> None:
@@ -58,4 +58,4 @@ def test_the_page_is_small() -> None:
 
 def test_other_folders_have_pages_too(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("<p>hello", encoding="utf-8")
-    assert TestClient(Starlette(routes=page_routes(tmp_path))).get("/").text == "<p>hello"
+    assert TestClient(Starlette(routes=playground_routes(tmp_path))).get("/").text == "<p>hello"

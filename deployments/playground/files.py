@@ -1,7 +1,7 @@
-"""The files of the page, which Vite builds of `web/`, and the headers with which a browser gets them.
+"""Serves the playground: static files that Vite builds from `playground/` at the root of the repository.
 
-The page uses the service as any client does, by the endpoints of its API. Whatever users and models write is set as text, and the
-Content-Security-Policy allows no script, style or connection but the service's own.
+In the browser it calls the API as any other client. The Content-Security-Policy allows scripts, styles and connections of the service's own
+origin only.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
-    "cache-control": "no-cache",  # asked for again each time, by its ETag: names have no version
+    "cache-control": "no-cache",  # revalidated by its ETag each time: file names have no version
     "vary": "accept-encoding",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class PageFile:
-    """One file; `packed` is its content by gzip."""
+class StaticFile:
+    """`compressed` is the content by gzip."""
 
     content: bytes
-    packed: bytes
+    compressed: bytes
     media_type: str
     etag: str
 
     @classmethod
-    def read(cls, path: Path) -> PageFile:
+    def read(cls, path: Path) -> StaticFile:
         content = path.read_bytes()
         etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
         return cls(content, gzip.compress(content, mtime=0), mimetypes.types_map[path.suffix], etag)
@@ -50,14 +50,14 @@ class PageFile:
         if request.headers.get("if-none-match") == self.etag:
             return Response(status_code=304, headers=headers)
         if "gzip" in request.headers.get("accept-encoding", ""):
-            return Response(self.packed, headers={**headers, "content-encoding": "gzip"}, media_type=self.media_type)
+            return Response(self.compressed, headers={**headers, "content-encoding": "gzip"}, media_type=self.media_type)
         return Response(self.content, headers=headers, media_type=self.media_type)
 
 
-def page_routes(folder: Path = BUILT) -> list[Route]:
-    """One for each file, `index.html` at `/`."""
+def playground_routes(folder: Path = BUILT) -> list[Route]:
+    """One route for each file, `index.html` at `/`."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [Route(_url(path.relative_to(folder)), PageFile.read(path).answer) for path in paths]
+    return [Route(_url(path.relative_to(folder)), StaticFile.read(path).answer) for path in paths]
 
 
 def _url(path: Path) -> str:

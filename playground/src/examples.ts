@@ -1,4 +1,4 @@
-/** What the page offers to run first. A model of 135 million parameters answers all but the last, which is refused. */
+/** Examples that a model of 135 million parameters can answer, and one that the service refuses. */
 
 import type { ConstraintKind } from "./constraint";
 
@@ -20,7 +20,7 @@ const object = (properties: Record<string, unknown>): unknown => ({
 
 export const EXAMPLES: Example[] = [
   {
-    name: "Fields of a message",
+    name: "Extract fields",
     kind: "json_schema",
     constraint: pretty(
       object({
@@ -34,7 +34,7 @@ export const EXAMPLES: Example[] = [
       "Extract the fields as JSON.\n\nHello, this is Maria Lindqvist. My order 48213, the blue kettle, arrived broken. Please send me a new one.",
   },
   {
-    name: "A review into categories",
+    name: "Classify a review",
     kind: "json_schema",
     constraint: pretty(
       object({
@@ -46,19 +46,19 @@ export const EXAMPLES: Example[] = [
     prompt: "Classify this review.\n\nThe shoes fit well and look great, but they took three weeks to arrive.",
   },
   {
-    name: "One of a few words",
+    name: "Choose one of four",
     kind: "choice",
     constraint: pretty(["billing", "technical support", "sales", "something else"]),
     prompt: "Which department should answer this? \"I was charged twice for my subscription this month.\"",
   },
   {
-    name: "A date, by a regular expression",
+    name: "Date by regex",
     kind: "regex",
     constraint: String.raw`20\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])`,
     prompt: "When is the meeting? Answer with the date alone.\n\n\"Let us meet on the fourth of March 2026 at nine.\"",
   },
   {
-    name: "A query, by a grammar",
+    name: "SQL by grammar",
     kind: "ebnf",
     constraint: `root ::= "SELECT " columns " FROM " table where? ";"
 columns ::= column (", " column){0,2}
@@ -70,7 +70,7 @@ value ::= [0-9]{1,4} | "'" [A-Za-z ]{1,20} "'"
     prompt: "Write the SQL query: the names of all customers who live in Oslo.",
   },
   {
-    name: "A call of a tool",
+    name: "Call a tool",
     kind: "tools",
     constraint: pretty([
       {

@@ -1,4 +1,4 @@
-/** What the page asks of the service, by the same endpoints as every other client. */
+/** The client of the API: the same endpoints that every other client uses. */
 
 export type Body = Record<string, unknown>;
 
@@ -47,7 +47,7 @@ export interface Engine {
   replica: string;
   running: number;
   grammars: number;
-  forwards: number;
+  steps: number;
   restarts: number;
 }
 
@@ -58,11 +58,6 @@ export interface ClusterFigures extends Readiness {
   requests_by_tenant: Record<string, number>;
 }
 
-export interface TokenLogprob {
-  token: string;
-  logprob: number;
-}
-
 export interface ToolCallDelta {
   index: number;
   function?: { name?: string; arguments?: string };
@@ -71,7 +66,7 @@ export interface ToolCallDelta {
 export interface StreamChoice {
   delta: { content?: string | null; reasoning?: string | null; tool_calls?: ToolCallDelta[] };
   finish_reason: string | null;
-  logprobs?: { content: TokenLogprob[] | null } | null;
+  logprobs?: { content: { token: string }[] | null } | null;
   forced_spans?: [number, number][];
   field_confidence?: Record<string, number> | null;
 }
@@ -90,10 +85,9 @@ export interface StreamEvent {
   choices?: StreamChoice[];
   usage?: Usage | null;
   error?: { message: string; code?: string | null; param?: string | null };
-  maskcast?: { warnings?: Warning[]; checked?: boolean };
 }
 
-/** `key` is kept in memory only, and ends with the tab. */
+/** `key` stays in the memory of the tab. */
 export class Api {
   key = "";
 
@@ -106,7 +100,7 @@ export class Api {
     return this.json<Check>("v1/grammars/check", body, signal);
   }
 
-  /** As it is told: also where the service is not ready, which is a 503. */
+  /** Also of a service that is not ready (503). */
   async readiness(): Promise<Readiness> {
     return (await fetch("readyz", { cache: "no-store" })).json() as Promise<Readiness>;
   }

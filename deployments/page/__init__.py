@@ -1,1 +1,0 @@
-"""The page at `/`, on which a browser tries constraints."""

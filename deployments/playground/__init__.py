@@ -1,0 +1,1 @@
+"""The playground: a web page at `/` for trying constraints."""
